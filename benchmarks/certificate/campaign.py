@@ -71,8 +71,9 @@ def judge(task: Task, rng: np.random.Generator) -> dict[str, Any]:
     if bound <= result.gap * (1 + 1e-9) + noise:
         return _row(result, seconds, "proved")
     verdict, excess, least = "not_refuted", 0.0, value
-    for tight in (1e-9, 1e-12):
-        twin = task.run(tight)
+    rivals = [] if task.rival is None or (found := task.rival()) is None else [found]
+    twins = (lambda tight=tight: task.run(tight) for tight in (1e-9, 1e-12))
+    for twin in (*rivals, *(make() for make in twins)):
         other, further = task.judged(twin)
         if not np.isnan(other):
             least = min(least, other)

@@ -40,6 +40,8 @@ class Task:
     slack: float = 0.0
     #: By a formula of ``bounds.py``; None where it has none, and only points can refute a gap.
     polar: Callable[[np.ndarray], Any] | None = None
+    #: Another solver's point, None where it has none: anything with ``coef`` and ``intercept``.
+    rival: Callable[[], Any] | None = None
 
     def run(self, gap: float, solver: Any = None, limit: float = LIMIT) -> Any:
         return solve(self.X, self.y, loss=self.loss, norm=self.norm, gap=gap, solver=solver,

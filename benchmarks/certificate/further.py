@@ -12,6 +12,7 @@ import numpy as np
 
 from atomlearn import designs, losses, norms
 from atomlearn.datasets import convert
+from benchmarks.certificate.bounded import draw_bounded
 from benchmarks.certificate.drawn import FORMS, Task, amount
 
 Gauge = Callable[[np.ndarray], float]
@@ -20,7 +21,7 @@ Gauge = Callable[[np.ndarray], float]
 def draw_further(seed: int) -> Task:
     """Return a problem of a kind that ``drawn.draw`` has not."""
     rng = np.random.default_rng([9, seed])
-    kinds = (_matrix, _survival, _products, _bounded, _free, _structured, _own, _on_disk)
+    kinds = (_matrix, _survival, _products, draw_bounded, _free, _structured, _own, _on_disk)
     return kinds[int(rng.integers(len(kinds)))](rng, seed)
 
 
@@ -108,17 +109,6 @@ def _products(rng: Any, seed: int) -> Task:
     norm = (norms.L1(), norms.KSupport(3), norms.L2())[int(rng.integers(3))]
     intercept = bool(rng.random() < 0.5)
     return _task(rng, seed, design, dense, y, loss, norm, "polynomial", intercept=intercept)
-
-
-def _bounded(rng: Any, seed: int) -> Task:
-    """l1 with weights and bounds on coefficients."""
-    X = rng.standard_normal((int(rng.integers(5, 30)), int(rng.integers(1, 15))))
-    loss, y = _regression(rng, X)
-    p = X.shape[1]
-    lower = np.where(rng.random(p) < 0.5, -np.inf, 0.0)
-    norm = norms.L1(weights=rng.random(p) + 0.1, lower=lower)
-    intercept = bool(rng.random() < 0.5)
-    return _task(rng, seed, X, X, y, loss, norm, "bounded", intercept=intercept)
 
 
 def _free(rng: Any, seed: int) -> Task:

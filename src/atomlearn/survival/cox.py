@@ -133,6 +133,13 @@ class Cox(Loss):
             for sets in self.strata(y, z, weight)
         )
 
+    def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
+        """Return what the difference of logarithms and predictions is off by, near zero too."""
+        return sum(
+            sets.rounding(_seen(y, weight)[sets.rows] * prediction[sets.rows])
+            for sets in self.strata(y, prediction, weight)
+        )
+
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the weight of events expected of each sample, less that seen."""
         return self.curvature(y, prediction, weight) - _seen(y, weight)

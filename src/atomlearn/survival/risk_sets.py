@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -115,11 +116,7 @@ class RiskSets:
         if self.entries is not None:
             later = running(self.x[self.entries])
             out = np.where(self.before > 0, later[np.maximum(self.before, 1) - 1], -np.inf)
-            left = -np.expm1(np.minimum(out - at_risk, 0.0))
-            for m in np.flatnonzero(left < 1e-6):
-                # Nearly all are yet to enter: nothing may cancel.
-                left[m] = np.exp(self._among(int(m)) - at_risk[m])
-            at_risk = at_risk + np.log(left)
+            at_risk = difference(at_risk, out, self._among)
         tied = self.x[self.events]
         if self.is_tied:
             tied = np.full(self.ends.size, -np.inf)
@@ -159,6 +156,13 @@ class RiskSets:
         _, _, weight, logs, _ = self.terms
         return float(weight @ logs) - seen - self.least
 
+    def rounding(self, seen: Array) -> float:
+        """Return what ``value`` may be off by, ``seen`` = s_i z_i of the events."""
+        _, _, weight, logs, _ = self.terms
+        # Each logarithm is off by a few digits of itself, and of the sum that it is of.
+        size = float(weight @ (np.abs(logs) + 1.0)) + float(np.abs(seen).sum()) + abs(self.least)
+        return float(np.finfo(np.float64).eps * (4.0 + np.sqrt(self.rows.size)) * size)
+
     @cached_property
     def expected(self) -> Array:
         """The sum_m omega_m p_mi of each row: the weight of events expected there."""
@@ -168,9 +172,13 @@ class RiskSets:
             of_terms, hazard = hazard, np.full(self.ends.size, -np.inf)
             np.logaddexp.at(hazard, times, of_terms)
         total = np.concatenate([[-np.inf], running(hazard)])
-        result = np.exp(self.x + total[self.last])
+        since = total[self.last]
         if self.first is not None:
-            result -= np.exp(self.x + total[self.first])
+            ends = list(zip(self.first, self.last, strict=True))
+            since = difference(
+                since, total[self.first], lambda i: np.logaddexp.reduce(hazard[slice(*ends[i])])
+            )
+        result = np.exp(self.x + since)
         if self.is_tied:
             less = np.zeros(self.ends.size)
             at = times[np.diff(times, prepend=-1) > 0]
@@ -229,6 +237,17 @@ class RiskSets:
         _, _, weight, logs, _ = self.terms
         top = float(self.x.max())
         return np.exp(self.x - top), np.sqrt(weight) * np.exp(top - logs)
+
+
+def difference(whole: Array, part: Array, exact: Callable[[int], float]) -> Array:
+    """Return log(exp(whole) - exp(part)); where hardly anything is left, ``exact`` sums it up."""
+    some = whole > -np.inf
+    left = np.zeros_like(whole)
+    left[some] = -np.expm1(np.minimum(part[some] - whole[some], 0.0))
+    result = whole + np.log(np.maximum(left, 1e-6))
+    near = np.flatnonzero(left < 1e-6)
+    result[near] = [exact(int(i)) for i in near]
+    return result
 
 
 def running(x: Array) -> Array:

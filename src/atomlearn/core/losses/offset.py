@@ -80,7 +80,8 @@ class Offset(Around):
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what the sums with o may be off by."""
-        return rounded(dual, self.offset)
+        whole = prediction + self.offset
+        return rounded(dual, self.offset) + self.inner.slack(y, whole, dual, weight)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z + o)."""

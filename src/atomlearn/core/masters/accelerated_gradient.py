@@ -316,7 +316,10 @@ class AcceleratedGradient(Master):
         checkpoint, checkpoint_gap = 0, best.gap
         while steps < self.max_iter and best.gap > gap_target:
             before = at.weights
-            at = acceleration.iterate(problem, proximal, at)
+            try:
+                at = acceleration.iterate(problem, proximal, at)
+            except FloatingPointError:  # the best point is kept
+                break
             steps += 1
             ends = at.momentum < 2.0 and np.array_equal(at.weights, before)
             ends |= problem.deadline.passed

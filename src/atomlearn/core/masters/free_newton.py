@@ -77,9 +77,14 @@ class FreeNewton(ModelNewton):
         # The very array, where it is: projections are kept for it.
         curved = not loss.is_quadratic
         D = loss.curvature(problem.y, z, problem.weight) if curved else problem.weight
-        # Where a loss is straight, or turns so, semismooth steps know more than a model.
-        if not np.isfinite(D).all() or np.any(D[problem.weight > 0.0] <= 0.0):
+        if not np.isfinite(D).all():
             return None
+        if np.any(D[problem.weight > 0.0] <= 0.0):
+            # Straight somewhere: a model that lies above the loss everywhere leads near, from where
+            # semismooth steps know more.
+            D = np.maximum(D, loss.smoothness * problem.weight)
+            if not np.isfinite(D).all():
+                return None
         rest = projected(block, basis, D)
         moves = np.divide(v, D, out=np.zeros_like(v), where=D > 0)
         target = rest.dot(at.refit.weights) + moves

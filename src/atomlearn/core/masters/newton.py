@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -74,12 +75,13 @@ class SemismoothNewton(Master):
         run = _Run(problem, gap_target, best, self.check_every)
         n_samples, size = problem.design.shape
         tall = n_samples >= 4 * size and n_samples * size <= TUNING.kernel_entries
-        if tall:
-            # Newton steps find the pattern of few tall columns themselves, in as many steps.
-            run.newton_steps()
-        while run.open and run.steps < self.max_steps:
-            run.gradient_steps()
-            run.newton_steps()
+        with suppress(FloatingPointError):  # the best point is kept
+            if tall:
+                # Newton steps find the pattern of few tall columns themselves, in as many steps.
+                run.newton_steps()
+            while run.open and run.steps < self.max_steps:
+                run.gradient_steps()
+                run.newton_steps()
         run.best.refit.steps = run.steps
         return run.best.refit
 
@@ -250,7 +252,7 @@ def _searched(
     if not np.isfinite(bend).all():
         return None
 
-    def slope(length: float) -> tuple[float, ProxPoint]:
+    def slope(length: float) -> tuple[float, ProxPoint | None]:
         scores, curve, rest = at.scores - length * bend, bend, 0.0
         if length and not loss.is_quadratic:
             z = start + length * moved
@@ -258,7 +260,10 @@ def _searched(
             scores, rest = -block.transpose_dot(v), float(v @ aside)
             curve = block.transpose_dot(loss.curvature(y, z, s) * moved)
         here = at.refit.weights + length * way
-        ahead = problem.regularizer.prox_point(here + step * scores, step, problem.tau)
+        try:
+            ahead = problem.regularizer.prox_point(here + step * scores, step, problem.tau)
+        except FloatingPointError:
+            return math.inf, None
         residual = here - ahead.point
         return float((residual * (way / step - curve)).sum()) + rest, ahead
 
@@ -272,11 +277,12 @@ def _free(problem: Problem, curvature: Array) -> Array:
     return free if curvature.any() else free[:, :0]
 
 
-def search(slope: Callable[[float], tuple[float, ProxPoint]]) -> ProxPoint | None:
+def search(slope: Callable[[float], tuple[float, ProxPoint | None]]) -> ProxPoint | None:
     """Return the prox point where the increasing function ``slope`` is small against its start.
 
     Full steps are kept while the slope there has not turned clearly positive; otherwise the
-    Illinois method finds the zero in between. None where the direction is not one of descent.
+    Illinois method finds the zero in between; an infinite slope, without a point, is too far. None
+    where the direction is not one of descent.
     """
     start, _ = slope(0.0)
     if not start < 0:

@@ -24,8 +24,6 @@ from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Form, ProxJacobian, ProxPoint
 from atomlearn.core.norms.vectors import power_of_two
 
-Bounds = tuple[float, float]
-
 
 @dataclass(slots=True)
 class Pattern:
@@ -102,24 +100,18 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
         bounds = polar / amount - 1.0, gauge / amount - 1.0
         start = polar if form == "penalized" else gauge
-        pattern = _solve(scaled, k, amount, form, start, bounds)
+        low, high = max(bounds[0], 0.0), max(bounds[1], np.finfo(np.float64).tiny)
+        # The kernel steps to the roots of the equations of the patterns it meets, from F(0).
+        mu = _kernels.ksupport_multiplier(scaled, k, amount, form == "penalized", start, low, high)
+        if mu == 0.0:  # the amount is below the last digit of v
+            return _identity(v, gauge * scale)
+        pattern = Pattern.at(scaled, k, mu)
         gauge = amount / pattern.mu if form == "penalized" else amount
     return ProxPoint(pattern.point * scale, gauge * scale, lambda: _jacobian(scaled, pattern, form))
 
 
 def _identity(v: Array, gauge: float) -> ProxPoint:
     return ProxPoint(v.copy(), gauge, lambda: ProxJacobian(np.ones(v.size)))
-
-
-def _solve(v: Array, k: int, amount: float, form: Form, start: float, bounds: Bounds) -> Pattern:
-    """Return the pattern at the x with F(x) = amount, known to lie within the bounds.
-
-    ``start`` is F(0). The kernel steps to the roots of the equations of the patterns it meets.
-    """
-    low, high = max(bounds[0], 0.0), max(bounds[1], np.finfo(np.float64).tiny)
-    penalized = form == "penalized"
-    mu = _kernels.ksupport_multiplier(v, k, amount, penalized, start, low, high)
-    return Pattern.at(v, k, mu)
 
 
 def _jacobian(v: Array, pattern: Pattern, form: Form) -> ProxJacobian:

@@ -36,7 +36,8 @@ class Level:
     """One level on its way: its run, and its last point over the pool.
 
     work : what its last re-fit took; readings : that it had a part in; kept : what a checkpoint
-    knows of it, until that was priced; result : once it is final.
+    knows of it, until that was priced; alone : whether its re-fit over the pool failed; result :
+    once it is final.
     """
 
     run: Run
@@ -44,6 +45,7 @@ class Level:
     work: float = 0.0
     readings: int = 0
     kept: Resumed | None = None
+    alone: bool = False
     result: Result | None = None
 
     @property
@@ -135,10 +137,13 @@ class SharedLevels(Task):
             self.begun = True
             self._seed(scores[0] if scores else self.zero)
             self._resume()
-        elif answer is None:
-            self.done = True
         else:
-            self._certified(scores, answer.vectors)
+            if answer is not None:
+                self._certified(scores, answer.vectors)
+            alone = [level for level in self.levels if level.alone and level.status is None]
+            for level in alone:
+                self._solve_alone(level)
+            self.done = answer is None and not alone
             self._end()
         self.done = self.done or all(level.status is not None for level in self.levels)
 
@@ -248,8 +253,12 @@ class SharedLevels(Task):
             warm = level.point
             if warm is None:
                 warm = before or (self.levels[number - 1].point if number else None)
-            with level.run as run:
-                level.point = before = self.refit.solve(level.problem.until(run.deadline), warm)
+            try:
+                with level.run as run:
+                    level.point = before = self.refit.solve(level.problem.until(run.deadline), warm)
+            except FloatingPointError:  # a step beyond the floats
+                level.alone = True
+                break
             level.work = self.refit.work - worked
             batch.append(level)
         return batch
@@ -360,9 +369,11 @@ class SharedLevels(Task):
 
     def _solve_alone(self, level: Level) -> None:
         """Solve a level by steps of its own, from its point: the pool does not close its gap."""
-        point, columns, lengths = self._at(level)
-        intercept = point.shift - float(lengths.offsets @ point.weights)
-        start = WarmStart(columns, point.weights, intercept)
+        start = None
+        if level.readings:
+            point, columns, lengths = self._at(level)
+            intercept = point.shift - float(lengths.offsets @ point.weights)
+            start = WarmStart(columns, point.weights, intercept)
         counted = Counted.of(self.problem.design)
         for _ in stepped(level.run, start, counted, float(level.readings)):
             pass

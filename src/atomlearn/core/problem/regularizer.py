@@ -90,7 +90,13 @@ class Regularizer:
         return max(inner, 0.0) / gauge if gauge > 0 else 0.0
 
     def prox_point(self, v: Array, step: float, tau: float = 0.0) -> ProxPoint:
-        """Return argmin_x 1/2||x - v||^2 + step * (tau/2 ||x||^2 + R(x)) with its Jacobian."""
+        """Return argmin_x 1/2||x - v||^2 + step * (tau/2 ||x||^2 + R(x)) with its Jacobian.
+
+        FloatingPointError where a step of a solver has left the floats: it is to be shortened, or
+        the last good point kept.
+        """
+        if not (math.isfinite(step) and math.isfinite(v.sum())):
+            raise FloatingPointError("a step of the solver is beyond the largest float")
         shrink = 1.0 / (1.0 + step * tau)
         amount = self.amount if self.form == "constrained" else step * shrink * self.amount
         inner = self.norm.prox_point(v * shrink if tau else v, amount, self.form)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Atom, Columns, Lift, Norm, WarmStart
+from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.problem.card import card
 from atomlearn.core.problem.factored import Factored, MatrixPart
 
@@ -63,7 +64,10 @@ class Certificate:
     polar : gauge°(z) of the scores z of the smooth part's negative gradient there, or the best
     known upper bound of it, from which the gap is made; search_gap : the gap if the best atom that
     was found is the best there is (norms whose oracle is a search), None where it is known to be;
-    rounding : how much of the gap is the bound of what floating point may have lost in proving it.
+    rounding : how much of the gap is the bound of what floating point may have lost in proving it;
+    shortfall : how far below zero the gap was computed, which only rounding can explain; terms :
+    weights of the ridge term, gauge, bounds on the polar and excess that it was computed from, as
+    ``Problem.certificate`` takes them: a problem with another loss can be certified with them.
     """
 
     objective: float
@@ -71,6 +75,13 @@ class Certificate:
     polar: float
     search_gap: float | None = None
     rounding: float = 0.0
+    shortfall: float = 0.0
+    terms: tuple[Array, float, tuple[float, float], Excess | None] | None = None
+
+    @property
+    def gauge(self) -> float:
+        """The gauge of the point, or the bound on it, that the objective is of."""
+        return 0.0 if self.terms is None else self.terms[1]
 
     @property
     def closable(self) -> float:

@@ -24,7 +24,6 @@ from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.domain import where_weighted
-from atomlearn.core.problem.gaps import gap_at
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces import Design, Loss
@@ -124,14 +123,8 @@ def rounding(
     It has three parts: the sums in f(z) + f*(-v), the prediction z = X w + b itself, and the scores
     X'v. The last two need the ``lengths`` of the columns in use.
     """
-    n_samples, objective = prediction.size, certificate.objective
-    # What has no weight is no term of any sum, however large it is.
-    slope, size = _length(dual), _length(where_weighted(prediction, problem.weight))
-    target = _length(where_weighted(problem.loss.beside(problem.y), problem.weight))
-    total = growth(n_samples) * (objective + slope * (size + target))
-    total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
-    # Predictions are off by a digit themselves: all that there is where the slope is 0.
-    total += _curved(problem, (EPS * size) ** 2, prediction)
+    n_samples, slope = prediction.size, _length(dual)
+    total = of_loss(problem, prediction, dual, certificate.objective)
     if lengths is None or not weights.any():
         return total
     # The prediction is off by no more than this; f then is by its slope, and by its curvature.
@@ -147,9 +140,22 @@ def rounding(
     if off_polar > certificate.gap and not problem.tau and ranges is None:
         # The bound on the gauge is far from what it is. A dual point that is scaled until these
         # errors do no harm needs no such bound.
-        at = objective, objective, prediction, dual, certificate.polar + reach
-        off_polar = min(off_polar, max(gap_at(problem, *at) - certificate.gap, 0.0))
+        high = certificate.polar + reach
+        scaled = problem.certificate(weights, prediction, dual, certificate.gauge, (high, high))
+        off_polar = min(off_polar, max(scaled.gap - certificate.gap, 0.0))
     return total + off_polar + (ranges or 0.0)
+
+
+def of_loss(problem: Problem, prediction: Array, dual: Array, size: float) -> float:
+    """Return what rounding may hide in f(z) + f*(-v) - <-v, z>, whose terms are of this size."""
+    s, at = problem.weight, where_weighted(prediction, problem.weight)
+    # What has no weight is no term of any sum, however large it is.
+    slope, length = _length(dual), _length(at)
+    target = _length(where_weighted(problem.loss.beside(problem.y), s))
+    total = growth(at.size) * (size + slope * (length + target))
+    total += problem.loss.slack(problem.y, prediction, dual, s)
+    # Predictions are off by a digit themselves: all that there is where the slope is 0.
+    return total + _curved(problem, (EPS * length) ** 2, prediction)
 
 
 def of_shift(problem: Problem, shift: float, prediction: Array | None = None) -> float:

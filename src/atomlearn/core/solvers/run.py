@@ -16,6 +16,7 @@ import numpy as np
 
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Solver, State, TimeIsUp, WarmStart
+from atomlearn.core.interfaces.deadline import Work
 from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
@@ -36,6 +37,9 @@ from atomlearn.core.solvers.warm_starts import checked_warm_start
 LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
 #: Why a level was given up: its solution is not that of the level.
 CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
+#: Problems of fewer entries are proved in some hundred steps of masters, or are held by rounding:
+#: after so many steps, one or two seconds, they have stalled. A step of the solver adds two.
+SMALL, MOST_WORK, MORE_WORK = 10_000, 3000, 2
 #: How long a task goes on before it is the turn of others, where time is limited.
 TURN_S = 0.1
 
@@ -72,6 +76,8 @@ class Run:
         observers: Iterable[Observer] = (),
         search: bool = False,
     ) -> None:
+        if math.prod(problem.design.shape) < SMALL:
+            inner = inner.until(Deadline(inner.deadline.at, Work(MOST_WORK)))
         self.problem, self.inner, self.lift = problem, inner, lift
         self.solver, self.rules = solver, rules
         self.observers = _watching((*observers, *solver.observers))
@@ -159,10 +165,13 @@ class Run:
         status = self.rules.reason(self.progress) or state.exhausted
         if status is None and self.inner.is_perfect(state.certificate):
             status = Status.PERFECT_FIT
-        status = status or self._stall.reason(state)
-        if status is None and self.deadline.passed:
-            status = Status.TIME_LIMIT
-        return status
+        return status or self._stall.reason(state) or self.out_of()
+
+    def out_of(self) -> Status | None:
+        """Return why the run must end now: its steps are made, or its time is up; else None."""
+        if self.inner.deadline.exhausted:
+            return Status.STALLED
+        return Status.TIME_LIMIT if self.deadline.late else None
 
     def result(self) -> Result:
         """Return the result: the last point of a run that stopped by choice, else the best one."""
@@ -238,11 +247,16 @@ def stepped(
             if run.seen(state, passes + counted.passes - before, skipped=skipped) is not None:
                 return
             problem = problem.until(run.deadline)
+            if problem.deadline.work is not None:
+                problem.deadline.work.left += MORE_WORK
             try:
                 with problem.deadline.kept():
                     state = solver.step(problem, state)
             except TimeIsUp:
-                run.status = Status.TIME_LIMIT
+                run.status = run.out_of() or Status.TIME_LIMIT
+                return
+            except FloatingPointError:  # a step beyond the floats: the last good point stays
+                run.status = Status.STALLED
                 return
         yield
 

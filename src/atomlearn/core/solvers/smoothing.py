@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Arrays, Loss, Solver, State, WarmStart
-from atomlearn.core.problem.gaps import gap_at
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Status
 from atomlearn.core.problem.rounding import rounding
@@ -167,18 +166,13 @@ class SmoothedSteps(Solver):
 def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certificate:
     """Return the certificate in the problem itself from that in the smooth one: no pass."""
     known, prediction = state.certificate, state.prediction
-    raised = problem.loss_value(prediction) - smooth.loss_value(prediction)
-    objective = known.objective + raised
-    square = 0.0
-    if problem.tau:
-        square = float(state.weights @ problem.ridge_slope(state.weights))
-    gap = gap_at(problem, objective + 0.5 * square, objective, prediction, v, known.polar)
+    assert known.terms is not None
+    weights, gauge, polar, excess = known.terms
+    exact = problem.certificate(weights, prediction, v, gauge, polar, excess)
     # Slopes jump at the kinks: those of the edges bound what a move of the prediction changes.
     steepest = np.asarray(problem.weight, dtype=np.float64)
     columns, lengths = state.columns, getattr(state, "lengths", None)
     loss, _ = problem.loss.fixed()
     lost = problem.loss.slack(problem.y, prediction, v, problem.weight)
-    searched = None if known.search_gap is None else max(0.0, gap - known.gap + known.search_gap)
-    exact = Certificate(objective, gap, known.polar, searched)
     at = columns, state.weights, prediction, steepest, exact, lengths
     return exact.widened(lost + rounding(replace(problem, loss=loss), *at))
