@@ -1,0 +1,115 @@
+"""Rows that belong together: never on both sides of a split, and permuted as they are bound."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atomlearn.estimators.dependent_rows import folds, halves, held_out, permuted_rows
+
+GROUPS = st.lists(st.integers(0, 6), min_size=8, max_size=40).filter(lambda g: len(set(g)) > 2)
+
+
+def _splits(n_rows, codes, groups, order):
+    yield held_out(n_rows, 0.3, 0, codes, groups, order)
+    yield halves(n_rows, 0, codes, groups, order)
+    with suppress(ValueError):  # a class of one group
+        yield from folds(n_rows, 4, 0, codes, groups, order)
+
+
+@settings(max_examples=60, deadline=None)
+@given(GROUPS, st.integers(0, 5), st.booleans())
+def test_no_group_stands_on_both_sides_and_no_class_is_lost(groups, seed, classes):
+    rng, names = np.random.default_rng(seed), np.array(list("abcdefg"))
+    codes = rng.integers(0, 2, len(groups)) if classes else None
+    for train, test in _splits(len(groups), codes, names[groups], None):
+        assert not set(np.array(groups)[train]) & set(np.array(groups)[test])
+        assert np.union1d(train, test).tolist() == list(range(len(groups)))
+    train, _ = held_out(len(groups), 0.3, seed, codes, groups)
+    if classes:
+        assert set(codes[train]) == set(codes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(GROUPS, st.integers(0, 5))
+def test_of_a_series_the_end_is_held_out_and_each_fold_lies_after_its_training_rows(days, seed):
+    order = np.array(days, dtype="datetime64[D]")
+    found = [held_out(len(days), 0.3, seed, None, None, order)]
+    found += folds(len(days), 4, seed, None, None, order)
+    for train, test in found:
+        assert train.size > 0 < test.size
+        assert order[train].max() < order[test].min()  # rows of one day are never cut
+
+
+def test_shares_are_met_where_groups_allow_it():
+    groups, codes = np.repeat(np.arange(40), 5), np.repeat([0, 0, 0, 1], 50)
+    _, test = held_out(200, 0.3, 1, codes, groups)
+    assert (test.size, Fraction(int(codes[test].sum()), test.size)) == (60, Fraction(1, 4))
+    for _, test in folds(200, 5, 1, codes, groups):
+        assert (test.size, codes[test].sum()) == (40, 10)
+    assert [codes[half].sum() for half in halves(200, 1, codes, groups)] == [25, 25]
+    _, test = held_out(200, 0.3, 1, order=np.arange(200)[::-1])
+    assert test.tolist() == list(range(60))
+
+
+def test_rows_by_themselves_are_split_as_ever():
+    codes = np.repeat([0, 1, 2], [40, 8, 1])
+    _, test = held_out(49, 0.25, 3, codes)
+    assert np.bincount(codes[test], minlength=3).tolist() == [10, 2, 0]
+    assert [np.bincount(codes[half]).tolist() for half in halves(40, 0, codes[:40])] == [[20], [20]]
+    assert sorted(permuted_rows(49, 0).tolist()) == list(range(49))
+
+
+def test_a_group_gets_the_targets_of_a_group():
+    groups = np.array([3, 1, 1, 3, 2, 2, 1, 2, 3])
+    y = np.array([30, 10, 11, 31, 20, 21, 12, 22, 32])
+    blocks = {(10, 11, 12), (20, 21, 22), (30, 31, 32)}
+    seen = set()
+    for seed in range(40):
+        moved = y[permuted_rows(9, seed, groups)]
+        found = tuple(tuple(moved[groups == g].tolist()) for g in (1, 2, 3))
+        assert set(found) == blocks
+        seen.add(found)
+    assert len(seen) == 6  # every permutation of the three blocks
+
+
+def test_a_target_that_groups_share_stays_so_and_sizes_may_differ():
+    groups = np.repeat(np.arange(4), [1, 2, 5, 3])
+    for seed in range(20):
+        moved = groups[permuted_rows(11, seed, groups)]
+        of_each = [set(moved[groups == g]) for g in range(4)]
+        assert sorted(min(values) for values in of_each) == [0, 1, 2, 3]
+        assert all(len(values) == 1 for values in of_each)
+
+
+def test_a_series_is_moved_on_as_a_whole():
+    order = np.array([4, 0, 2, 1, 3])
+    shifts = {tuple(order[permuted_rows(5, seed, None, order)][np.argsort(order)].tolist())
+              for seed in range(60)}  # fmt: skip
+    assert shifts == {tuple(np.roll(range(5), k).tolist()) for k in range(5)}
+
+
+def test_halves_of_a_series_are_of_whole_stretches():
+    one, other = halves(100, 0, order=np.arange(100))
+    assert {rows // 10 for rows in one} & {rows // 10 for rows in other} == set()
+    assert one.size == other.size == 50
+
+
+@pytest.mark.parametrize(
+    ("groups", "order", "said"),
+    [
+        ([0, 1, 1], [0, 1, 2], "both"),
+        ([0, 1], None, r"shape \(3,\), got \(2,\)"),
+        ([0.0, np.nan, 1.0], None, "missing"),
+        (None, np.array(["2020-01-01", "NaT", "2020-01-02"], "datetime64[D]"), "missing"),
+        (["a", "a", "a"], None, "one value only"),
+    ],
+)
+def test_what_binds_no_rows_is_refused(groups, order, said):
+    with pytest.raises(ValueError, match=said):
+        held_out(3, 0.3, 0, None, groups, order)
