@@ -9,8 +9,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import TimeSeriesSplit
 
+from atomlearn import (
+    AtomicClassifierCV,
+    AtomicRegressorCV,
+    AtomicSurvivalCV,
+    FeatureGenerator,
+    KnockoffSelector,
+    StabilitySelector,
+)
 from atomlearn.estimators.dependent_rows import folds, halves, held_out, permuted_rows
+from atomlearn.losses import survival_target
 
 GROUPS = st.lists(st.integers(0, 6), min_size=8, max_size=40).filter(lambda g: len(set(g)) > 2)
 
@@ -113,3 +124,75 @@ def test_halves_of_a_series_are_of_whole_stretches():
 def test_what_binds_no_rows_is_refused(groups, order, said):
     with pytest.raises(ValueError, match=said):
         held_out(3, 0.3, 0, None, groups, order)
+
+
+# --- who holds out rows ------------------------------------------------------------------------
+
+
+def of_patients(n_patients=30, visits=5, own=0.05, seed=0):
+    """Noise: columns that are nearly the same at each visit, and a target of each patient."""
+    rng = np.random.default_rng(seed)
+    groups = rng.permutation(np.repeat(np.arange(n_patients), visits))
+    X = np.sqrt(1 - own) * rng.standard_normal((n_patients, 40))[groups]
+    X += np.sqrt(own) * rng.standard_normal(X.shape)
+    return X, rng.standard_normal(n_patients)[groups], groups
+
+
+def test_a_search_folds_patients_not_visits():
+    X, y, groups = of_patients()
+    by_rows = AtomicRegressorCV(n_alphas=8).fit(X, y)
+    by_patients = AtomicRegressorCV(n_alphas=8).fit(X, y, groups=groups)
+    assert np.count_nonzero(by_rows.coef_) > 20
+    assert np.count_nonzero(by_patients.coef_) < 5
+    given = AtomicRegressorCV(n_alphas=8, cv=folds(150, 5, 0, None, groups)).fit(X, y)
+    np.testing.assert_allclose(
+        by_patients.cv_results_["mean_test_score"], given.cv_results_["mean_test_score"], rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("kind", ["classes", "survival"])
+def test_classes_and_survival_are_folded_by_patients(kind):
+    X, y, groups = of_patients()
+    if kind == "classes":
+        y, model = y > 0, AtomicClassifierCV(n_alphas=6)
+    else:
+        y, model = survival_target(groups % 2 == 0, np.exp(y)), AtomicSurvivalCV()
+        model.set_params(n_alphas=6)
+    by_rows, by_patients = clone(model).fit(X, y), clone(model).fit(X, y, groups=groups)
+    assert by_patients.alpha_ > by_rows.alpha_
+
+
+def test_a_series_is_folded_by_its_order():
+    rng = np.random.default_rng(0)
+    X = np.cumsum(rng.standard_normal((120, 10)), axis=0)
+    y, when = np.cumsum(rng.standard_normal(120)), np.arange(120)
+    found = AtomicRegressorCV(n_alphas=6).fit(X, y, order=when)
+    given = AtomicRegressorCV(n_alphas=6, cv=TimeSeriesSplit(5)).fit(X, y)
+    np.testing.assert_allclose(
+        found.cv_results_["mean_test_score"], given.cv_results_["mean_test_score"], rtol=1e-9
+    )
+
+
+def test_the_number_of_features_is_chosen_by_patients():
+    X, y, groups = of_patients()
+    model = FeatureGenerator("auto", loss="squared")
+    assert clone(model).fit(X, y).n_wanted_ > 5
+    assert clone(model).fit(X, y, groups=groups).n_wanted_ < 5
+
+
+def test_selectors_halve_and_fold_by_patients():
+    X, y, groups = of_patients()
+    seen = []
+
+    class Watched(AtomicRegressorCV):
+        def fit(self, X, y, sample_weight=None, offset=None, groups=None, order=None):
+            seen.append(set(groups))
+            return super().fit(X, y, sample_weight, offset, groups, order)
+
+    selector = StabilitySelector(Watched(n_alphas=3), n_resamples=4, rng=0)
+    selector.fit(X, y, groups=groups)
+    assert seen[0] == set(groups)
+    assert not seen[1] & seen[2]
+    assert not seen[3] & seen[4]
+    by_rows, by_patients = KnockoffSelector(rng=0).fit(X, y), KnockoffSelector(rng=0)
+    assert by_patients.fit(X, y, groups=groups).alphas_[0] > by_rows.alphas_[0]

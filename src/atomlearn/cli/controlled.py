@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
+from atomlearn.cli.generating import Data
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target
-from atomlearn.core.interfaces import Array, Design
+from atomlearn.core.interfaces import Array
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.knockoffs import KnockoffSelector
@@ -39,16 +40,37 @@ class Controlled:
     stability: dict[int, float] = field(default_factory=dict)
 
 
-def select_columns(design: Design, target: Target, y: NDArray[Any], plan: Plan) -> Controlled:
-    """Return the columns of standardized features that --fdr or --stability lets through."""
+def select_columns(data: Data, plan: Plan) -> Controlled:
+    """Return the columns of standardized features that --fdr or --stability lets through.
+
+    Covariates are no candidates: what they explain of the others, and of a target of numbers, is
+    taken off first.
+    """
+    design, target, y = data.design, data.target, data.y
     n_rows, n_columns = design.shape
     if not design.listable or n_rows * n_columns > MOST_ENTRIES:
         raise CommandError(
             f"--fdr and --stability hold the features in memory, and {n_rows:,} x {n_columns:,} "
             "are too many; leave --interactions out, or select with --n-features first"
         )
+    covariates = np.array(data.given.covariates, dtype=np.int64)
+    candidates = np.setdiff1d(np.arange(n_columns), covariates)
     X = np.asarray(design.gather(np.arange(n_columns)).dense(), dtype=np.float64)
-    return _stable(X, target, y, plan) if plan.stability else _knocked(X, target, y, plan)
+    if covariates.size:
+        beside = np.column_stack([np.ones(n_rows), X[:, covariates]])
+        X = _rest(X[:, candidates], beside)
+        y = _rest(y, beside) if target.classes is None else y
+    found = (_stable if plan.stability else _knocked)(X, target, y, plan)
+    words = found.words + ("; given the covariates" if covariates.size else "")
+    shares = {int(candidates[place]): share for place, share in found.stability.items()}
+    return replace(found, columns=candidates[found.columns], stability=shares, words=words)
+
+
+def _rest(values: Array, beside: Array) -> Array:
+    """Return what least squares on ``beside`` leave of the values; rounding is nothing."""
+    rest = values - beside @ np.linalg.lstsq(beside, values, rcond=None)[0]
+    nothing = np.linalg.norm(rest, axis=0) <= 1e-10 * np.linalg.norm(values, axis=0)
+    return np.asarray(np.where(nothing, 0.0, rest))
 
 
 def _knocked(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlled:

@@ -156,20 +156,22 @@ def _rows_of(design: Design, rows: Rows, plan: Plan) -> Design:
 
 def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Select by knockoffs or stability; then a ridge fit over those columns, its weight by CV."""
-    design, target, y = data.design, data.target, data.y
+    target, y = data.target, data.y
     watch.say("  selecting by " + ("stability" if plan.stability else "knockoffs"))
-    found = select_columns(design, target, y, plan)
-    whole, n_features = found.columns, design.shape[1]
-    over = part_of(design, columns=whole if whole.size else np.arange(1))
+    found = select_columns(data, plan)
+    covariates, n_features = np.array(data.given.covariates, dtype=np.int64), data.design.shape[1]
+    whole = np.union1d(found.columns, covariates)
+    whole = whole if whole.size else np.arange(1)
+    over = part_of(data.design, columns=whole)
     options = {"form": "squared", "loss": plan.loss_for(target.task), "tol": plan.gap}
-    if whole.size:
+    options |= {"unpenalized": np.searchsorted(whole, covariates)} if covariates.size else {}
+    if found.columns.size:
         folds = _folds(target, y, plan.seed)
         model = search_of(target)("l2", cv=folds, **options, **watch.options)
         watch.searches = model.n_alphas * folds.get_n_splits() * len(target.outputs)
-        results = model.fit(over, y).results_
-    else:  # nothing was selected: the intercept alone
-        model = kind_of(target)("l1", 1e6, **{**options, "form": "penalized"}).fit(over, y)
-        whole, results = np.arange(1), model.results_
+    else:  # nothing was selected: the intercept and the covariates alone
+        model = kind_of(target)("l1", 1e6, **{**options, "form": "penalized"})
+    results = model.fit(over, y, **data.of_rows).results_
     moved = [
         replace(r, columns=whole[r.columns], n_features=n_features, parts=None) for r in results
     ]

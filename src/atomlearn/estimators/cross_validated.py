@@ -36,6 +36,7 @@ from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import grouped, keep, warn_of_cut
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.decided import score_by
+from atomlearn.estimators.dependent_rows import folds as folds_of
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.routing import raise_unless_routed, router_of, routing_enabled
 from atomlearn.estimators.selects_columns import SelectsColumns
@@ -81,13 +82,16 @@ class CrossValidatedModel(AtomicModel):
             params = process_routing(self, "score", **params).scorer.score
         return float(get_scorer(self.scoring)(self, X, y, **params))
 
-    def _route(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    def _route(
+        self, sample_weight: Any, groups: Any, params: dict[str, Any]
+    ) -> tuple[dict[str, Any], Any]:
         """Return what goes to the splitter and what goes to the scorer."""
         raise_unless_routed(params, self, "fit")
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        of_rows = {} if groups is None else {"groups": groups}
         if not routing_enabled():
-            return {}, weights
-        routed = process_routing(self, "fit", **weights, **params)
+            return of_rows, weights
+        routed = process_routing(self, "fit", **weights, **of_rows, **params)
         scorer = routed.scorer.score if self.scoring is not None else {}
         return routed.splitter.split, scorer
 
@@ -110,16 +114,20 @@ class CrossValidatedModel(AtomicModel):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
-    ) -> Self:
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None,
+        order: Any = None, **params: Any,
+    ) -> Self:  # fmt: skip
         """Choose norm and alpha, fit to all of X and y (``refit``); ``params`` are routed metadata.
 
-        ``offset`` (n_samples,) is added to the predictions, held-out ones too.
+        ``offset`` (n_samples,) is added to the predictions, held-out ones too. Rows with the same
+        value of ``groups`` (n_samples,), as of one patient, are in one fold together; with
+        ``order`` (n_samples,), dates or positions of a series, rows are predicted from earlier ones
+        only. A splitter sees the groups instead, and no order.
         """
         settings = self._settings()
-        for_splitter, for_scorer = self._route(sample_weight, params)
+        for_splitter, for_scorer = self._route(sample_weight, groups, params)
         data = self._checked(X, y, sample_weight).with_offset(offset)
-        folds = self._folds(X, data.y, for_splitter)
+        folds = self._folds(X, data.y, groups, order, for_splitter)
         score = None if self.scoring is None else score_by(self.scoring, data, for_scorer)
         results = self._search(data, folds, score, settings)
         searched = self.n_passes_
@@ -198,15 +206,23 @@ class CrossValidatedModel(AtomicModel):
         """Return what splitters see, and whether each fold has its part of the values."""
         return y, is_classifier(self)
 
-    def _folds(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> list[tuple[Rows, Rows]]:
+    def _folds(
+        self, X: Any, y: NDArray[Any], groups: Any, order: Any, params: dict[str, Any]
+    ) -> list[tuple[Rows, Rows]]:
         if self.selection in CRITERIA and self.refit:
             return []
         (y, stratified), n_samples = self._strata(y), len(y)
-        splitter = check_cv(self.cv, y, classifier=stratified)
-        rows = np.zeros((n_samples, 1)) if is_opened(X) else X
+        counted = self.cv is None or isinstance(self.cv, int)
+        if order is not None and not counted:
+            raise ValueError("order goes with a number of folds; with a splitter leave it out")
+        if counted and not (groups is None and order is None):
+            found = folds_of(n_samples, self.cv or 5, 0, y if stratified else None, groups, order)
+        else:
+            splitter = check_cv(self.cv, y, classifier=stratified)
+            rows = np.zeros((n_samples, 1)) if is_opened(X) else X
+            found = splitter.split(rows, y, **params)
         folds = [
-            (check_rows(train, n_samples), check_rows(test, n_samples))
-            for train, test in splitter.split(rows, y, **params)
+            (check_rows(train, n_samples), check_rows(test, n_samples)) for train, test in found
         ]
         if not self.refit and len(folds) != 1:
             raise ValueError(

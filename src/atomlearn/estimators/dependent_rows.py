@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.utils.validation import has_fit_parameter
 
 from atomlearn.core.interfaces import Rows
 from atomlearn.core.paths.folds import Fold
@@ -156,6 +157,19 @@ def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None)
     found = np.empty(n_rows, dtype=np.int64)
     found[rows] = rows[starts[source] + within % sizes[source]]
     return found
+
+
+def fit_parameters(
+    estimator: Any, rows: Rows | None = None, groups: Any = None, order: Any = None
+) -> dict[str, Any]:
+    """Return what ``estimator.fit`` is to be told of these rows (None: all), where it asks."""
+    own = {"groups": groups, "order": order}
+    told = {name: np.asarray(values) for name, values in own.items() if values is not None}
+    return {
+        name: values if rows is None else values[rows]
+        for name, values in told.items()
+        if has_fit_parameter(estimator, name)
+    }
 
 
 def _rarest(units: Rows, codes: Any) -> Rows:
