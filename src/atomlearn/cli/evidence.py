@@ -48,7 +48,14 @@ def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = halves(y, LIMITS.halves, plan.seed, fitted, LIMITS.seconds_of_halves)
+            found = halves(
+                y,
+                LIMITS.halves,
+                plan.seed,
+                fitted,
+                LIMITS.seconds_of_halves,
+                **source.given.dependence,
+            )
             return found if len(found) >= STYLE.fewest_halves else []
     except (CommandError, ValueError):  # a half without enough rows of a class, or events
         return []

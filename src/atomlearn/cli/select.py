@@ -136,7 +136,7 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     """Return the final model, its held-out scores, what should be noted, and if Ctrl-C came."""
     target, design = source.target, _design(source, plan)
     center = not is_sparse(source.features.X)
-    train, test = split(target, way.test_fraction, plan.seed, source.given.test_rows)
+    train, test = split(target, way.test_fraction, plan.seed, source.given)
     everything = np.arange(target.values.size)
 
     def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
