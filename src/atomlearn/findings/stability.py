@@ -27,14 +27,9 @@ from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal
 from atomlearn.findings.halves import masks_of_parts
-from atomlearn.findings.verdict import rows_of
+from atomlearn.findings.held_out import rows_of, unsearched
 
 BOUNDS = ("unimodal", "r_concave", "meinshausen_buhlmann")
-
-
-def unsearched(estimator: Any) -> Any:
-    """Return the estimator that a search of scikit-learn found best, any other as it is."""
-    return getattr(estimator, "best_estimator_", estimator)
 
 
 def selected_by(estimator: Any) -> tuple[Mask, Array]:

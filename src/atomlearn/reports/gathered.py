@@ -14,9 +14,9 @@ from sklearn.base import clone
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Columns, Design, Rows
 from atomlearn.designs import is_opened
-from atomlearn.findings.stability import StabilitySelector, unsearched
+from atomlearn.findings.held_out import rows_of, unsearched
+from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
-from atomlearn.findings.verdict import rows_of
 from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.reports.content import Curve, SelectedFeature
 from atomlearn.reports.evidence import MOST_LINES, Evidence, PathOf, boxes_of
