@@ -90,7 +90,9 @@ def evidence_of(
         manhattan=_along_chromosomes(source, view, selected),
         parts=_groups_drawn(source, selected),
     )
-    return found if _in_place(source) else seen_in(view, target.values, labels, selected, found)
+    if _in_place(source):
+        return found
+    return seen_in(view, target.values, labels, selected, found, target.name)
 
 
 def _path(source: Source, fitted: Fitted) -> PathOf | None:
