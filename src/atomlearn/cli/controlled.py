@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.generating import Data
 from atomlearn.cli.plan import Plan
-from atomlearn.cli.targets import Target
 from atomlearn.core.interfaces import Array
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
@@ -60,7 +59,7 @@ def select_columns(data: Data, plan: Plan) -> Controlled:
         beside = np.column_stack([np.ones(n_rows), X[:, covariates]])
         X = _rest(X[:, candidates], beside)
         y = _rest(y, beside) if target.classes is None else y
-    found = (_stable if plan.stability else _knocked)(X, target, y, plan)
+    found = (_stable if plan.stability else _knocked)(X, y, data, plan)
     words = found.words + ("; given the covariates" if covariates.size else "")
     shares = {int(candidates[place]): share for place, share in found.stability.items()}
     return replace(found, columns=candidates[found.columns], stability=shares, words=words)
@@ -73,14 +72,17 @@ def _rest(values: Array, beside: Array) -> Array:
     return np.asarray(np.where(nothing, 0.0, rest))
 
 
-def _knocked(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlled:
+def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
     assert plan.fdr is not None
-    loss = plan.loss_for(target.task)
+    loss, dependence = plan.loss_for(data.target.task), data.given.dependence
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        selector = KnockoffSelector(fdr=plan.fdr, rng=plan.seed, loss=loss).fit(X, y)
+        selector = KnockoffSelector(fdr=plan.fdr, rng=plan.seed, loss=loss)
+        selector.fit(X, y, **dependence)
     notes = [str(item.message) for item in told if "correlated" in str(item.message)]
     columns = np.flatnonzero(selector.statistics_ >= selector.threshold_)
+    if any(values is not None for values in dependence.values()):
+        notes.append("--fdr counts rows as independent, and these are not: do not trust its share")
     if not columns.size:
         least = int(np.ceil(1 / plan.fdr))
         notes.append(
@@ -94,8 +96,8 @@ def _knocked(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlle
     return Controlled(columns, words, tuple(notes), in_words(selector))
 
 
-def _stable(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlled:
-    n_columns = X.shape[1]
+def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
+    n_columns, target = X.shape[1], data.target
     kind = AtomicRegressor if target.classes is None else AtomicClassifier
     base = kind(tol=1e-3, loss=plan.loss_for(target.task))
     outputs = np.array([np.asarray(c, dtype=np.float64) for c in target.columns(y)])
@@ -107,7 +109,7 @@ def _stable(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlled
         base, N_HALVES, THRESHOLD, plan.seed, max_features=min(most, n_columns),
         alphas=largest * np.geomspace(0.9, 0.1, N_LEVELS),
     )  # fmt: skip
-    selector.fit(X, y)
+    selector.fit(X, y, **data.given.dependence)
     shares = selector.selection_probabilities_
     columns = np.flatnonzero(shares >= THRESHOLD)
     words = (

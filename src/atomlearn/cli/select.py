@@ -132,7 +132,7 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     """Return the final model, its held-out scores, what should be noted, and if Ctrl-C came."""
     target, design = source.target, _design(source, plan)
     center = not is_sparse(source.features.X)
-    train, test = split(target, way.test_fraction, plan.seed, source.given.test_rows)
+    train, test = split(target, way.test_fraction, plan.seed, source.given)
     everything = np.arange(target.values.size)
 
     def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
@@ -285,7 +285,7 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
         decide, target.task, target.values, loss.name in LONG_TAILED,
         np.hstack(known) if known[0].size or len(known) > 1 else None,
         inputs if listed else None, rng=plan.seed, moves=listed and way.time_limit is None,
-        say=way.say, **getattr(given, "dependence", {}),
+        say=way.say, **given.dependence,
     )  # fmt: skip
 
 

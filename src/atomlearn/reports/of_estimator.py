@@ -57,6 +57,8 @@ def report(
     target: str | None = None,
     rng: int = 0,
     positions: tuple[Sequence[str], ArrayLike] | None = None,
+    groups: Any = None,
+    order: Any = None,
 ) -> Content:
     """Write the page about a fitted estimator, and ``summary.json`` beside it.
 
@@ -78,6 +80,9 @@ def report(
         Seed of the split, the permutations and the halves.
     positions : (chromosomes, base pairs), optional
         Where the columns lie; by default as their names tell, such as 1:752566 or chr1:752566_A.
+
+    groups, order : (n_samples,) arrays, optional
+        Rows that belong together, or a series: held out and halved as ``held_out_verdict`` does.
 
     Returns
     -------
@@ -110,7 +115,17 @@ def report(
         )
         if drawn is not None
         else content_of_estimator(
-            estimator, X, y, test, test_fraction, n_resamples, feature_names, target, rng, positions
+            estimator,
+            X,
+            y,
+            test,
+            test_fraction,
+            n_resamples,
+            feature_names,
+            target,
+            rng,
+            positions,
+            {"groups": groups, "order": order},
         )
     )
     write_report(path, content)
@@ -120,23 +135,28 @@ def report(
 
 def content_of_estimator(
     estimator: Any, X: Any, y: Any, test: Any, test_fraction: float, n_resamples: int | None,
-    names: Sequence[str] | None, target: str | None, rng: int, positions: Any = None,
+    names: Sequence[str] | None, target: str | None, rng: int, positions: Any,
+    dependence: dict[str, Any],
 ) -> Content:  # fmt: skip
     """Return everything that the page tells."""
     view = view_of(estimator, X, names)
     values, of_targets = np.asarray(y), target_names(y)
     target = target or (of_targets[0] if len(of_targets) == 1 else "the target")
     codes = _codes(view, values)
-    held_out, evidence = held_out_of(estimator, view, X, values, test, test_fraction, rng)
-    found = half_fits(estimator, X, values, view, n_resamples, rng)
+    held_out, evidence = held_out_of(
+        estimator, view, X, values, test, test_fraction, rng, **dependence
+    )
+    found = half_fits(estimator, X, values, view, n_resamples, rng, dependence)
     free = covariates_of(estimator, X)
     terms = [] if free is None else view.map.term_of(view.map.main_columns(free)).tolist()
     selected, covariates = without_covariates(selected_of(view), terms)
     selected = with_twins(view, selected, partial(forbidden, view, X, values))
-    selected = with_stability(estimator, X, values, selected, view, n_resamples, rng, found)
+    selected = with_stability(
+        estimator, X, values, selected, view, n_resamples, rng, found, dependence
+    )
     labels = None if view.classes is None else [str(label) for label in view.classes]
     evidence = replace(
-        seen_in(view, codes, labels, selected, evidence),
+        seen_in(view, codes, labels, selected, evidence, target),
         validation=validation_of(view.model),
         path=path_around(view, values),
         manhattan=along_chromosomes(view, codes, selected, positions),
