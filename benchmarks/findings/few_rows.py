@@ -4,7 +4,7 @@
 
 60 rows x 200 columns (regression, classes of equal and of unequal size, counts, survival; at one
 level and with the level chosen by cross-validation), a signal of five columns. Tables of noise have
-strength 0; which of those that are not "better" are "too few rows" is looked at in --power of them.
+strength 0; which of those that are not "better" are "too few rows" is looked at in the first --power of them.
 Rows are written as they come; those that are there are not repeated.
 """
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, AtomicSurvival
 from atomlearn.findings import held_out_verdict
+from atomlearn.findings.settings import SETTINGS
 from atomlearn.findings.trials import Trial
 from atomlearn.losses import survival_target
 
@@ -54,8 +55,10 @@ def main() -> None:
     parser.add_argument("--strengths", type=float, nargs="*", default=[0.7, 1.0, 1.5])
     parser.add_argument("--kinds", nargs="*", default=KINDS)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/few_rows.csv"))
-    parser.add_argument("--power", type=int, default=20, help="of the tables of noise, a kind")
+    parser.add_argument("--repeats", type=int, nargs="*", default=SETTINGS.n_repeats)
+    parser.add_argument("--power", type=int, default=20, help="tables of a kind and strength")
     options = parser.parse_args()
+    object.__setattr__(SETTINGS, "n_repeats", tuple(options.repeats))
     with_power = Trial._with_power
     warnings.simplefilter("ignore")
     counts: dict[tuple[str, str], list[int]] = {}
@@ -71,7 +74,7 @@ def main() -> None:
                 continue
             rng = np.random.default_rng([KINDS.index(kind), repetition, round(100 * strength)])
             X, y, model = table(kind, strength, rng)
-            asked = strength or repetition < options.power
+            asked = repetition < options.power
             Trial._with_power = with_power if asked else lambda trial, found, parts: found
             found = held_out_verdict(model, X, y, rng=repetition)
             cell[0] += 1

@@ -104,7 +104,7 @@ class Settings:
     few_rows: int = 50
     #: Draws, of which the first number is taken whose time is within ...
     n_repeats: tuple[int, ...] = (199, 99, 39, 19)
-    #: ... so many seconds of the processor; rows are judged by the one split where even the last one is not.
+    #: ... so many seconds of the processor; one split decides where even the last one is not.
     most_seconds: float = 10.0
     #: Relative gap of their fits, whose differences decide nothing.
     loose_gap: float = 1e-2
