@@ -4,8 +4,8 @@
 
 60 rows x 200 columns (regression, classes of equal and of unequal size, counts, survival; at one
 level and with the level chosen by cross-validation), a signal of five columns. Tables of noise have
-strength 0; which of those that are not "better" are "too few rows" is looked at in the first --power of them.
-Rows are written as they come; those that are there are not repeated.
+strength 0. Which of those that are not "better" have too few rows is looked at in the first --power
+of them. Rows are written as they come; those that are there are not repeated.
 """
 
 from __future__ import annotations

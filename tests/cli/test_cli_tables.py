@@ -77,7 +77,13 @@ def test_gaps_categories_and_names_of_rows(patients: Path, tmp_path: Path) -> No
 
 def test_covariates_are_in_the_model_beside_what_is_selected(patients: Path) -> None:
     words = ["--drop", "w", "--missing", "median", "--n-features", 1, "--covariates", "sex,n1"]
-    assert features(select(patients, *words)) >= {"sex=M", "n1", "age"}
+    out = select(patients, *words)
+    summary = json.loads((out / "summary.json").read_text())
+    assert features(out) == {"age"}
+    assert {item["name"] for item in summary["covariates"]} == {"sex=M", "n1"}
+    assert (summary["n_selected"], summary["n_covariates"]) == (1, 2)
+    used = {feature.name for feature in read_model(out / "model.json").features}
+    assert used == {"age", "sex=M", "n1"}
 
 
 @pytest.mark.parametrize("target", ["y", "group", "three"])

@@ -260,7 +260,9 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
     listed, loss = not hasattr(X, "gather"), as_loss(fitted.settings["loss"])
     inputs, plan = as_design(X), replace(plan, gap=max(plan.gap, SETTINGS.loose_gap))
     free = np.array(given.covariates, dtype=np.int64)
-    known = [np.asarray(inputs.gather(np.sort(free)).dense(), dtype=np.float64)]
+    known = list[Array]()
+    if free.size:
+        known.append(np.asarray(inputs.gather(np.sort(free)).dense(), dtype=np.float64))
     if given.offset is not None:
         known += [given.offset[:, None], loss.mean(given.offset[:, None])]
 
@@ -283,7 +285,7 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
 
     return Trial(
         decide, target.task, target.values, loss.name in LONG_TAILED,
-        np.hstack(known) if known[0].size or len(known) > 1 else None,
+        np.hstack(known) if known else None,
         inputs if listed else None, rng=plan.seed, moves=listed and way.time_limit is None,
         say=way.say, **given.dependence,
     )  # fmt: skip

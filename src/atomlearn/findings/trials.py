@@ -26,6 +26,7 @@ from atomlearn.findings.ranking import Ranked, area_of, partial_of
 from atomlearn.findings.settings import SETTINGS
 from atomlearn.findings.verdict import (
     Verdict,
+    events_and_times,
     judged,
     no_new_rows,
     numbers_of,
@@ -105,7 +106,7 @@ class Trial:
             return False
         n_rows, count = float(test.size), float(test.size)
         if self.task == "survival":
-            count = float(np.count_nonzero(self.values[self.values.dtype.names[0]][test]))
+            count = float(np.count_nonzero(events_and_times(self.values)[0][test]))
         elif self.task == "classification":
             rarest = float(np.bincount(self.values[test], minlength=self.values.max() + 1).min())
             count = 4 * rarest * (n_rows - rarest) / n_rows
@@ -115,7 +116,7 @@ class Trial:
     @property
     def _codes(self) -> Any:
         if self.task == "survival":
-            return self.values[self.values.dtype.names[0]].astype(np.int64)
+            return events_and_times(self.values)[0].astype(np.int64)
         return self.values if self.task == "classification" else None
 
     def _cross_validated(self, seconds: float) -> Verdict | None:
@@ -244,15 +245,14 @@ class Trial:
         signal = (signal - signal.mean()) / (signal.std() or 1.0)
         r = SETTINGS.useful_correlation
         place = np.argsort(np.argsort(r * signal + np.sqrt(1 - r**2) * noise, kind="stable"))
-        by = -self.values[self.values.dtype.names[1]] if self.task == "survival" else self.values
+        by = -events_and_times(self.values)[1] if self.task == "survival" else self.values
         return np.asarray(self.values[np.argsort(by, kind="stable")][place])
 
 
 def _order_told(task: Task, truth: NDArray[Any], decisions: Array) -> float | None:
     """Return the area, its mean over classes, or the concordance; None where there is none."""
     if task == "survival":
-        event, time = (truth[name] for name in truth.dtype.names[:2])
-        found = concordance(survival_target(event, time), decisions[:, 0])
+        found = concordance(survival_target(*events_and_times(truth)), decisions[:, 0])
         return None if np.isnan(found) else found
     codes = [1] if decisions.shape[1] == 1 else range(decisions.shape[1])
     positive = [truth == code for code in codes]

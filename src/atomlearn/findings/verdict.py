@@ -158,10 +158,16 @@ def verdict_on(
     if task == "classification":
         return classification_verdict(truth, decisions, rng, orders)
     if task == "survival":
-        event, time = np.asarray(truth).dtype.names[:2]
+        event, time = events_and_times(truth)
         risk = np.asarray(decisions).reshape(len(truth))
-        return survival_verdict(truth[time], truth[event], risk, rng, orders)
+        return survival_verdict(time, event, risk, rng, orders)
     return regression_verdict(truth, decisions, rng, ranks=ranks, orders=orders)
+
+
+def events_and_times(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the first two fields of records of survival, whatever their names."""
+    event, time = (records.dtype.names or ())[:2]
+    return records[event], records[time]
 
 
 def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
@@ -170,7 +176,7 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
     That is the event less the hazard summed until then (Nelson and Aalen).
     """
     if task == "survival":
-        event, time = (truth[name] for name in truth.dtype.names[:2])
+        event, time = events_and_times(truth)
         order = np.argsort(time, kind="stable")
         at_risk = np.arange(time.size, 0, -1)
         summed = np.cumsum(event[order] / at_risk)

@@ -58,7 +58,8 @@ def held_out_of(
     shared: dict[str, Any] = {"n_train": int(n_train), "n_test": len(truth), "verdict": verdict}
     refit = view_of(fitted, rows, None)
     given = covariates_of(fitted, rows)
-    free = [] if given is None else view.map.term_of(view.map.main_columns(given))
+    given = np.zeros(0, dtype=np.int64) if given is None else given
+    free = view.map.term_of(view.map.main_columns(given))
     terms, of_final = (np.setdiff1d(of.map.term_of(of.columns), free) for of in (refit, view))
     shared["n_selected"] = int(terms.size)
     shared["overlap"] = int(np.intersect1d(terms, of_final).size)
