@@ -55,7 +55,8 @@ def held_out(
 ) -> Fold:
     """Return rows to fit to and rows to hold out, about ``fraction`` of them, both increasing.
 
-    Whole groups, or the end of the series. Classes (``codes``) keep their shares as far as groups
+    Whole groups, or the end of the series: there a tenth of the rows before it, which are like its
+    first ones, are in neither. Classes (``codes``) keep their shares as far as groups
     allow, and none loses its last row to the held-out part, but where ``order`` is given. The
     held-out part is empty where each class is one group.
     """
@@ -63,7 +64,8 @@ def held_out(
     if order is not None:
         ends = np.cumsum(np.bincount(units))[:-1]  # rows before each cut between two positions
         first = 1 + int(np.argmin(np.abs(ends - (1.0 - fraction) * n_rows)))
-        return np.flatnonzero(units < first), np.flatnonzero(units >= first)
+        last = np.sort(units)[int(0.9 * ends[first - 1])]
+        return np.flatnonzero(units <= last), np.flatnonzero(units >= first)
     generator = np.random.default_rng(rng)
     labels, sizes = _rarest(units, codes), np.bincount(units)
     chosen = np.zeros(sizes.size, dtype=bool)
