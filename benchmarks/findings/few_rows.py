@@ -4,7 +4,8 @@
 
 60 rows x 200 columns (regression, classes of equal and of unequal size, counts, survival; at one
 level and with the level chosen by cross-validation), a signal of five columns. Tables of noise have
-strength 0. Rows are written as they come; those that are there are not repeated.
+strength 0; which of those that are not "better" are "too few rows" is looked at in --power of them.
+Rows are written as they come; those that are there are not repeated.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, AtomicSurvival
 from atomlearn.findings import held_out_verdict
+from atomlearn.findings.trials import Trial
 from atomlearn.losses import survival_target
 
 KINDS = ("regression", "classes", "rare", "counts", "survival", "regression, CV")
@@ -52,25 +54,28 @@ def main() -> None:
     parser.add_argument("--strengths", type=float, nargs="*", default=[0.7, 1.0, 1.5])
     parser.add_argument("--kinds", nargs="*", default=KINDS)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/few_rows.csv"))
+    parser.add_argument("--power", type=int, default=20, help="of the tables of noise, a kind")
     options = parser.parse_args()
+    with_power = Trial._with_power
     warnings.simplefilter("ignore")
     counts: dict[tuple[str, str], list[int]] = {}
     if options.out.exists():
         with options.out.open(encoding="utf-8") as stream:
             counts = {(r[0], r[1]): [int(v) for v in r[2:]] for r in list(csv.reader(stream))[1:]}
-    for repetition in range(max(options.tables, options.signal)):
-        for strength in [0.0, *options.strengths]:
-            for number, kind in enumerate(options.kinds):
-                cell = counts.setdefault((kind, f"{strength:g}"), [0, 0, 0, 0])
-                if repetition != cell[0] or repetition >= (
-                    options.signal if strength else options.tables
-                ):
-                    continue
-                rng = np.random.default_rng([KINDS.index(kind), repetition, round(100 * strength)])
-                X, y, model = table(kind, strength, rng)
-                found = held_out_verdict(model, X, y, rng=repetition)
-                cell[0] += 1
-                cell[1 + WORDS.index(found.verdict)] += 1
+    order = [(0.0, k) for k in range(options.tables)]
+    order += [(s, k) for k in range(options.signal) for s in options.strengths]
+    for strength, repetition in order:
+        for kind in options.kinds:
+            cell = counts.setdefault((kind, f"{strength:g}"), [0, 0, 0, 0])
+            if repetition != cell[0]:
+                continue
+            rng = np.random.default_rng([KINDS.index(kind), repetition, round(100 * strength)])
+            X, y, model = table(kind, strength, rng)
+            asked = strength or repetition < options.power
+            Trial._with_power = with_power if asked else lambda trial, found, parts: found
+            found = held_out_verdict(model, X, y, rng=repetition)
+            cell[0] += 1
+            cell[1 + WORDS.index(found.verdict)] += 1
         with options.out.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
             writer.writerow(["kind", "strength", "tables", *WORDS])

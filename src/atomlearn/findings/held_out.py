@@ -13,7 +13,7 @@ from atomlearn.core.interfaces import Array, Design, Rows, Task
 from atomlearn.designs import as_design, is_opened
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import free_columns
-from atomlearn.estimators.dependent_rows import held_out
+from atomlearn.estimators.dependent_rows import fit_parameters, held_out
 from atomlearn.findings.settings import SETTINGS
 from atomlearn.findings.trials import Trial
 from atomlearn.findings.verdict import LONG_TAILED, Verdict, no_verdict, verdict_on
@@ -65,9 +65,10 @@ def held_out_verdict(
     train, test = split_of(estimator, target, test_fraction, rng, groups, order)
     if not test.size:
         return no_verdict("each class is one group of rows, so that none can be held out")
-    began = time.perf_counter()
-    fitted = clone(estimator).fit(rows_of(X, train), target[train])
-    seconds = time.perf_counter() - began
+    began = time.process_time()
+    own = fit_parameters(estimator, train, groups, order)
+    fitted = clone(estimator).fit(rows_of(X, train), target[train], **own)
+    seconds = time.process_time() - began
     trial = trial_of(fitted, X, target, rng, groups, order)
     decisions = decisions_of(fitted, rows_of(X, test), trial.known is not None)
     return trial.verdict(train, test, decisions, seconds)
@@ -97,7 +98,8 @@ def trial_of(
     def decide(train: Rows, test: Rows, values: Any, moved: Rows | None) -> Array:
         given = y if values is None else values if labels is None else labels[values]
         table = X if moved is None else _moved(X, moved, columns)
-        again = clone(model).fit(rows_of(table, train), given[train])
+        own = fit_parameters(model, train, groups, order)
+        again = clone(model).fit(rows_of(table, train), given[train], **own)
         return decisions_of(again, rows_of(table, test), known is not None)
 
     return Trial(

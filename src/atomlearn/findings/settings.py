@@ -104,14 +104,14 @@ class Settings:
     few_rows: int = 50
     #: Draws, of which the first number is taken whose time is within ...
     n_repeats: tuple[int, ...] = (199, 99, 39, 19)
-    #: ... so many seconds; rows are judged by the one split where even the last one is not.
+    #: ... so many seconds of the processor; rows are judged by the one split where even the last one is not.
     most_seconds: float = 10.0
     #: Relative gap of their fits, whose differences decide nothing.
     loose_gap: float = 1e-2
     #: Tables with a signal put in: rows are too few where less than half of them are told, ...
     n_planted: int = 9
     #: ... and features that share the signal.
-    features_planted: int = 5
+    features_planted: int = 2
 
     # Held-out rows that are training rows too: ``benchmarks/tuning/copies.py``.
 

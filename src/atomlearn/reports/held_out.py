@@ -14,7 +14,15 @@ from sklearn.metrics import roc_auc_score
 
 from atomlearn.core.interfaces import Array
 from atomlearn.designs import is_opened
-from atomlearn.findings.held_out import decisions_of, judged_rows, rows_of, split_of, trial_of
+from atomlearn.estimators.dependent_rows import fit_parameters
+from atomlearn.findings.held_out import (
+    covariates_of,
+    decisions_of,
+    judged_rows,
+    rows_of,
+    split_of,
+    trial_of,
+)
 from atomlearn.reports.content import HeldOut, Score
 from atomlearn.reports.evidence import Evidence, curves_of_classes
 from atomlearn.reports.suspects import recurring
@@ -34,11 +42,12 @@ def held_out_of(
         train, left = split_of(estimator, y, fraction, rng, groups, order)
         if not left.size or np.unique(y[train]).size < len(view.classes or ()):
             return None, Evidence()  # of so few rows of a class none can be left out
-        began = time.perf_counter()
+        began = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = clone(estimator).fit(rows_of(X, train), y[train])
-        seconds = time.perf_counter() - began
+            own = fit_parameters(estimator, train, groups, order)
+            fitted = clone(estimator).fit(rows_of(X, train), y[train], **own)
+        seconds = time.process_time() - began
         rows, truth, trained, n_train = rows_of(X, left), y[left], y[train], train.size
         trial = trial_of(fitted, X, y, rng, groups, order)
         known = trial.copies(train, left)
@@ -48,7 +57,9 @@ def held_out_of(
         return None, Evidence()
     shared: dict[str, Any] = {"n_train": int(n_train), "n_test": len(truth), "verdict": verdict}
     refit = view_of(fitted, rows, None)
-    terms, of_final = (np.unique(of.map.term_of(of.columns)) for of in (refit, view))
+    given = covariates_of(fitted, rows)
+    free = [] if given is None else view.map.term_of(view.map.main_columns(given))
+    terms, of_final = (np.setdiff1d(of.map.term_of(of.columns), free) for of in (refit, view))
     shared["n_selected"] = int(terms.size)
     shared["overlap"] = int(np.intersect1d(terms, of_final).size)
     shared["refitted"] = test is None

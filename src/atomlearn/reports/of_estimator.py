@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
+from atomlearn.findings.held_out import covariates_of
 from atomlearn.reports.atomic_write import check_place
-from atomlearn.reports.content import Content, FitSummary
+from atomlearn.reports.content import Content, FitSummary, without_covariates
 from atomlearn.reports.evidence import validation_of
 from atomlearn.reports.gathered import (
     along_chromosomes,
@@ -146,7 +147,10 @@ def content_of_estimator(
         estimator, view, X, values, test, test_fraction, rng, **dependence
     )
     found = half_fits(estimator, X, values, view, n_resamples, rng, dependence)
-    selected = with_twins(view, selected_of(view), partial(forbidden, view, X, values))
+    free = covariates_of(estimator, X)
+    terms = [] if free is None else view.map.term_of(view.map.main_columns(free)).tolist()
+    selected, covariates = without_covariates(selected_of(view), terms)
+    selected = with_twins(view, selected, partial(forbidden, view, X, values))
     selected = with_stability(
         estimator, X, values, selected, view, n_resamples, rng, found, dependence
     )
@@ -165,8 +169,8 @@ def content_of_estimator(
         target=target, task=_task(view, values),
         n_samples=view.inputs.shape[0],
         n_inputs=view.offered, chosen_first=view.offered > view.inputs.shape[1],
-        n_features=view.map.n_terms if is_mapped(view) else view.offered,
-        outputs=outputs, selected=selected,
+        n_features=(view.map.n_terms if is_mapped(view) else view.offered) - len(terms),
+        outputs=outputs, selected=selected, covariates=covariates,
         fits=fits,
         goal=float(getattr(view.model, "tol", 1e-6)) if fits else 0.0,
         held_out=held_out,
