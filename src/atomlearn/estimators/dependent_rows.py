@@ -9,13 +9,20 @@ of both is given; with neither, each row stands for itself.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import (
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    check_cv,
+)
 from sklearn.utils.validation import has_fit_parameter
 
-from atomlearn.core.interfaces import Rows
+from atomlearn.core.interfaces import Rows, is_number
 from atomlearn.core.paths.folds import Fold
 
 Seed = int | np.random.Generator
@@ -116,6 +123,21 @@ def folds(
         of = "the series begins" if order is not None else "all groups but one leave rows"
         raise ValueError(f"no folds: a class is missing where {of}; give fewer folds or more rows")
     return kept
+
+
+def splits(
+    cv: Any, X: Any, y: Any, stratified: bool, groups: Any, order: Any, params: dict[str, Any]
+) -> Iterable[Fold]:
+    """Return the folds of a search; ``params`` : what a splitter is to be told.
+
+    With groups or an order a number of folds (None: 5) is one of ``folds``.
+    """
+    if (groups is None and order is None) or not (cv is None or is_number(cv)):
+        if order is not None:
+            raise ValueError("order goes with a number of folds; with a splitter leave it out")
+        found: Iterable[Fold] = check_cv(cv, y, classifier=stratified).split(X, y, **params)
+        return found
+    return folds(len(y), cv or 5, 0, y if stratified else None, groups, order)
 
 
 def halves(
