@@ -196,3 +196,10 @@ def test_selectors_halve_and_fold_by_patients():
     assert not seen[3] & seen[4]
     by_rows, by_patients = KnockoffSelector(rng=0).fit(X, y), KnockoffSelector(rng=0)
     assert by_patients.fit(X, y, groups=groups).alphas_[0] > by_rows.alphas_[0]
+
+
+def test_before_the_end_of_a_series_rows_like_its_first_ones_are_left_out():
+    train, test = held_out(100, 0.3, 0, order=np.arange(100))
+    assert (train[-1], test[0]) == (63, 70)
+    train, test = held_out(9, 0.3, 0, order=np.repeat([0, 1, 2], 3))  # too few positions for that
+    assert (train.tolist(), test.tolist()) == ([0, 1, 2, 3, 4, 5], [6, 7, 8])

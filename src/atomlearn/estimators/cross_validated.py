@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
 from atomlearn.core.data.parts import check_rows
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Form, Loss, Norm, Rows, Solver, WarmStart
+from atomlearn.core.interfaces import Array, Form, Loss, Norm, Solver, WarmStart
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
 from atomlearn.core.paths.cross_validation import Rule, cross_validate
 from atomlearn.core.paths.ends import End
-from atomlearn.core.paths.folds import Score, held_out_loss, training_part
+from atomlearn.core.paths.folds import Fold, Score, held_out_loss, training_part
 from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares
 from atomlearn.core.paths.settings import Settings
@@ -36,7 +35,7 @@ from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import grouped, keep, warn_of_cut
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.decided import score_by
-from atomlearn.estimators.dependent_rows import folds as folds_of
+from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.routing import raise_unless_routed, router_of, routing_enabled
 from atomlearn.estimators.selects_columns import SelectsColumns
@@ -119,10 +118,9 @@ class CrossValidatedModel(AtomicModel):
     ) -> Self:  # fmt: skip
         """Choose norm and alpha, fit to all of X and y (``refit``); ``params`` are routed metadata.
 
-        ``offset`` (n_samples,) is added to the predictions, held-out ones too. Rows with the same
-        value of ``groups`` (n_samples,), as of one patient, are in one fold together; with
-        ``order`` (n_samples,), dates or positions of a series, rows are predicted from earlier ones
-        only. A splitter sees the groups instead, and no order.
+        ``offset`` (n_samples,) is added to the predictions, held-out ones too. Rows with one value
+        of ``groups`` (n_samples,), as of one patient, are in one fold; with ``order`` (n_samples,),
+        dates or positions of a series, rows are predicted from earlier ones only.
         """
         settings = self._settings()
         for_splitter, for_scorer = self._route(sample_weight, groups, params)
@@ -139,7 +137,7 @@ class CrossValidatedModel(AtomicModel):
     def _search(
         self,
         data: Checked,
-        folds: Sequence[tuple[Rows, Rows]],
+        folds: Sequence[Fold],
         score: Score | None,
         settings: Settings,
     ) -> list[Result]:
@@ -175,7 +173,7 @@ class CrossValidatedModel(AtomicModel):
         self,
         problems: Sequence[Problem],
         norms: Sequence[Norm],
-        folds: Sequence[tuple[Rows, Rows]],
+        folds: Sequence[Fold],
         score: Score,
         settings: Settings,
     ) -> tuple[int, list[WarmStart | None]]:
@@ -195,9 +193,7 @@ class CrossValidatedModel(AtomicModel):
         warn_of_cut(self, scores.mean, scores.status)
         return chosen, scores.warm_starts(chosen, position, len(problems), problems[0].y.size)
 
-    def _final(
-        self, data: Checked, norm: Norm, folds: Sequence[tuple[Rows, Rows]]
-    ) -> list[Problem]:
+    def _final(self, data: Checked, norm: Norm, folds: Sequence[Fold]) -> list[Problem]:
         """Return the problems whose solution is kept: over all rows, or the one training part."""
         problems = self._problems(data, norm, self.alpha_)
         return problems if self.refit else [training_part(p, folds[0][0]) for p in problems]
@@ -206,24 +202,12 @@ class CrossValidatedModel(AtomicModel):
         """Return what splitters see, and whether each fold has its part of the values."""
         return y, is_classifier(self)
 
-    def _folds(
-        self, X: Any, y: NDArray[Any], groups: Any, order: Any, params: dict[str, Any]
-    ) -> list[tuple[Rows, Rows]]:
+    def _folds(self, X: Any, y: Any, groups: Any, order: Any, params: dict[str, Any]) -> list[Fold]:
         if self.selection in CRITERIA and self.refit:
             return []
-        (y, stratified), n_samples = self._strata(y), len(y)
-        counted = self.cv is None or isinstance(self.cv, int)
-        if order is not None and not counted:
-            raise ValueError("order goes with a number of folds; with a splitter leave it out")
-        if counted and not (groups is None and order is None):
-            found = folds_of(n_samples, self.cv or 5, 0, y if stratified else None, groups, order)
-        else:
-            splitter = check_cv(self.cv, y, classifier=stratified)
-            rows = np.zeros((n_samples, 1)) if is_opened(X) else X
-            found = splitter.split(rows, y, **params)
-        folds = [
-            (check_rows(train, n_samples), check_rows(test, n_samples)) for train, test in found
-        ]
+        rows = np.zeros((len(y), 1)) if is_opened(X) else X
+        found = splits(self.cv, rows, *self._strata(y), groups, order, params)
+        folds = [(check_rows(train, len(y)), check_rows(test, len(y))) for train, test in found]
         if not self.refit and len(folds) != 1:
             raise ValueError(
                 f"refit=False keeps the fit of the one training part, but cv gives {len(folds)}; "

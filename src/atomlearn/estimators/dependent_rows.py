@@ -9,13 +9,20 @@ of both is given; with neither, each row stands for itself.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import (
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    check_cv,
+)
 from sklearn.utils.validation import has_fit_parameter
 
-from atomlearn.core.interfaces import Rows
+from atomlearn.core.interfaces import Rows, is_number
 from atomlearn.core.paths.folds import Fold
 
 Seed = int | np.random.Generator
@@ -55,7 +62,8 @@ def held_out(
 ) -> Fold:
     """Return rows to fit to and rows to hold out, about ``fraction`` of them, both increasing.
 
-    Whole groups, or the end of the series. Classes (``codes``) keep their shares as far as groups
+    Whole groups, or the end of the series: there a tenth of the rows before it, which are like its
+    first ones, are in neither. Classes (``codes``) keep their shares as far as groups
     allow, and none loses its last row to the held-out part, but where ``order`` is given. The
     held-out part is empty where each class is one group.
     """
@@ -63,7 +71,8 @@ def held_out(
     if order is not None:
         ends = np.cumsum(np.bincount(units))[:-1]  # rows before each cut between two positions
         first = 1 + int(np.argmin(np.abs(ends - (1.0 - fraction) * n_rows)))
-        return np.flatnonzero(units < first), np.flatnonzero(units >= first)
+        last = np.sort(units)[int(0.9 * ends[first - 1])]
+        return np.flatnonzero(units <= last), np.flatnonzero(units >= first)
     generator = np.random.default_rng(rng)
     labels, sizes = _rarest(units, codes), np.bincount(units)
     chosen = np.zeros(sizes.size, dtype=bool)
@@ -114,6 +123,21 @@ def folds(
         of = "the series begins" if order is not None else "all groups but one leave rows"
         raise ValueError(f"no folds: a class is missing where {of}; give fewer folds or more rows")
     return kept
+
+
+def splits(
+    cv: Any, X: Any, y: Any, stratified: bool, groups: Any, order: Any, params: dict[str, Any]
+) -> Iterable[Fold]:
+    """Return the folds of a search; ``params`` : what a splitter is to be told.
+
+    With groups or an order a number of folds (None: 5) is one of ``folds``.
+    """
+    if (groups is None and order is None) or not (cv is None or is_number(cv)):
+        if order is not None:
+            raise ValueError("order goes with a number of folds; with a splitter leave it out")
+        found: Iterable[Fold] = check_cv(cv, y, classifier=stratified).split(X, y, **params)
+        return found
+    return folds(len(y), cv or 5, 0, y if stratified else None, groups, order)
 
 
 def halves(

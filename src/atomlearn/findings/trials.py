@@ -89,16 +89,30 @@ class Trial:
 
     def _of_rows(self, test: Rows, decisions: Array) -> Verdict:
         orders = None
-        if self.groups is not None or self.order is not None:
-            own = [None if v is None else np.asarray(v)[test] for v in (self.groups, self.order)]
+        if self.order is not None:
+            return self._of_series(test, decisions)
+        if self.groups is not None:
+            own = np.asarray(self.groups)[test]
             try:
-                orders = np.array([permuted_rows(test.size, self.rng + k, *own)
+                orders = np.array([permuted_rows(test.size, self.rng + k, own)
                                    for k in range(999)])  # fmt: skip
             except ValueError:  # one group
                 orders = np.tile(np.arange(test.size), (19, 1))
         known = None if self.known is None else self.known[test]
         return verdict_on(self.task, self.values[test], decisions, self.rng, ranks=self.ranks,
                           known=known, orders=orders)  # fmt: skip
+
+    def _of_series(self, test: Rows, decisions: Array) -> Verdict:
+        """Return the verdict on the end of a series: the targets of all of it are moved along.
+
+        So that what is next to each other stays so. Moved within the end alone, targets would break
+        apart where the end is joined to its beginning, and noise would tell less than it does.
+        """
+        told = [np.asarray(decisions, dtype=np.float64).reshape(test.size, -1)]
+        score, rng = self._measure(self.values, [test], told), np.random.default_rng(self.rng)
+        moved = (permuted_rows(len(self.values), rng, None, self.order) for _ in range(999))
+        return self._judged(score, [self._measure(self.values[m], [test], told) for m in moved],
+                            test.size, 0)  # fmt: skip
 
     def _is_few(self, test: Rows) -> bool:
         """Return whether held-out rows are few: as many balanced ones as would tell as much."""
@@ -148,16 +162,20 @@ class Trial:
                 break
             order = permuted_rows(len(self.values), rng, self.groups)
             null.append(self._score(parts, None, order))
+        found = self._judged(score, null, sum(test.size for _, test in parts), len(parts))
+        return found if found.better else self._with_power(found, parts)
+
+    def _judged(self, score: float, null: list[float], n_rows: int, n_folds: int) -> Verdict:
+        """Return the verdict on a score by what permuted rows score."""
         draws = np.array(null)
         numbers = self._baseline == 0.0
         error = float(np.std(np.arctanh(np.clip(draws, -0.999, 0.999)) if numbers else draws))
-        found = judged(
-            Ranked(score, error, draws, self._baseline), self._name,
-            sum(test.size for _, test in parts), "as wide as scores of permuted rows spread",
-            int(min(np.bincount(self._codes))) if self._codes is not None else 0, len(parts),
+        return judged(
+            Ranked(score, error, draws, self._baseline), self._name, n_rows,
+            "as wide as scores of permuted rows spread",
+            int(min(np.bincount(self._codes))) if self._codes is not None else 0, n_folds,
             "a guess" if self.known is None else "the covariates alone",
         )  # fmt: skip
-        return found if found.better else self._with_power(found, parts)
 
     @property
     def _name(self) -> str:
@@ -192,6 +210,10 @@ class Trial:
                 continue
             rows.append(test)
             told.append(np.asarray(decisions, dtype=np.float64).reshape(test.size, -1))
+        return self._measure(truth, rows, told)
+
+    def _measure(self, truth: NDArray[Any], rows: list[Rows], told: list[Array]) -> float:
+        """Return how well these decisions tell the target of rows, in each part by itself."""
         if not rows:
             return self._baseline
         if self._baseline == 0.0:

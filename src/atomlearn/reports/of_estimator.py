@@ -143,9 +143,8 @@ def content_of_estimator(
     values, of_targets = np.asarray(y), target_names(y)
     target = target or (of_targets[0] if len(of_targets) == 1 else "the target")
     codes = _codes(view, values)
-    held_out, evidence = held_out_of(
-        estimator, view, X, values, test, test_fraction, rng, **dependence
-    )
+    own = (view, X, values, test, test_fraction, rng)
+    held_out, evidence = held_out_of(estimator, *own, **dependence)
     found = half_fits(estimator, X, values, view, n_resamples, rng, dependence)
     free = covariates_of(estimator, X)
     terms = [] if free is None else view.map.term_of(view.map.main_columns(free)).tolist()

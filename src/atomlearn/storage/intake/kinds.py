@@ -20,7 +20,6 @@ _ID_NAME = re.compile(
     r"(?i)(^|.*[\W_])(id|ids|key|uuid|guid|barcode|accession|sample_?name|nr|rownames?|row_?names?)"
     r"$|^(id|iid|fid)[\W_].*|^.*[a-z]ID$|^(column_0|unnamed: 0|index|name)$"
 )
-_ENDS_IN_ID = re.compile(r"(?i:(^|[\W_])ids?)$|[a-z]ID$")
 #: Of persons and animals, who have several rows each.
 _OF_PERSONS = re.compile(
     r"(?i)(^|.*[\W_])((patient|subject|participant|donor)[\W_]*(id|nr|no|number|key|code)?|"
@@ -92,7 +91,8 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
         if _ID_NAME.match(name):
             why = "another number in every row"
             return ColumnPlan(name, "identifier", "leave out", why=why, **told)
-    codes = is_of_persons(name) or (_ENDS_IN_ID.search(name) and distinct > INTAKE.most_values)
+    ends_in_id = is_id_name(name) and name.lower().rstrip("s").endswith("id")
+    codes = is_of_persons(name) or (ends_in_id and distinct > INTAKE.most_values)
     if codes and 2 < distinct < known.size:
         why = f"{distinct} different values in {frame.n_rows} rows"
         return ColumnPlan(name, "identifier", "leave out", why=why, **told)
