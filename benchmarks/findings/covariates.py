@@ -54,7 +54,7 @@ def main() -> None:
             for n in (120, 400):
                 X, y, model = table(kind, n, np.random.default_rng([number, repetition, n]))
                 for baseline, free in (("the covariates alone", [0]), ("a guess", None)):
-                    if free is None and (n == 120 or repetition >= 20):
+                    if free is None and (n == 120 or repetition >= 10):
                         continue
                     cell = counts.setdefault((kind, n, baseline), [0, 0])
                     model.set_params(unpenalized=free, tol=1e-3)

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.parts import part_of
-from atomlearn.core.interfaces import Array, Deadline, Design, Rows
+from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.designs import as_design
 from atomlearn.estimators.decided import DecidedClassifier
 from atomlearn.findings.settings import SETTINGS
@@ -284,7 +284,7 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
         return again.decisions(design, test)
 
     return Trial(
-        decide, target.task, target.values, loss.name in LONG_TAILED,
+        decide, cast(Task, target.task), target.values, loss.name in LONG_TAILED,
         np.hstack(known) if known else None,
         inputs if listed else None, rng=plan.seed, moves=listed and way.time_limit is None,
         say=way.say, **given.dependence,

@@ -105,7 +105,7 @@ def trial_of(
     return Trial(
         decide, _task(y, labels), y if labels is None else np.searchsorted(labels, y),
         _has_link(fitted), known, inputs, groups, order, rng,
-        moves=columns is None or isinstance(X, np.ndarray) or hasattr(X, "iloc"),
+        moves=columns is None or not hasattr(X, "tocsr"),
     )  # fmt: skip
 
 

@@ -57,9 +57,7 @@ def held_out_of(
         return None, Evidence()
     shared: dict[str, Any] = {"n_train": int(n_train), "n_test": len(truth), "verdict": verdict}
     refit = view_of(fitted, rows, None)
-    given = covariates_of(fitted, rows)
-    given = np.zeros(0, dtype=np.int64) if given is None else given
-    free = view.map.term_of(view.map.main_columns(given))
+    free = covariate_terms(fitted, rows, view)
     terms, of_final = (np.setdiff1d(of.map.term_of(of.columns), free) for of in (refit, view))
     shared["n_selected"] = int(terms.size)
     shared["overlap"] = int(np.intersect1d(terms, of_final).size)
@@ -69,6 +67,12 @@ def held_out_of(
         return _numbers(fitted, rows, truth, trained, shared), told
     held_out, evidence = _classes(fitted, rows, truth, trained, view, shared)
     return held_out, replace(evidence, warnings=told.warnings)
+
+
+def covariate_terms(fitted: Any, X: Any, view: View) -> list[int]:
+    """Return the numbers of the terms that every model of this estimator has."""
+    given = covariates_of(fitted, X)
+    return [] if given is None else view.map.term_of(view.map.main_columns(given)).tolist()
 
 
 def _numbers(

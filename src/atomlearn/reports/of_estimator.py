@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
-from atomlearn.findings.held_out import covariates_of
 from atomlearn.reports.atomic_write import check_place
 from atomlearn.reports.content import Content, FitSummary, without_covariates
 from atomlearn.reports.evidence import validation_of
@@ -35,7 +34,7 @@ from atomlearn.reports.gathered import (
     with_stability,
     with_twins,
 )
-from atomlearn.reports.held_out import held_out_of
+from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import write_report
 from atomlearn.reports.of_matrix import content_of_matrix, drawn_of
 from atomlearn.reports.structure_displays import groups_drawn
@@ -146,8 +145,7 @@ def content_of_estimator(
     own = (view, X, values, test, test_fraction, rng)
     held_out, evidence = held_out_of(estimator, *own, **dependence)
     found = half_fits(estimator, X, values, view, n_resamples, rng, dependence)
-    free = covariates_of(estimator, X)
-    terms = [] if free is None else view.map.term_of(view.map.main_columns(free)).tolist()
+    terms = covariate_terms(estimator, X, view)
     selected, covariates = without_covariates(selected_of(view), terms)
     selected = with_twins(view, selected, partial(forbidden, view, X, values))
     selected = with_stability(
