@@ -1,7 +1,8 @@
 """Settings of the whole suite.
 
 Hypothesis tries the same examples in each run; ``HYPOTHESIS_PROFILE=drawn`` draws others, and many
-more. Selections of the command line make no fits to halves of the rows, unless a test wants them.
+more. Selections of the command line make no fits to halves of the rows, and verdicts on few rows do
+not repeat the cross-validation, unless a test wants them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 from atomlearn.cli import evidence
+from atomlearn.findings.settings import SETTINGS
 
 settings.register_profile("same", max_examples=40, derandomize=True, deadline=None, database=None)
 settings.register_profile("drawn", max_examples=300, deadline=None)
@@ -38,3 +40,16 @@ def no_halves() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evidence, "LIMITS", replace(evidence.LIMITS, halves=0))
         yield
+
+
+@pytest.fixture(autouse=True)
+def one_split(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Repeated cross-validations would take minutes: tests marked so have them, without a limit."""
+    wanted = request.node.get_closest_marker("repeats") is not None
+    given = {"few_rows": 50, "most_seconds": 1e6} if wanted else {"few_rows": 0}
+    before = {name: getattr(SETTINGS, name) for name in given}
+    for name, value in given.items():
+        object.__setattr__(SETTINGS, name, value)
+    yield
+    for name, value in before.items():
+        object.__setattr__(SETTINGS, name, value)

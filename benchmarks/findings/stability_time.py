@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from atomlearn import AtomicRegressor, AtomicRegressorCV, StabilitySelector
-from atomlearn.findings.stability import halves_of_rows
+from atomlearn.estimators.dependent_rows import halves
 
 
 def data(n: int, p: int, rho: float = 0.5, n_true: int = 50, seed: int = 0):
@@ -40,7 +40,7 @@ def adelie_halves(X, y, levels, most, pairs):
 
     rng = np.random.default_rng(0)
     for _ in range(pairs):
-        for rows in halves_of_rows(y, rng):
+        for rows in halves(len(y), rng):
             ad.grpnet(
                 X=np.asfortranarray(X[rows]), glm=ad.glm.gaussian(y=y[rows]), lmda_path=levels,
                 early_exit=False, max_active_size=most, progress_bar=False, n_threads=1,

@@ -26,7 +26,7 @@ MOST_CONSTANTS = 177
 #: Protocols of abilities.
 MOST_PROTOCOLS = 0
 #: Lines of code of the package and of its core: without prose, comments and blank lines.
-MOST_CODE = 47_653
+MOST_CODE = 48_440
 MOST_CODE_OF_THE_CORE = 13_649
 
 

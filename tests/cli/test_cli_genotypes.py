@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,8 @@ def test_a_model_knows_alleles_and_predicts_other_codings(
     model = read_model(out / "model.json")
     assert {allele.name for allele in model.alleles} == {"rs4", "rs11"}
     selected = {row["feature"]: row for row in rows(out / "selected.csv")}
-    assert {"rs4", "rs11", "age", "sex"} == set(selected)
+    assert {"rs4", "rs11"} == set(selected)
+    assert {"rs4", "rs11", "age", "sex"} == {feature.name for feature in model.features}
     assert selected["rs4"]["chromosome"] == "1"
     assert selected["rs4"]["position"] == "5000"
     assert (selected["rs4"]["counted_allele"], selected["rs4"]["other_allele"]) == ("A", "C")
@@ -227,8 +229,8 @@ def test_components_are_those_of_the_singular_values(study: dict[str, Any]) -> N
 
 def test_components_are_covariates_of_the_command(study: dict[str, Any]) -> None:
     out = select(study, "--pcs", "2")
-    names = {row["feature"] for row in rows(out / "selected.csv")}
-    assert {"PC1", "PC2", "age", "sex"} <= names
+    covariates = json.loads((out / "summary.json").read_text())["covariates"]
+    assert {item["name"] for item in covariates} == {"PC1", "PC2", "age", "sex"}
 
 
 def test_windows_and_regions_are_groups(study: dict[str, Any]) -> None:

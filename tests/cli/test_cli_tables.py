@@ -77,7 +77,50 @@ def test_gaps_categories_and_names_of_rows(patients: Path, tmp_path: Path) -> No
 
 def test_covariates_are_in_the_model_beside_what_is_selected(patients: Path) -> None:
     words = ["--drop", "w", "--missing", "median", "--n-features", 1, "--covariates", "sex,n1"]
-    assert features(select(patients, *words)) >= {"sex=M", "n1", "age"}
+    out = select(patients, *words)
+    summary = json.loads((out / "summary.json").read_text())
+    assert features(out) == {"age"}
+    assert {item["name"] for item in summary["covariates"]} == {"sex=M", "n1"}
+    assert (summary["n_selected"], summary["n_covariates"]) == (1, 2)
+    used = {feature.name for feature in read_model(out / "model.json").features}
+    assert used == {"age", "sex=M", "n1"}
+
+
+@pytest.mark.parametrize("target", ["y", "group", "three"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--fdr", 0.1],
+        ["--stability"],
+        ["--n-features", 1],
+        ["--n-features", "auto"],
+        ["--norm", "l1"],
+        ["--norm", "l1", "--alpha", 1e6],
+        ["--interactions", "--n-features", 1],
+    ],
+)
+def test_covariates_stay_in_the_model_whatever_selects(
+    words: list[Any], target: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    genes, age = rng.standard_normal((90, 5)), rng.uniform(20, 80, 90)
+    y = age / 10 + rng.standard_normal(90)
+    three = np.array(list("pqr"))[np.digitize(y, [4, 6])]
+    columns = [*genes.T, age, rng.choice(["f", "m"], 90), y, np.where(y > 5, "ill", "well"), three]
+    names = ["g0", "g1", "g2", "g3", "g4", "age", "sex", "y", "group", "three"]
+    data = tmp_path / "data.csv"
+    lines = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
+    data.write_text("\n".join([",".join(names), *lines]) + "\n")
+    others = sorted({"y", "group", "three"} - {target})
+    given = ["--covariates", "age,sex", "--drop", ",".join(others), "--target", target]
+    found = read_model(select(data, *given, *words) / "model.json")
+    assert {"age", "sex=m"} <= {feature.name for feature in found.features}
+
+
+def test_curves_of_covariates_are_refused(patients: Path, capsys: Any) -> None:
+    words = ["--additive", "intersection", "--covariates", "age", "--out", patients.parent / "no"]
+    assert main([str(w) for w in ["select", patients, "--target", "y", *words]]) == 2
+    assert "leave --covariates" in capsys.readouterr().err
 
 
 def test_weights_are_those_of_python(patients: Path) -> None:

@@ -19,7 +19,7 @@ from atomlearn.datasets import convert, read
 from atomlearn.designs import OnDisk
 from atomlearn.storage.formats.held import BELIEVED, fits, hold
 
-CSV = "a,b,y\n" + "".join(f"{i},{i * i % 7}.5,{i % 2}\n" for i in range(40))
+CSV = "a,b,y\n" + "".join(f"{i // 2},{i * i % 7}.5,{i % 2}\n" for i in range(40))
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 

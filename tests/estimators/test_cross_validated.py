@@ -14,6 +14,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from atomlearn import (
     AtomicClassifier,
@@ -211,7 +213,27 @@ def test_metadata_is_routed_to_splitter_and_scorer() -> None:
 def test_metadata_without_routing_is_refused() -> None:
     X, y = regression()
     with pytest.raises(ValueError, match="enable_metadata_routing"):
-        AtomicRegressorCV(cv=GroupKFold(3)).fit(X, y, groups=np.arange(60) % 6)
+        AtomicRegressorCV(cv=GroupKFold(3)).fit(X, y, colors=np.arange(60) % 6)
+
+
+def test_groups_reach_the_splitter_without_routing() -> None:
+    X, y = regression()
+    groups = np.arange(y.size) % 6
+    AtomicRegressorCV(alphas=[0.1], cv=GroupsSeen(3)).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(GroupsSeen.seen, groups)
+    with pytest.raises(ValueError, match="leave it out"):
+        AtomicRegressorCV(cv=GroupKFold(3)).fit(X, y, groups=groups, order=groups)
+
+
+def test_groups_are_requested_where_routing_is_on() -> None:
+    X, y = regression()
+    groups = np.arange(y.size) % 6
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = AtomicRegressorCV(alphas=[0.1, 1.0], cv=GroupsSeen(3))
+        pipeline = make_pipeline(StandardScaler(), model.set_fit_request(groups=True))
+        GroupsSeen.seen = None
+        pipeline.fit(X, y, groups=groups)
+        np.testing.assert_array_equal(GroupsSeen.seen, groups)
 
 
 def test_router_names_splitter_and_scorer() -> None:

@@ -6,13 +6,15 @@ import json
 from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from atomlearn import AtomicRegressor
+from atomlearn import AtomicClassifier, AtomicRegressor
 from atomlearn.cli import main
 from atomlearn.findings import (
     classification_verdict,
@@ -21,6 +23,8 @@ from atomlearn.findings import (
     survival_verdict,
 )
 from atomlearn.findings.ranking import area
+from atomlearn.findings.trials import Trial
+from atomlearn.findings.verdict import verdict_on
 
 
 def two_classes(n: int = 60, shift: float = 0.8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -152,7 +156,7 @@ def test_estimators_are_judged_by_rows_that_they_have_not_seen() -> None:
 def noise_csv(tmp_path: Path) -> Path:
     rng = np.random.default_rng(8)
     rows = ["site," + ",".join(f"g{j}" for j in range(40))]
-    for row in rng.standard_normal((100, 40)):
+    for row in rng.standard_normal((400, 40)):
         rows.append("AB"[rng.integers(2)] + "," + ",".join(f"{value:.5f}" for value in row))
     (tmp_path / "noise.csv").write_text("\n".join(rows))
     return tmp_path / "noise.csv"
@@ -173,9 +177,14 @@ def test_the_command_line_writes_the_verdict_and_claims_no_more(
     assert set(summary["how"]) >= {"score", "interval", "p_value", "verdict", "proved_gap"}
     page = (out / "report.html").read_text()
     assert "no better than a guess" in page
-    assert "features predict site" not in page
+    assert "features predicts site better" not in page
+    assert summary["warnings"] == []
     assert page.index("no better") < page.index("fitted exactly")
-    assert "no better than a guess of site" in capsys.readouterr().out
+    again = f"5 of 40 features were selected, {summary['n_selected_again']} of them again when 25%"
+    told = f"{again} of the rows were left out; a model of 5 features predicts site no better"
+    assert told in capsys.readouterr().out
+    assert summary["headline"].startswith(told)
+    assert f"{summary['n_selected_again']} of these 5 were selected again" in page
 
 
 def test_nothing_held_out_is_nothing_known(noise_csv: Path, tmp_path: Path) -> None:
@@ -194,24 +203,113 @@ def test_a_verdict_prints_in_one_line() -> None:
     assert str(replace(found, verdict="too few rows to tell")).startswith("too few rows to tell: ")
 
 
-def test_several_splits_are_joined_by_twice_the_median() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 10))
-    y = X[:, 0] + rng.standard_normal(60)
-    model = AtomicRegressor(alpha=0.2)
-    each = [held_out_verdict(model, X, y, rng=k) for k in range(5)]
-    found = held_out_verdict(model, X, y, n_splits=5)
-    assert found.p_value == pytest.approx(min(1.0, 2 * np.median([v.p_value for v in each])))
-    assert found.score == pytest.approx(np.median([v.score for v in each]))
-    assert found.better == (found.p_value <= 0.05)
-    assert "median over 5" in found.how["score"]
-    with pytest.raises(ValueError, match="n_splits"):
-        held_out_verdict(model, X, y, n_splits=0)
-
-
-def test_joined_splits_of_noise_are_called_better_no_more_often_than_asked() -> None:
-    rng, better = np.random.default_rng(1), 0
+@pytest.mark.repeats
+def test_few_rows_are_judged_by_permutations_of_the_whole_cross_validation() -> None:
+    """A signal that 18 held-out rows alone miss is told, and of noise about as many as promised."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 20))
+    y = 0.8 * X[:, 0] + rng.standard_normal(60)
+    model = AtomicRegressor(alpha=0.2, tol=1e-4)
+    found = held_out_verdict(model, X, y, rng=1)
+    assert (found.n_rows, found.n_folds) == (60, 5)
+    assert "its own cross-validation" in found.how["p_value"]
+    assert found.better
+    calls = []
     for seed in range(40):
-        X, y = rng.standard_normal((40, 5)), rng.standard_normal(40)
-        better += held_out_verdict(AtomicRegressor(alpha=0.1), X, y, rng=seed, n_splits=3).better
-    assert better <= 6  # 5% of 40 is 2; 6 or more have probability 0.014
+        rng = np.random.default_rng([seed, 11])
+        X, y = rng.standard_normal((30, 6)), rng.standard_normal(30)
+        calls.append(held_out_verdict(model, X, y, rng=seed).better)
+    assert sum(calls) <= 6  # 5% of 40 is 2; above 6 has probability 0.003
+
+
+@pytest.mark.repeats
+def test_permutations_end_as_soon_as_the_p_value_is_above_the_level() -> None:
+    decided = []
+
+    def decide(train: Any, test: Any, values: Any, order: Any) -> np.ndarray:
+        decided.append(order)
+        return np.random.default_rng(len(decided)).standard_normal(test.size)
+
+    y = np.random.default_rng(0).standard_normal(40)
+    rows = np.arange(40)
+    found = Trial(decide, "regression", y).verdict(rows[:28], rows[28:], y[28:], 0.0)
+    assert not found.better
+    assert len(decided) < 5 * 199
+    moved = [order for order in decided if order is not None]
+    assert all(np.array_equal(np.sort(order), rows) for order in moved)
+
+
+def with_age(seed: int, n: int, signal: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return columns, the first of them an age that half of the others depend on, and a target."""
+    rng = np.random.default_rng([seed, 5])
+    X = rng.standard_normal((n, 21))
+    X[:, 1:11] += 0.7 * X[:, :1]
+    return X, 2 * X[:, 0] + signal * X[:, 1] + rng.standard_normal(n)
+
+
+def test_covariates_are_the_baseline() -> None:
+    free = {"unpenalized": [0], "tol": 1e-4}
+    better = []
+    for seed in range(40):
+        X, y = with_age(seed, 120, 0.0)
+        assert held_out_verdict(AtomicRegressor(alpha=0.05), X, y, rng=seed).better
+        found = held_out_verdict(AtomicRegressor(alpha=0.05, **free), X, y, rng=seed)
+        better.append(found.better)
+        labels = (y > 0).astype(int)
+        model = AtomicClassifier(alpha=0.03, **free)
+        better.append(held_out_verdict(model, X, labels, rng=seed).better)
+    assert sum(better) <= 10  # 5% of 80 is 4; above 10 has probability 0.002
+    found = held_out_verdict(AtomicRegressor(alpha=0.05, **free), *with_age(0, 120, 1.5))
+    assert (found.verdict, found.guess) == ("better", "the covariates alone")
+    assert found.score_name == "partial correlation"
+
+
+@pytest.mark.repeats
+def test_covariates_stay_where_they_are_while_features_are_permuted() -> None:
+    X, y = with_age(1, 50, 2.0)
+    model = AtomicRegressor(alpha=0.05, unpenalized=[0], tol=1e-4)
+    found = held_out_verdict(model, pd.DataFrame(X, columns=[f"x{j}" for j in range(21)]), y)
+    assert (found.n_folds, found.verdict) == (5, "better")
+    assert not held_out_verdict(model, *with_age(1, 50, 0.0)).better
+
+
+def test_a_partial_correlation_is_that_of_two_regressions() -> None:
+    rng = np.random.default_rng(4)
+    known, truth, told = (rng.standard_normal((30, count)) for count in (3, 1, 1))
+    beside = np.column_stack([np.ones(30), known])
+    left = [v - beside @ np.linalg.lstsq(beside, v, rcond=None)[0] for v in (truth, told)]
+    expected = np.corrcoef(left[0].ravel(), left[1].ravel())[0, 1]
+    found = verdict_on("regression", truth.ravel(), told.ravel(), known=known)
+    assert found.score == pytest.approx(expected)
+    many = verdict_on("regression", truth.ravel(), told, known=rng.standard_normal((30, 28)))
+    assert many.verdict == "too few rows to tell"
+
+
+def test_a_test_without_power_says_that_rows_are_few() -> None:
+    rng = np.random.default_rng(6)
+    few, many = (
+        held_out_verdict(
+            AtomicRegressor(alpha=0.2), rng.standard_normal((n, p)), rng.standard_normal(n)
+        )
+        for n, p in ((60, 400), (600, 20))
+    )
+    assert few.verdict == "too few rows to tell"
+    assert few.power < 0.5
+    assert many.verdict == "no better"
+    assert many.power > 0.5
+
+
+def test_groups_are_held_out_and_permuted_together() -> None:
+    """Noise of 30 patients, five rows each, nearly the same within a patient."""
+    better = {True: 0, False: 0}
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 9])
+        patient = np.repeat(np.arange(30), 5)
+        X = rng.standard_normal((30, 30))[patient] + 0.5 * rng.standard_normal((150, 30))
+        y = rng.standard_normal(30)[patient]
+        for told in (True, False):
+            groups = patient if told else None
+            found = held_out_verdict(AtomicRegressor(alpha=0.1), X, y, rng=seed, groups=groups)
+            better[told] += found.better
+    assert better[False] >= 15
+    assert better[True] <= 4  # 5% of 20 is 1; above 4 has probability 0.003

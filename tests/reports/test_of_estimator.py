@@ -30,6 +30,9 @@ from atomlearn import (
     StabilitySelector,
     norms,
 )
+from atomlearn.designs import as_design
+from atomlearn.reports import summary_lines
+from atomlearn.reports.suspects import suspects
 
 
 def diabetes() -> tuple[pd.DataFrame, Any]:
@@ -49,7 +52,7 @@ def test_a_classifier_with_cross_validation_tells_everything(tmp_path: Path) -> 
     model = AtomicClassifierCV(n_alphas=5, cv=3, tol=1e-4)
     content, page = page_of(model, X, data.target, tmp_path, n_resamples=4, target="diagnosis")
     assert content.verdict.better
-    assert "features predict diagnosis" in page
+    assert "features predicts diagnosis" in page
     used = np.flatnonzero(model.coef_[0])
     assert {item.index for item in content.selected} == set(used.tolist())
     for item in content.selected:
@@ -104,8 +107,8 @@ def test_several_classes_and_counted_groups(tmp_path: Path) -> None:
 
 def test_noise_is_told_and_hostile_names_are_inert(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    X, y = rng.standard_normal((120, 60)), rng.integers(0, 2, 120)
-    names = [f"<img src=x onerror=alert({j})>\"'&" for j in range(60)]
+    X, y = rng.standard_normal((400, 30)), rng.integers(0, 2, 400)
+    names = [f"<img src=x onerror=alert({j})>\"'&" for j in range(30)]
     content, page = page_of(AtomicClassifier(alpha=0.1), X, y, tmp_path, feature_names=names,
                             target="</title><script>alert(1)</script>", n_resamples=0)  # fmt: skip
     assert content.verdict.verdict == "no better"
@@ -142,11 +145,16 @@ def test_data_that_leak_recur_or_repeat_are_told(tmp_path: Path) -> None:
     X, y = np.vstack([X, X]), np.concatenate([y, y])
     content, page = page_of(AtomicRegressor(alpha=0.1), X, y, tmp_path, n_resamples=0)
     words = " ".join(content.evidence.warnings)
-    assert "x3 alone is correlated" in words
+    assert "x3 alone tells the target with a rank correlation of 1.000" in words
     assert "1 columns are constant" in words
     assert "copies of others" in words
     assert "held-out rows are training rows too" in words
-    assert "was it made from it?" in page
+    assert "was it made from the target" in page
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["warnings"] == list(content.evidence.warnings)
+    assert all(
+        f"warning: {told}" in "\n".join(summary_lines(content)) for told in summary["warnings"]
+    )
 
 
 def test_rows_of_ones_own_are_judged_without_another_fit(tmp_path: Path) -> None:
@@ -304,7 +312,10 @@ def test_targets_are_named_as_the_data_names_them(tmp_path: Path) -> None:
     assert content.outputs == ("progression", "its opposite")
     assert "Strongest target" in page
     content, _ = page_of(Ridge(), X, y.rename("progression"), tmp_path, n_resamples=0)
-    assert content.headline == "10 of 10 features predict progression"
+    told = (
+        "10 of 10 features were selected, 10 of them again when 25% of the rows were left out; a "
+    )
+    assert content.headline == told + "model of 10 features predicts progression"
     assert repr(content).startswith(content.headline)
     assert len(repr(content)) < 300
 
@@ -334,5 +345,57 @@ def test_a_selector_before_the_model_chose_from_all_columns(tmp_path: Path) -> N
     content, _ = page_of(model, X, y, tmp_path)
     chosen = int(model[1].get_support().sum())
     assert chosen < 10
-    assert content.headline == f"{chosen} of 10 features predict target"
+    again = content.held_out
+    told = f"{chosen} of 10 features were selected, {again.overlap} of them again when 25% of the "
+    told += f"rows were left out; a model of {again.n_selected} features predicts target"
+    assert content.headline == told
     assert content.chosen_first
+
+
+def leaks_of(X: np.ndarray, y: np.ndarray, classes: list[str] | None) -> list[str]:
+    names = [f"x{j}" for j in range(X.shape[1])]
+    found = suspects(as_design(X), y, classes, range(min(10, X.shape[1])), names)
+    return [warning.split()[0] for warning in found if " alone tells " in warning]
+
+
+def test_leaks_are_found_by_rank() -> None:
+    """Noisy, binned and monotone copies of the target; not the strongest of many good features."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 50)), rng.standard_normal(200)
+    X[:, :5] += 0.5 * y[:, None]
+    X[:, 2], X[:, 7] = np.exp(6 * y), np.digitize(y, [-1, -0.3, 0.3, 1])
+    assert leaks_of(X, y, None) == ["x2", "x7"]
+    labels = (y > 0).astype(np.int64)
+    X = rng.standard_normal((200, 50))
+    X[:, 3] = labels + 0.39 * rng.standard_normal(200)
+    assert leaks_of(X, labels, ["a", "b"]) == ["x3"]
+    data = load_breast_cancer()
+    assert leaks_of(data.data[:, 20:], data.target, ["malignant", "benign"]) == []
+
+
+def test_what_chance_makes_among_many_columns_is_no_leak() -> None:
+    rng = np.random.default_rng(1)
+    labels = np.repeat([0, 1], [40, 3])
+    X = rng.standard_normal((43, 3_000))
+    X[labels == 1, 0] += 10.0  # in a pure noise of 22,283 columns 4 are expected to be as good
+    assert leaks_of(X, labels, ["many", "few"]) == []
+    assert leaks_of(X[:, :10], np.repeat([0, 1], [30, 13]), ["a", "b"]) == []
+    X[:, 1] = np.repeat([0, 1], [22, 21]) + 0.01 * rng.standard_normal(43)
+    assert leaks_of(X, np.repeat([0, 1], [22, 21]), ["a", "b"]) == ["x1"]
+
+
+def test_covariates_are_counted_apart(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((200, 12))
+    y = 3 * X[:, 4] + X[:, 0] + rng.standard_normal(200)
+    model = AtomicRegressor(alpha=0.1, unpenalized=[4])
+    content, page = page_of(model, X, y, tmp_path, n_resamples=0)
+    assert [item.name for item in content.covariates] == ["x4"]
+    assert "x4" not in {item.name for item in content.selected}
+    assert [item.rank for item in content.selected] == list(range(1, len(content.selected) + 1))
+    assert f"{len(content.selected)} of 11 features were selected beside 1 covariate" in page
+    assert content.headline.endswith("predicts the target better than the covariates alone")
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (summary["n_covariates"], summary["n_selected"]) == (1, len(content.selected))
+    assert summary["covariates"][0]["name"] == "x4"
+    assert summary["compared_with"] == "the covariates alone"

@@ -15,7 +15,13 @@ from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Source
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.problem.result import Status
-from atomlearn.reports.content import Content, FitSummary, HeldOut, SelectedFeature
+from atomlearn.reports.content import (
+    Content,
+    FitSummary,
+    HeldOut,
+    SelectedFeature,
+    without_covariates,
+)
 from atomlearn.reports.gathered import curve_of, curves, selected_of
 from atomlearn.reports.halves import Half, shares
 from atomlearn.reports.model import (
@@ -42,12 +48,14 @@ def content_of(
 ) -> Content:
     """Return everything that the report tells; ``found`` : fits to halves of the rows."""
     view = view_of_fit(source, fitted)
-    selected = twins_of(source, fitted, view, _selected(source, fitted, view, found))
+    free = source.given.covariates
+    selected, covariates = without_covariates(_selected(source, fitted, view, found), free)
+    selected = twins_of(source, fitted, view, selected)
     target, X = source.target, source.features.X
     classes = target.classes
     labels = [] if classes is None else [str(label) for label in classes]
     counts = () if classes is None else tuple(zip(labels, target.counts().tolist(), strict=True))
-    n_features = source.features.n_features
+    n_features = source.features.n_features - len(free)
     stride = max(1, target.values.size // STYLE.most_values)
     return Content(
         data=source.name,
@@ -58,6 +66,7 @@ def content_of(
         n_features=n_features,
         outputs=target.outputs,
         selected=selected,
+        covariates=covariates,
         fits=tuple(
             FitSummary.of(label, result, gap)
             for label, result, gap in zip(

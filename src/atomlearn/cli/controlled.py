@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
+from atomlearn.cli.generating import Data
 from atomlearn.cli.plan import Plan
-from atomlearn.cli.targets import Target
-from atomlearn.core.interfaces import Array, Design
+from atomlearn.core.interfaces import Array
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.knockoffs import KnockoffSelector
@@ -39,26 +39,50 @@ class Controlled:
     stability: dict[int, float] = field(default_factory=dict)
 
 
-def select_columns(design: Design, target: Target, y: NDArray[Any], plan: Plan) -> Controlled:
-    """Return the columns of standardized features that --fdr or --stability lets through."""
+def select_columns(data: Data, plan: Plan) -> Controlled:
+    """Return the columns of standardized features that --fdr or --stability lets through.
+
+    Covariates are no candidates: what they explain of the others, and of a target of numbers, is
+    taken off first.
+    """
+    design, target, y = data.design, data.target, data.y
     n_rows, n_columns = design.shape
     if not design.listable or n_rows * n_columns > MOST_ENTRIES:
         raise CommandError(
             f"--fdr and --stability hold the features in memory, and {n_rows:,} x {n_columns:,} "
             "are too many; leave --interactions out, or select with --n-features first"
         )
+    covariates = np.array(data.given.covariates, dtype=np.int64)
+    candidates = np.setdiff1d(np.arange(n_columns), covariates)
     X = np.asarray(design.gather(np.arange(n_columns)).dense(), dtype=np.float64)
-    return _stable(X, target, y, plan) if plan.stability else _knocked(X, target, y, plan)
+    if covariates.size:
+        beside = np.column_stack([np.ones(n_rows), X[:, covariates]])
+        X = _rest(X[:, candidates], beside)
+        y = _rest(y, beside) if target.classes is None else y
+    found = (_stable if plan.stability else _knocked)(X, y, data, plan)
+    words = found.words + ("; given the covariates" if covariates.size else "")
+    shares = {int(candidates[place]): share for place, share in found.stability.items()}
+    return replace(found, columns=candidates[found.columns], stability=shares, words=words)
 
 
-def _knocked(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlled:
+def _rest(values: Array, beside: Array) -> Array:
+    """Return what least squares on ``beside`` leave of the values; rounding is nothing."""
+    rest = values - beside @ np.linalg.lstsq(beside, values, rcond=None)[0]
+    nothing = np.linalg.norm(rest, axis=0) <= 1e-10 * np.linalg.norm(values, axis=0)
+    return np.asarray(np.where(nothing, 0.0, rest))
+
+
+def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
     assert plan.fdr is not None
-    loss = plan.loss_for(target.task)
+    loss, dependence = plan.loss_for(data.target.task), data.given.dependence
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        selector = KnockoffSelector(fdr=plan.fdr, rng=plan.seed, loss=loss).fit(X, y)
+        selector = KnockoffSelector(fdr=plan.fdr, rng=plan.seed, loss=loss)
+        selector.fit(X, y, **dependence)
     notes = [str(item.message) for item in told if "correlated" in str(item.message)]
     columns = np.flatnonzero(selector.statistics_ >= selector.threshold_)
+    if any(values is not None for values in dependence.values()):
+        notes.append("--fdr counts rows as independent, and these are not: do not trust its share")
     if not columns.size:
         least = int(np.ceil(1 / plan.fdr))
         notes.append(
@@ -72,8 +96,8 @@ def _knocked(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlle
     return Controlled(columns, words, tuple(notes), in_words(selector))
 
 
-def _stable(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlled:
-    n_columns = X.shape[1]
+def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
+    n_columns, target = X.shape[1], data.target
     kind = AtomicRegressor if target.classes is None else AtomicClassifier
     base = kind(tol=1e-3, loss=plan.loss_for(target.task))
     outputs = np.array([np.asarray(c, dtype=np.float64) for c in target.columns(y)])
@@ -85,7 +109,7 @@ def _stable(X: Array, target: Target, y: NDArray[Any], plan: Plan) -> Controlled
         base, N_HALVES, THRESHOLD, plan.seed, max_features=min(most, n_columns),
         alphas=largest * np.geomspace(0.9, 0.1, N_LEVELS),
     )  # fmt: skip
-    selector.fit(X, y)
+    selector.fit(X, y, **data.given.dependence)
     shares = selector.selection_probabilities_
     columns = np.flatnonzero(shares >= THRESHOLD)
     words = (

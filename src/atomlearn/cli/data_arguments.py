@@ -93,6 +93,17 @@ def add_roles(data: Any) -> None:
         help="column that says which rows are train and which test (validation counts as train)",
     )
     data.add_argument(
+        "--rows-of",
+        metavar="NAME",
+        help="column of whom rows are, as patient_id: rows of one are held out, folded and halved "
+        "together (default: an identifier that repeats; none: each row is taken by itself)",
+    )
+    data.add_argument(
+        "--order",
+        metavar="NAME",
+        help="column of dates or positions of a series: its end is held out, not random rows",
+    )
+    data.add_argument(
         "--pheno", metavar="FILE", help="table of targets, joined by sample (FID and IID, or --id)"
     )
     data.add_argument("--pheno-name", metavar="NAME", help="column of --pheno to predict")
@@ -139,7 +150,7 @@ def reading_options(options: Any) -> dict[str, Any]:
     def given(name: str) -> Any:
         return getattr(options, name, None)
 
-    roles = ("weights", "offset", "exposure", "time", "event", "split")
+    roles = ("weights", "offset", "exposure", "time", "event", "split", "rows_of", "order")
     found: dict[str, Any] = {
         "missing": given("missing") or "refuse",
         "id": given("id"),
@@ -160,6 +171,8 @@ def reading_options(options: Any) -> dict[str, Any]:
             ),
         ),
     }
+    if given("rows_of") == "none":
+        found["roles"]["rows_of"] = ""
     found["memory_limit"] = given("memory_limit")
     for name in ("drop", "covariates", "text", "categories"):
         found[name] = tuple(given(name) or ())

@@ -48,7 +48,14 @@ def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = halves(y, LIMITS.halves, plan.seed, fitted, LIMITS.seconds_of_halves)
+            found = halves(
+                y,
+                LIMITS.halves,
+                plan.seed,
+                fitted,
+                LIMITS.seconds_of_halves,
+                **source.given.dependence,
+            )
             return found if len(found) >= STYLE.fewest_halves else []
     except (CommandError, ValueError):  # a half without enough rows of a class, or events
         return []
@@ -83,7 +90,9 @@ def evidence_of(
         manhattan=_along_chromosomes(source, view, selected),
         parts=_groups_drawn(source, selected),
     )
-    return found if _in_place(source) else seen_in(view, target.values, labels, selected, found)
+    if _in_place(source):
+        return found
+    return seen_in(view, target.values, labels, selected, found, target.name)
 
 
 def _path(source: Source, fitted: Fitted) -> PathOf | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.cli.controlled import in_words, select_columns
@@ -24,6 +23,7 @@ from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.problem.result import Status
+from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
 
@@ -156,20 +156,24 @@ def _rows_of(design: Design, rows: Rows, plan: Plan) -> Design:
 
 def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Select by knockoffs or stability; then a ridge fit over those columns, its weight by CV."""
-    design, target, y = data.design, data.target, data.y
+    target, y = data.target, data.y
     watch.say("  selecting by " + ("stability" if plan.stability else "knockoffs"))
-    found = select_columns(design, target, y, plan)
-    whole, n_features = found.columns, design.shape[1]
-    over = part_of(design, columns=whole if whole.size else np.arange(1))
+    found = select_columns(data, plan)
+    covariates, n_features = np.array(data.given.covariates, dtype=np.int64), data.design.shape[1]
+    whole = np.union1d(found.columns, covariates)
+    whole = whole if whole.size else np.arange(1)
+    over = part_of(data.design, columns=whole)
     options = {"form": "squared", "loss": plan.loss_for(target.task), "tol": plan.gap}
-    if whole.size:
-        folds = _folds(target, y, plan.seed)
-        model = search_of(target)("l2", cv=folds, **options, **watch.options)
-        watch.searches = model.n_alphas * folds.get_n_splits() * len(target.outputs)
-        results = model.fit(over, y).results_
-    else:  # nothing was selected: the intercept alone
-        model = kind_of(target)("l1", 1e6, **{**options, "form": "penalized"}).fit(over, y)
-        whole, results = np.arange(1), model.results_
+    options |= {"unpenalized": np.searchsorted(whole, covariates)} if covariates.size else {}
+    if found.columns.size:
+        cv, n_folds = _folds(data, plan.seed)
+        model = search_of(target)("l2", cv=cv, **options, **watch.options)
+        watch.searches = model.n_alphas * n_folds * len(target.outputs)
+    else:  # nothing was selected: the intercept and the covariates alone
+        model = kind_of(target)("l1", 1e6, **{**options, "form": "penalized"})
+    results = model.fit(
+        over, y, **data.of_rows, **fit_parameters(model, **data.given.dependence)
+    ).results_
     moved = [
         replace(r, columns=whole[r.columns], n_features=n_features, parts=None) for r in results
     ]
@@ -200,18 +204,17 @@ def _estimate(data: Data, plan: Plan, watch: Watch) -> Outcome:
 def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Choose alpha, and the norm of several, by the held-out loss; then fit to these rows."""
     target, y = data.target, data.y
-    folds = _folds(target, y, plan.seed)
+    cv, n_folds = _folds(data, plan.seed)
     rule: Rule = "one_standard_error" if plan.one_se else "best"
     options = _options(data, plan, watch)
-    model = search_of(target)(list(plan.norms), cv=folds, selection=rule, **options)
-    n_folds = folds.get_n_splits()
+    model = search_of(target)(list(plan.norms), cv=cv, selection=rule, **options)
     watch.searches = len(plan.norms) * model.n_alphas * n_folds * len(target.outputs)
     watch.say(
         f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {len(plan.norms)} norm"
         f"{'s' if len(plan.norms) > 1 else ''}"
     )
     try:
-        model.fit(data.design, y, **data.of_rows)
+        model.fit(data.design, y, **data.of_rows, **data.given.dependence)
     except KeyboardInterrupt:
         return _nothing_tried(data, plan, watch)
     by = _chosen_by(model, n_folds, y.size, watch)
@@ -265,24 +268,32 @@ def _options(data: Data, plan: Plan, watch: Watch) -> dict[str, Any]:
     }
 
 
-def _folds(target: Target, y: NDArray[Any], seed: int) -> Any:
+def _folds(data: Data, seed: int) -> tuple[Any, int]:
+    """Return what a search takes as cv, and how many folds; of rows that belong together a number.
+
+    The search folds those itself, as it is told of them.
+    """
+    target, y, codes = data.target, data.y, None
+    most = y.size
     if target.is_survival:
-        n_events = int(y["event"].sum())
-        if n_events < 2:
-            raise CommandError("cross-validation needs at least 2 events; give --alpha instead")
-        return StratifiedKFold(min(LIMITS.folds, n_events), shuffle=True, random_state=seed)
-    if target.classes is None:
-        if y.size < 2:
-            raise CommandError("cross-validation needs at least 2 rows; give --alpha instead")
-        return KFold(min(LIMITS.folds, y.size), shuffle=True, random_state=seed)
-    counts = np.bincount(y, minlength=len(target.classes))
-    if counts.min() < 2:
-        rare = target.classes[int(np.argmin(counts))]
-        raise CommandError(
-            f"class {rare!r} has {counts.min()} row to fit on, and cross-validation needs at "
-            "least 2 of each class; give --alpha, or join classes with --positive"
-        )
-    return StratifiedKFold(min(LIMITS.folds, int(counts.min())), shuffle=True, random_state=seed)
+        codes = y["event"]
+        most = int(codes.sum())
+    elif target.classes is not None:
+        codes, counts = y, np.bincount(y, minlength=len(target.classes))
+        most, rare = int(counts.min()), target.classes[int(np.argmin(counts))]
+        if most < 2:
+            raise CommandError(
+                f"class {rare!r} has {most} row to fit on, and cross-validation needs at least 2 "
+                "of each class; give --alpha, or join classes with --positive"
+            )
+    if most < 2:
+        what = "rows" if codes is None else "events"
+        raise CommandError(f"cross-validation needs at least 2 {what}; give --alpha instead")
+    n_folds = min(LIMITS.folds, most)
+    if any(values is not None for values in data.given.dependence.values()):
+        return n_folds, n_folds
+    kind = KFold if codes is None else StratifiedKFold
+    return kind(n_folds, shuffle=True, random_state=seed), n_folds
 
 
 def _settings(norm: Norm, alpha: float | None, plan: Plan, target: Target) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         if interrupted:
             # After Ctrl-C the other outputs only get their starting point.
             model.set_params(stop=Iterations(0), observers=())
-        model.fit(data.design, values, **data.of_rows)
+        model.fit(data.design, values, **data.of_rows, **data.given.dependence)
         if model.size_choice_ is not None and model.size_choice_.interrupted:
             watch.say(f"  interrupted: {model.n_wanted_} features, of the numbers that were tried")
             interrupted = True

@@ -142,6 +142,11 @@ def read_plan(options: argparse.Namespace) -> Plan:
             "--additive makes curves of single columns and --interactions products of two; give "
             "one of the two"
         )
+    if options.additive and any(getattr(options, n, None) for n in ("covariates", "covar", "pcs")):
+        raise CommandError(
+            "--additive makes curves of all columns, and a covariate without penalty would be a "
+            "curve through every row; leave --covariates, --covar and --pcs out, or --additive"
+        )
     norms = _candidates(options)
     _check_control(options)
     _check_survival(options)

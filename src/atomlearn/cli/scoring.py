@@ -6,45 +6,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
+from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.core.interfaces import Array, Rows
+from atomlearn.estimators.dependent_rows import held_out
 from atomlearn.reports.content import Score
 from atomlearn.reports.held_out import confusion_of, scores_of_classes, scores_of_numbers
 from atomlearn.survival.concordance import concordance
 
 
-def split(
-    target: Target, fraction: float, seed: int, held: NDArray[np.bool_] | None = None
-) -> tuple[Rows, Rows]:
-    """Return rows to fit on and rows to hold out, increasing; classes and events keep their shares.
-
-    A class never loses its last row to the held-out part. ``held`` : which rows a column of the
-    data holds out, instead.
-    """
-    if held is not None:
-        return np.flatnonzero(~held), np.flatnonzero(held)
+def split(target: Target, fraction: float, seed: int, given: Given) -> tuple[Rows, Rows]:
+    """Return rows to fit on and rows to hold out, increasing, or those that a column holds out."""
+    if given.test_rows is not None:
+        return np.flatnonzero(~given.test_rows), np.flatnonzero(given.test_rows)
     n_samples = target.values.size
-    rng = np.random.default_rng(seed)
     if fraction == 0:
         return np.arange(n_samples), np.arange(0)
     codes = target.codes
-    if codes is None:
-        order = rng.permutation(n_samples)
-        held_out = order[: min(round(fraction * n_samples), n_samples - 1)]
-    else:
-        parts = []
-        for code in np.unique(codes):
-            members = rng.permutation(np.flatnonzero(codes == code))
-            parts.append(members[: min(round(fraction * members.size), members.size - 1)])
-        held_out = np.concatenate(parts)
-    if held_out.size == 0:
+    train, test = held_out(n_samples, fraction, seed, codes, **given.dependence)
+    if test.size == 0:
         raise CommandError(
             f"--test-fraction {fraction} of {n_samples} rows holds out none, for each class keeps "
-            "a row; give a larger one, more rows, or --test-fraction 0 for no held-out scores"
+            "a row, or a group of rows; give a larger one, more rows, or --test-fraction 0 for no "
+            "held-out scores"
         )
-    chosen = np.zeros(n_samples, dtype=bool)
-    chosen[held_out] = True
-    return np.flatnonzero(~chosen), np.flatnonzero(chosen)
+    if codes is not None and np.unique(codes[train]).size < np.unique(codes).size:
+        raise CommandError(
+            "a class is in the end of the series only, which is held out; give a smaller "
+            "--test-fraction, or leave --order out"
+        )
+    return train, test
 
 
 def decided(target: Target, decisions: Array) -> NDArray[np.int64]:

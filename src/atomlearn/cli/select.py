@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.cli.assembly import content_of, model_of
 from atomlearn.cli.errors import CommandError
@@ -26,20 +26,16 @@ from atomlearn.cli.survival import with_baseline
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Array, Deadline, Design, Loss, Rows
+from atomlearn.core.data.parts import part_of
+from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.designs import as_design
 from atomlearn.estimators.decided import DecidedClassifier
-from atomlearn.findings.copies import known_already
-from atomlearn.findings.verdict import (
-    LONG_TAILED,
-    Verdict,
-    classification_verdict,
-    no_new_rows,
-    regression_verdict,
-    survival_verdict,
-)
+from atomlearn.findings.settings import SETTINGS
+from atomlearn.findings.trials import Trial
+from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
 from atomlearn.maps.additive import Additive
+from atomlearn.norms import as_norm
 from atomlearn.reports.content import Content, HeldOut
 from atomlearn.reports.evidence import Evidence, curves_of_classes
 from atomlearn.reports.halves import Half
@@ -138,7 +134,7 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     with whole.kept():
         design = _design(source, plan)
     center = not is_sparse(source.features.X)
-    train, test = split(target, way.test_fraction, plan.seed, source.given.test_rows)
+    train, test = split(target, way.test_fraction, plan.seed, source.given)
     everything = np.arange(target.values.size)
 
     def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
@@ -151,10 +147,12 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
         final = one(everything, plan, 1.0)
         return final, None, [], final.interrupted
     way.say(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
+    began = time.process_time()
     first = one(train, plan, 0.5)
+    seconds, trial = time.process_time() - began, _trial(source, plan, way, first)
     if first.interrupted:
         note = f"interrupted: this model was fitted to the {train.size:,} training rows only"
-        held_out = _held_out(source, design, train, test, first, first)
+        held_out = _held_out(source, design, train, test, first, first, trial, np.inf)
         return first, held_out, [note], True
     way.say(f"fitting on all {everything.size:,} rows: the model that is written")
     note = (
@@ -168,7 +166,8 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     interrupted = final is first or final.interrupted
     if interrupted:
         final = first
-    held_out = _held_out(source, design, train, test, first, final)
+    seconds = np.inf if interrupted or way.time_limit is not None else seconds
+    held_out = _held_out(source, design, train, test, first, final, trial, seconds)
     return final, held_out, [note] if interrupted else [], interrupted
 
 
@@ -196,39 +195,52 @@ def _refit_plan(plan: Plan, first: Fitted) -> Plan:
 
 
 def _held_out(
-    source: Source, design: Design, train: Rows, test: Rows, first: Fitted, final: Fitted
-) -> HeldOut:
+    source: Source, design: Design, train: Rows, test: Rows, first: Fitted, final: Fitted,
+    trial: Trial, seconds: float,
+) -> HeldOut:  # fmt: skip
     target, offset = source.target, source.given.offset
     decisions = first.decisions(design, test)
     if offset is not None:
         decisions = decisions + offset[test][:, None]
-    known, regression = _known(source, train, test), target.task == "regression"
+    known, regression = trial.copies(train, test), target.task == "regression"
+    verdict = trial.verdict(train, test, decisions, seconds)
     if regression:
         # On the scale of the target, where the loss has a link.
         decisions = as_loss(first.settings["loss"]).mean(decisions)
+    scores = held_out_scores(target, train, test, decisions)
+    if trial.known is not None:
+        alone = held_out_scores(target, train, test, _alone(source, design, train, test, first))
+        scores = tuple(
+            replace(ours, baseline=theirs.value, baseline_name="the covariates alone")
+            for ours, theirs in zip(scores, alone, strict=True)
+        )
+    found = np.setdiff1d(first.units, source.given.covariates)
     return HeldOut(
         n_train=int(train.size),
         n_test=int(test.size),
-        scores=held_out_scores(target, train, test, decisions),
+        scores=scores,
         confusion=confusion(target, test, decisions),
         truth=tuple(target.values[test].tolist()) if regression else (),
         predicted=tuple(decisions[:, 0].tolist()) if regression else (),
-        n_selected=int(first.units.size),
-        overlap=int(np.intersect1d(first.units, final.units).size),
+        n_selected=int(found.size),
+        overlap=int(np.intersect1d(found, final.units).size),
         refitted=final is not first,
         evidence=replace(_curves(target, test, decisions, first), warnings=tuple(recurring(known))),
-        verdict=no_new_rows()
-        if known.all()
-        else _verdict(target, test[~known], decisions[~known], as_loss(first.settings["loss"])),
+        verdict=verdict,
     )
 
 
-def _known(source: Source, train: Rows, test: Rows) -> NDArray[np.bool_]:
-    """Return which held-out rows were fitted to as well; of data in memory only."""
-    X = source.features.X
-    if hasattr(X, "gather"):
-        return np.zeros(test.size, dtype=bool)
-    return known_already(as_design(X), train, test)
+def _alone(source: Source, design: Design, train: Rows, test: Rows, first: Fitted) -> Array:
+    """Return the decisions of the model of covariates and offset alone."""
+    given, loss = source.given, first.settings["loss"]
+    free = np.array(given.covariates, dtype=np.int64)
+    over = part_of(design, columns=free if free.size else np.arange(1))
+    plan = Plan(norms=(as_norm("l1"),), alpha=1e6, loss=loss, n_features=None)
+    mine = replace(given, covariates=tuple(range(free.size)), groups=None)
+    fitted = fit(over, source.target, train, plan, Watch(quiet=True), False, mine)
+    decisions = fitted.decisions(over, test)
+    decisions = decisions + (0.0 if given.offset is None else given.offset[test][:, None])
+    return as_loss(loss).mean(decisions) if source.target.task == "regression" else decisions
 
 
 def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Evidence:
@@ -242,14 +254,41 @@ def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Evi
     return curves_of_classes(target.values[test], decisions, target.outputs, told)
 
 
-def _verdict(target: Target, test: Rows, decisions: Array, loss: Loss) -> Verdict:
-    """Return whether the model predicts better than a guess, by the held-out rows."""
-    if target.classes is not None:
-        return classification_verdict(target.values[test], decisions)
-    if target.is_survival:
-        y = target.values[test]
-        return survival_verdict(y["time"], y["event"], decisions[:, 0])
-    return regression_verdict(target.values[test], decisions, ranks=loss.name in LONG_TAILED)
+def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
+    """Return how this selection is judged, with what a guess knows: covariates and offsets."""
+    given, target, X = source.given, source.target, source.features.X
+    listed, loss = not hasattr(X, "gather"), as_loss(fitted.settings["loss"])
+    inputs, plan = as_design(X), replace(plan, gap=max(plan.gap, SETTINGS.loose_gap))
+    free = np.array(given.covariates, dtype=np.int64)
+    known = list[Array]()
+    if free.size:
+        known.append(np.asarray(inputs.gather(np.sort(free)).dense(), dtype=np.float64))
+    if given.offset is not None:
+        known += [given.offset[:, None], loss.mean(given.offset[:, None])]
+
+    def decide(train: Rows, test: Rows, values: Any, order: Rows | None) -> Array:
+        features, center = source.features, not is_sparse(X)
+        if order is not None:
+            moved = X[order]
+            if free.size:
+                moved = moved.tolil() if is_sparse(X) else moved
+                moved[:, free] = X[:, free]
+                moved = moved.tocsr() if is_sparse(X) else moved
+            features = replace(features, X=moved)
+        mine = target if values is None else replace(target, values=values)
+        design = _design(replace(source, features=features), plan)
+        try:
+            again = fit(design, mine, train, plan, Watch(quiet=True), center, given)
+        except CommandError as error:
+            raise ValueError(str(error)) from error
+        return again.decisions(design, test)
+
+    return Trial(
+        decide, cast(Task, target.task), target.values, loss.name in LONG_TAILED,
+        np.hstack(known) if known else None,
+        inputs if listed else None, rng=plan.seed, moves=listed and way.time_limit is None,
+        say=way.say, **given.dependence,
+    )  # fmt: skip
 
 
 def _write(folder: Path, source: Source, fitted: Fitted, content: Content) -> list[str]:

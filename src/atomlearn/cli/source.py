@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.cli.belonging import belonging
 from atomlearn.cli.data_arguments import reading_options
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.features import Features, plain, with_interactions
@@ -33,7 +34,8 @@ class Given:
     weight, offset : (n_samples,) or None; groups : of columns, as ``FeatureGenerator`` takes them,
     or None; group_names : of them; overlap : whether columns are in several; covariates : columns
     without penalty; test_rows : which rows a column of the data holds out, or None; on_disk :
-    whether X is read as it is used, so that readings are what counts.
+    whether X is read as it is used, so that readings are what counts; row_groups, order : whose
+    each row is, and its place in a series, or None.
     """
 
     weight: Array | None = None
@@ -44,12 +46,23 @@ class Given:
     covariates: tuple[int, ...] = ()
     test_rows: NDArray[np.bool_] | None = None
     on_disk: bool = False
+    row_groups: NDArray[np.int64] | None = None
+    order: NDArray[np.int64] | None = None
 
     def rows(self, rows: NDArray[np.int64]) -> Given:
         """Return the same for these rows."""
         weight = None if self.weight is None else self.weight[rows]
         offset = None if self.offset is None else self.offset[rows]
-        return replace(self, weight=weight, offset=offset, test_rows=None)
+        groups = None if self.row_groups is None else self.row_groups[rows]
+        order = None if self.order is None else self.order[rows]
+        return replace(
+            self, weight=weight, offset=offset, test_rows=None, row_groups=groups, order=order
+        )
+
+    @property
+    def dependence(self) -> dict[str, Any]:
+        """Which rows belong together, as ``dependent_rows`` takes it; at most one of both."""
+        return {"groups": self.row_groups, "order": self.order}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +116,10 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         say(f"interactions: {features.n_features:,} features")
     command = shlex.join(["atomlearn", *options.given])
     given = replace(_given(table, options, target, names, say), on_disk=on_disk)
+    groups, order, told = belonging(table, options, given.test_rows)
+    given = replace(given, row_groups=groups, order=order)
+    for note in told:
+        say(f"  {note}")
     return Source(
         path.name,
         features,
@@ -110,7 +127,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         target,
         command,
         given,
-        table.notes,
+        (*told, *table.notes),
         table.ids,
         table.variants,
     )

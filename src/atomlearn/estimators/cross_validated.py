@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 
 from atomlearn.core.data.parts import check_rows
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Form, Loss, Norm, Rows, Solver, WarmStart
+from atomlearn.core.interfaces import Array, Form, Loss, Norm, Solver, WarmStart
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
 from atomlearn.core.paths.cross_validation import Rule, cross_validate
 from atomlearn.core.paths.ends import End
-from atomlearn.core.paths.folds import Score, held_out_loss, training_part
+from atomlearn.core.paths.folds import Fold, Score, held_out_loss, training_part
 from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares
 from atomlearn.core.paths.settings import Settings
@@ -36,6 +35,7 @@ from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import grouped, keep, warn_of_cut
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.decided import score_by
+from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.routing import raise_unless_routed, router_of, routing_enabled
 from atomlearn.estimators.selects_columns import SelectsColumns
@@ -81,13 +81,16 @@ class CrossValidatedModel(AtomicModel):
             params = process_routing(self, "score", **params).scorer.score
         return float(get_scorer(self.scoring)(self, X, y, **params))
 
-    def _route(self, sample_weight: Any, params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    def _route(
+        self, sample_weight: Any, groups: Any, params: dict[str, Any]
+    ) -> tuple[dict[str, Any], Any]:
         """Return what goes to the splitter and what goes to the scorer."""
         raise_unless_routed(params, self, "fit")
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        of_rows = {} if groups is None else {"groups": groups}
         if not routing_enabled():
-            return {}, weights
-        routed = process_routing(self, "fit", **weights, **params)
+            return of_rows, weights
+        routed = process_routing(self, "fit", **weights, **of_rows, **params)
         scorer = routed.scorer.score if self.scoring is not None else {}
         return routed.splitter.split, scorer
 
@@ -110,16 +113,19 @@ class CrossValidatedModel(AtomicModel):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
-    ) -> Self:
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None,
+        order: Any = None, **params: Any,
+    ) -> Self:  # fmt: skip
         """Choose norm and alpha, fit to all of X and y (``refit``); ``params`` are routed metadata.
 
-        ``offset`` (n_samples,) is added to the predictions, held-out ones too.
+        ``offset`` (n_samples,) is added to the predictions, held-out ones too. Rows with one value
+        of ``groups`` (n_samples,), as of one patient, are in one fold; with ``order`` (n_samples,),
+        dates or positions of a series, rows are predicted from earlier ones only.
         """
         settings = self._settings()
-        for_splitter, for_scorer = self._route(sample_weight, params)
+        for_splitter, for_scorer = self._route(sample_weight, groups, params)
         data = self._checked(X, y, sample_weight).with_offset(offset)
-        folds = self._folds(X, data.y, for_splitter)
+        folds = self._folds(X, data.y, groups, order, for_splitter)
         score = None if self.scoring is None else score_by(self.scoring, data, for_scorer)
         results = self._search(data, folds, score, settings)
         searched = self.n_passes_
@@ -131,7 +137,7 @@ class CrossValidatedModel(AtomicModel):
     def _search(
         self,
         data: Checked,
-        folds: Sequence[tuple[Rows, Rows]],
+        folds: Sequence[Fold],
         score: Score | None,
         settings: Settings,
     ) -> list[Result]:
@@ -167,7 +173,7 @@ class CrossValidatedModel(AtomicModel):
         self,
         problems: Sequence[Problem],
         norms: Sequence[Norm],
-        folds: Sequence[tuple[Rows, Rows]],
+        folds: Sequence[Fold],
         score: Score,
         settings: Settings,
     ) -> tuple[int, list[WarmStart | None]]:
@@ -186,9 +192,7 @@ class CrossValidatedModel(AtomicModel):
         warn_of_cut(self, scores.mean, scores.status)
         return chosen, scores.warm_starts(chosen, position, problems[0].y.size)
 
-    def _final(
-        self, data: Checked, norm: Norm, folds: Sequence[tuple[Rows, Rows]]
-    ) -> list[Problem]:
+    def _final(self, data: Checked, norm: Norm, folds: Sequence[Fold]) -> list[Problem]:
         """Return the problems whose solution is kept: over all rows, or the one training part."""
         problems = self._problems(data, norm, self.alpha_)
         return problems if self.refit else [training_part(p, folds[0][0]) for p in problems]
@@ -197,16 +201,12 @@ class CrossValidatedModel(AtomicModel):
         """Return what splitters see, and whether each fold has its part of the values."""
         return y, is_classifier(self)
 
-    def _folds(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> list[tuple[Rows, Rows]]:
+    def _folds(self, X: Any, y: Any, groups: Any, order: Any, params: dict[str, Any]) -> list[Fold]:
         if self.selection in CRITERIA and self.refit:
             return []
-        (y, stratified), n_samples = self._strata(y), len(y)
-        splitter = check_cv(self.cv, y, classifier=stratified)
-        rows = np.zeros((n_samples, 1)) if is_opened(X) else X
-        folds = [
-            (check_rows(train, n_samples), check_rows(test, n_samples))
-            for train, test in splitter.split(rows, y, **params)
-        ]
+        rows = np.zeros((len(y), 1)) if is_opened(X) else X
+        found = splits(self.cv, rows, *self._strata(y), groups, order, params)
+        folds = [(check_rows(train, len(y)), check_rows(test, len(y))) for train, test in found]
         if not self.refit and len(folds) != 1:
             raise ValueError(
                 f"refit=False keeps the fit of the one training part, but cv gives {len(folds)}; "

@@ -224,11 +224,13 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
-    ) -> FeatureGenerator:
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None,
+        order: Any = None,
+    ) -> FeatureGenerator:  # fmt: skip
         """Select features of X (n_samples, n_features_in) for y, weighted by ``sample_weight``.
 
-        ``offset`` (n_samples,) is added to X w + b.
+        ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for
+        ``n_features="auto"``: see ``AtomicRegressorCV.fit``.
         """
         C = positive("C", self.C, "weight of the loss")
         settings = self._settings()
@@ -238,7 +240,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         features_named(self.features)
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
-        self.size_choice_ = choice_of_size(self, inputs, y, sample_weight, offset)
+        self.size_choice_ = choice_of_size(self, inputs, y, sample_weight, offset, groups, order)
         chosen = self.size_choice_
         self.n_wanted_ = self.n_features if chosen is None else chosen.chosen
         weight = C * check_weight(sample_weight, inputs.shape[0])

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.core.problem.result import Status
+from atomlearn.estimators.dependent_rows import folds
 from atomlearn.losses import as_loss
 
 #: Sizes that are tried; beyond half the rows nothing is told apart.
@@ -34,33 +34,28 @@ class SizeChoice:
 
 
 def choice_of_size(
-    estimator: Any, design: Design, y: Any, weight: Any, offset: Any
+    estimator: Any, design: Design, y: Any, weight: Any, offset: Any, groups: Any, order: Any
 ) -> SizeChoice | None:
-    """Return the size that held-out rows choose, where one is asked for; else None."""
-    if estimator.n_features != "auto":
-        return None
-    return chosen_size(estimator, design, np.asarray(y), weight, offset, design.shape[1])
+    """Return the size that held-out rows choose, where one is asked for; else None.
 
-
-def chosen_size(
-    estimator: Any, design: Design, y: NDArray[Any], weight: Any, offset: Any, n_units: int
-) -> SizeChoice:
-    """Return the smallest size whose mean held-out score is within one standard error of the best.
+    It is the smallest whose mean held-out score is within one standard error of the best.
 
     The score is minus the mean loss (the share that is right, where there are several outputs).
     After Ctrl-C it is one of the sizes that were tried until then.
     """
+    if estimator.n_features != "auto":
+        return None
+    y = np.asarray(y)
     classes = as_loss(estimator.loss).task != "regression"
     least = int(np.unique(y, return_counts=True)[1].min()) if classes else y.shape[0]
-    folds = min(FOLDS, least)
-    if folds < 2:
+    n_folds = min(FOLDS, least)
+    if n_folds < 2:
         raise ValueError(
             "n_features='auto' needs two rows of each class at least, to hold some out; give a "
             "number of features"
         )
-    splitter = (StratifiedKFold if classes else KFold)(folds, shuffle=True, random_state=0)
-    splits = list(splitter.split(np.zeros(y.shape[0]), y))
-    most = max(1, min(n_units, y.shape[0] // 2))
+    splits = folds(y.shape[0], n_folds, 0, y if classes else None, groups, order)
+    most = max(1, min(design.shape[1], y.shape[0] // 2))
     sizes: list[int] = []
     scores: list[list[float]] = []
     worse = 0

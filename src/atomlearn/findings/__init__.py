@@ -3,6 +3,7 @@
 from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal
 from atomlearn.findings.explain import Explanation, explain
 from atomlearn.findings.gaussian import gaussian_knockoffs
+from atomlearn.findings.held_out import held_out_verdict
 from atomlearn.findings.knockoffs import KnockoffSelector, knockoff_threshold
 from atomlearn.findings.refit import Estimates, estimates
 from atomlearn.findings.stability import StabilitySelector
@@ -10,7 +11,6 @@ from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.findings.verdict import (
     Verdict,
     classification_verdict,
-    held_out_verdict,
     regression_verdict,
     survival_verdict,
 )

@@ -164,8 +164,12 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> KnockoffSelector:
-        """Select features of X (n_samples, n_features) for y."""
+    def fit(self, X: Any, y: Any, groups: Any = None, order: Any = None) -> KnockoffSelector:
+        """Select features of X (n_samples, n_features) for y.
+
+        ``groups`` and ``order`` are of rows, for the folds: see ``AtomicRegressorCV.fit``. The
+        bound itself takes rows for independent.
+        """
         if not (is_number(self.fdr) and 0 < self.fdr < 1):
             raise ValueError(f"fdr must be a share between 0 and 1 such as 0.1, got {self.fdr!r}")
         array = validate_data(self, readable(X), dtype=np.float64, ensure_min_samples=2)
@@ -182,8 +186,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
                 np.vstack([standard.T, knockoffs.T])
             )  # each in one piece
             sizes, alpha = coefficients(
-                columns.T, target, self._norm(partition), self.loss, self.n_alphas, self.cv, seed
-            )
+                columns.T, target, self._norm(partition), self.loss, self.n_alphas, self.cv, seed,
+                groups, order,
+            )  # fmt: skip
             found.append(_of_units(sizes, partition))
             self.alphas_.append(alpha)
         self.coefficients_ = np.array(found)

@@ -1,12 +1,13 @@
 """Scores of held-out decisions that know no threshold, with their errors and null distributions.
 
 Each kind of target has one statistic: the area under the ROC curve (two classes), its mean over
-classes (more), the correlation (numbers), the concordance index (survival times).
+classes (more), the correlation (numbers), the concordance index (survival times); beside
+covariates, for all of them, the partial correlation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +15,12 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import norm, rankdata
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import Array, Rows
 from atomlearn.findings.settings import SETTINGS
 
 Codes = NDArray[np.int64]
+#: Orders of the rows to permute by, one a row, or None for random ones.
+Orders = Rows | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,58 +59,56 @@ def n_draws(n_rows: int) -> int:
     return int(min(9_999, max(999, SETTINGS.most_drawn // max(n_rows, 1))))
 
 
-def permuted(
-    values: NDArray[np.generic], statistic: Callable[[NDArray[np.generic]], Array],
-    rng: np.random.Generator,
-) -> Array:  # fmt: skip
-    """Return ``statistic`` of permutations of ``values``, which come as the rows of a matrix."""
-    total, found = n_draws(values.size), []
-    step = max(1, SETTINGS.drawn_together // max(values.size, 1))
+def drawn_orders(n_rows: int, rng: np.random.Generator, orders: Orders = None) -> Iterator[Rows]:
+    """Yield orders of the rows as the rows of matrices: those given, or random ones."""
+    total = n_draws(n_rows) if orders is None else len(orders)
+    step = max(1, SETTINGS.drawn_together // max(n_rows, 1))
     for first in range(0, total, step):
         count = min(step, total - first)
-        found.append(statistic(rng.permuted(np.tile(values, (count, 1)), axis=1)))
-    return np.concatenate(found)
+        if orders is not None:
+            yield orders[first : first + count]
+        else:
+            yield rng.permuted(np.tile(np.arange(n_rows), (count, 1)), axis=1)
 
 
-def area(codes: Codes, decisions: Array, rng: np.random.Generator) -> Ranked:
+def area(codes: Codes, decisions: Array, rng: np.random.Generator, orders: Orders = None) -> Ranked:
     """Return the area under the ROC curve, (codes 0 and 1), with DeLong's standard error."""
-    ranks = rankdata(decisions)
-    positive = codes == 1
-    n_positive = int(positive.sum())
-    n_negative = codes.size - n_positive
-    value, influence = _area_of(decisions, positive)
-    pairs = n_positive * n_negative
-    least = n_positive * (n_positive + 1) / 2
-    if codes.size > SETTINGS.many_rows:
-        spread = np.sqrt(ranks.var() * pairs / (codes.size - 1)) / pairs
+    if codes.size > SETTINGS.many_rows and orders is None:
+        value, influence = area_of(decisions, codes == 1)
+        n_positive = int(np.count_nonzero(codes))
+        pairs = n_positive * (codes.size - n_positive)
+        spread = np.sqrt(rankdata(decisions).var() * pairs / (codes.size - 1)) / pairs
         return Ranked(value, _norm(influence), None, 0.5, float(spread))
-    null = permuted(ranks, lambda rows: (rows[:, :n_positive].sum(axis=1) - least) / pairs, rng)
-    return Ranked(value, _norm(influence), null, 0.5)
+    return mean_area(codes, np.column_stack([-decisions, decisions]), rng, orders, only=1)
 
 
-def mean_area(codes: Codes, decisions: Array, rng: np.random.Generator) -> Ranked:
+def mean_area(
+    codes: Codes, decisions: Array, rng: np.random.Generator, orders: Orders = None,
+    only: int | None = None,
+) -> Ranked:  # fmt: skip
     """Return the mean over the classes present of the area of each against the rest."""
     present = [code for code in np.unique(codes) if 0 < (codes == code).sum() < codes.size]
-    values, influence = [], np.zeros(codes.size)
+    present = present if only is None else [only]
+    values, influence, null = [], np.zeros(codes.size), list[Array]()
     for code in present:
-        value, of_rows = _area_of(decisions[:, code], codes == code)
+        value, of_rows = area_of(decisions[:, code], codes == code)
         values.append(value)
         influence += of_rows / len(present)
     ranks = {code: rankdata(decisions[:, code]) for code in present}
-
-    def statistic(rows: NDArray[np.generic]) -> Array:
-        total = np.zeros(len(rows))
+    for some in drawn_orders(codes.size, rng, orders):
+        total = np.zeros(len(some))
         for code in present:
-            chosen = rows == code
-            n_positive = int((codes == code).sum())
-            sums = chosen @ ranks[code] - n_positive * (n_positive + 1) / 2
-            total += sums / (n_positive * (codes.size - n_positive) * len(present))
-        return total
+            moved, mine = ranks[code][some], codes == code
+            count = int(mine.sum())
+            # Groups of several sizes bring ranks in twice, or not at all: their mean then moves.
+            middle = moved.sum(axis=1) / codes.size - (codes.size + 1) / 2
+            sums = moved[:, mine].sum(axis=1) - count * (count + 1) / 2 - count * middle
+            total += sums / (count * (codes.size - count) * len(present))
+        null.append(total)
+    return Ranked(float(np.mean(values)), _norm(influence), np.concatenate(null), 0.5)
 
-    return Ranked(float(np.mean(values)), _norm(influence), permuted(codes, statistic, rng), 0.5)
 
-
-def _area_of(decisions: Array, positive: NDArray[np.bool_]) -> tuple[float, Array]:
+def area_of(decisions: Array, positive: NDArray[np.bool_]) -> tuple[float, Array]:
     """Return the area, and what each row adds to its error: the squares sum to DeLong's variance.
 
     A positive row adds the share of negative ones below it, less the area, and so the other way.
@@ -125,21 +126,89 @@ def _area_of(decisions: Array, positive: NDArray[np.bool_]) -> tuple[float, Arra
     return value, shares
 
 
-def correlation(truth: Array, predicted: Array, rng: np.random.Generator) -> Ranked:
+def correlation(
+    truth: Array, predicted: Array, rng: np.random.Generator, orders: Orders = None
+) -> Ranked:
     """Return Pearson's correlation, with the bootstrap's error of its Fisher transform."""
-    x, y = _standard(predicted), _standard(truth)
+    x, y = standard(predicted), standard(truth)
     if x is None or y is None:
         # A constant says nothing, and nothing of it is uncertain.
         return Ranked(0.0, 0.0, None, 0.0)
     value = float(np.clip(x @ y / x.size, -1.0, 1.0))
     error = _bootstrapped(x, y, rng)
-    if x.size > SETTINGS.many_rows:
+    if x.size > SETTINGS.many_rows and orders is None:
         return Ranked(value, error, None, 0.0, 1.0 / np.sqrt(x.size - 1))
-    null = permuted(y, lambda rows: np.asarray(rows, dtype=np.float64) @ x / x.size, rng)
-    return Ranked(value, error, null, 0.0)
+    return Ranked(value, error, _null_of(y[:, None], x[:, None], rng, orders), 0.0)
 
 
-def _standard(values: Array) -> Array | None:
+def partial(
+    truth: Array, predicted: Array, known: Array, rng: np.random.Generator, orders: Orders = None
+) -> Ranked | None:
+    """Return the correlation of what linear functions of ``known`` (n, q) do not explain.
+
+    The mean over the columns of truth and predicted, (n, m) both. None where ``known`` has nearly
+    as many columns as there are rows. The null permutes what is left of ``predicted``.
+    """
+    left = _basis(known, len(truth))
+    if len(truth) - left.shape[1] < 3:
+        return None
+    x, y = _free_of(left, predicted), _free_of(left, truth)
+    error = 1.0 / np.sqrt(max(len(x) - left.shape[1] - 2, 1))
+    null = _null_of(y, x, rng, orders, left)
+    return Ranked(float(np.mean(_cosines(x, y))), float(error), null, 0.0)
+
+
+def partial_of(truth: Array, predicted: Array, known: Array | None) -> float | None:
+    """Return that correlation alone; without ``known``, the plain one."""
+    left = _basis(known, len(truth))
+    if len(truth) - left.shape[1] < 3:
+        return None
+    return float(np.mean(_cosines(_free_of(left, predicted), _free_of(left, truth))))
+
+
+def _basis(known: Array | None, n_rows: int) -> Array:
+    """Return an orthonormal basis of a constant and the columns of ``known``."""
+    ones = np.ones((n_rows, 1))
+    columns = ones if known is None else np.column_stack([ones, known])
+    scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
+    left, sizes, _ = np.linalg.svd(columns / scale, full_matrices=False)
+    return np.asarray(left[:, sizes > 1e-10 * sizes[0]])
+
+
+def _free_of(left: Array, values: Array) -> Array:
+    rest = values - left @ (left.T @ values)
+    # What rounding alone leaves is nothing.
+    rest[:, np.abs(rest).max(axis=0) <= 1e-10 * np.abs(values).max(axis=0)] = 0.0
+    return np.asarray(rest)
+
+
+def _null_of(
+    y: Array, x: Array, rng: np.random.Generator, orders: Orders, left: Array | None = None
+) -> Array:
+    """Return correlations of the columns of y with permuted ones of x, in their mean.
+
+    ``left`` : an orthonormal basis that y is free of, and that x is made free of once more.
+    """
+    basis = np.full((len(y), 1), 1 / np.sqrt(len(y))) if left is None else left
+    found = []
+    for some in drawn_orders(len(y), rng, orders):
+        total = np.zeros(len(some))
+        for mine, theirs in zip(y.T, x.T, strict=True):
+            moved = theirs[some]
+            square = np.sum(moved**2, axis=1) - np.sum((moved @ basis) ** 2, axis=1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                scale = np.sqrt(np.maximum(square, 0) * (mine @ mine))
+                total += np.nan_to_num(moved @ mine / scale)
+        found.append(total / y.shape[1])
+    return np.concatenate(found)
+
+
+def _cosines(x: Array, y: Array) -> Array:
+    sizes = np.sqrt(np.sum(x**2, axis=0) * np.sum(y**2, axis=0))
+    return np.asarray(np.sum(x * y, axis=0) / np.where(sizes > 0, sizes, 1.0))
+
+
+def standard(values: Array) -> Array | None:
     centered = values - values.mean()
     spread = float(np.sqrt(np.mean(centered**2)))
     # What rounding alone makes differ is constant.
@@ -166,14 +235,15 @@ def _bootstrapped(x: Array, y: Array, rng: np.random.Generator) -> float:
     return float(draws.std()) if draws.size else float("inf")
 
 
-def concordance(time: Array, event: NDArray[np.bool_], risk: Array, rng: np.random.Generator) -> (
-    Ranked | None
-):  # fmt: skip
+def concordance(
+    time: Array, event: NDArray[np.bool_], risk: Array, rng: np.random.Generator,
+    orders: Orders = None,
+) -> Ranked | None:  # fmt: skip
     """Return Harrell's index: of pairs whose order is known, the share that the risk orders so.
 
     None where no pair can be compared.
     """
-    if time.size > SETTINGS.most_paired:
+    if time.size > SETTINGS.most_paired and orders is None:
         rows = rng.choice(time.size, SETTINGS.most_paired, replace=False)
         time, event, risk = time[rows], event[rows], risk[rows]
     earlier = event[:, None] & (
@@ -194,7 +264,8 @@ def concordance(time: Array, event: NDArray[np.bool_], risk: Array, rng: np.rand
     value = float(right.mean())
     influence = np.bincount(first, right - value, time.size)
     influence += np.bincount(second, right - value, time.size)
-    null = np.array([share(rng.permutation(risk)) for _ in range(999)])
+    drawn = (rng.permutation(time.size) for _ in range(999)) if orders is None else orders
+    null = np.array([share(risk[order]) for order in drawn])
     return Ranked(value, _norm(influence / pairs.size), null, 0.5)
 
 

@@ -97,6 +97,22 @@ class Settings:
     #: Rows whose pairs are looked at for the concordance index.
     most_paired: int = 1_000
 
+    # Few rows, where the whole cross-validation is repeated: ``benchmarks/findings/few_rows.py``.
+
+    #: Held-out rows below which they alone tell too little: 50 at an area of 0.65 do so every
+    #: second time.
+    few_rows: int = 50
+    #: Draws, of which the first number is taken whose time is within ...
+    n_repeats: tuple[int, ...] = (199, 99, 39, 19)
+    #: ... so many seconds of the processor; one split decides where even the last one is not.
+    most_seconds: float = 10.0
+    #: Relative gap of their fits, whose differences decide nothing.
+    loose_gap: float = 1e-2
+    #: Tables with a signal put in: rows are too few where less than half of them are told, ...
+    n_planted: int = 9
+    #: ... and features that share the signal.
+    features_planted: int = 2
+
     # Held-out rows that are training rows too: ``benchmarks/tuning/copies.py``.
 
     #: Distance, beside the median one, below which rows are nearly the same, ...

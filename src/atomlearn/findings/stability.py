@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,17 +23,13 @@ from sklearn.utils.validation import (
 from atomlearn.core.interfaces import Array, Mask, is_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.estimators.checks import keep
+from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal
 from atomlearn.findings.halves import masks_of_parts
-from atomlearn.findings.verdict import rows_of
+from atomlearn.findings.held_out import rows_of, unsearched
 
 BOUNDS = ("unimodal", "r_concave", "meinshausen_buhlmann")
-
-
-def unsearched(estimator: Any) -> Any:
-    """Return the estimator that a search of scikit-learn found best, any other as it is."""
-    return getattr(estimator, "best_estimator_", estimator)
 
 
 def selected_by(estimator: Any) -> tuple[Mask, Array]:
@@ -156,13 +154,20 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         tags.input_tags.sparse = get_tags(base).input_tags.sparse
         return tags
 
-    def fit(self, X: Any, y: Any, **params: Any) -> StabilitySelector:
-        """Select features of X (n_samples, n_features) for y."""
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, order: Any = None, **params: Any
+    ) -> StabilitySelector:
+        """Select features of X (n_samples, n_features) for y.
+
+        ``groups`` and ``order`` are of rows: halves are of whole groups, or of stretches of a
+        series, and an estimator that holds out rows itself is told, too.
+        """
         self._check()
         base = AtomicRegressor() if self.estimator is None else self.estimator
         if _num_samples(X) < 2:
             raise ValueError("halves of 1 sample are empty; give at least 2 (n_samples = 1)")
-        self.estimator_ = clone(base).fit(X, y, **params)
+        told = partial(fit_parameters, base, groups=groups, order=order)
+        self.estimator_ = clone(base).fit(X, y, **told(), **params)
         _check_feature_names(self, X, reset=True)
         self.n_features_in_ = _num_features(X)
         labels = self._unit_labels(self.n_features_in_)
@@ -170,10 +175,11 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         target = np.asarray(y)
         rng = np.random.default_rng(self.rng)
         counts, both, total, n_pairs = np.zeros(n_units), np.zeros(n_units), 0, 0
-        halves: list[NDArray[np.int64]] = []
+        parts: list[NDArray[np.int64]] = []
+        codes = codes_of(target)
         for _ in range((int(self.n_resamples) + 1) // 2):
-            halves += halves_of_rows(target, rng)
-        masks = self._masks(base, X, target, halves, bool(params))
+            parts += halves(len(target), rng, codes, groups, order)
+        masks = self._masks(base, X, target, parts, bool(params), told)
         for one, other in zip(masks[::2], masks[1::2], strict=True):
             units = [np.bincount(labels, mask, n_units) > 0 for mask in (one, other)]
             counts += units[0].astype(float) + units[1]
@@ -212,33 +218,37 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         return np.asarray(norm.parts(n_features)[0].labels)
 
     def _masks(
-        self, base: Any, X: Any, y: NDArray[Any], halves: list[NDArray[np.int64]], routed: bool
-    ) -> list[Mask]:
+        self, base: Any, X: Any, y: NDArray[Any], parts: list[NDArray[np.int64]], routed: bool,
+        told: Callable[..., dict[str, Any]],
+    ) -> list[Mask]:  # fmt: skip
         """Return what each half selects: all halves at once where the model is one of ours."""
         levels = [base.alpha] if self.alphas is None and hasattr(base, "alpha") else self.alphas
         walks = self.max_features is not None
-        most = self.max_features if walks or self.alphas is None else max(len(halves[0]) // 2, 1)
+        most = self.max_features if walks or self.alphas is None else max(len(parts[0]) // 2, 1)
         if not routed and levels is not None:
             falling = np.sort(np.asarray(levels, dtype=np.float64))[::-1]
-            together = masks_of_parts(base, X, y, halves, falling, most, walks)
+            together = masks_of_parts(base, X, y, parts, falling, most, walks)
             if together is not None:
                 return together
-        return [self._selected(base, X, y, rows, most) for rows in halves]
+        return [self._selected(base, X, y, rows, most, told(rows)) for rows in parts]
 
     def _selected(
-        self, base: Any, X: Any, y: NDArray[Any], rows: NDArray[np.int64], most: int | None
-    ) -> Mask:
+        self, base: Any, X: Any, y: NDArray[Any], rows: NDArray[np.int64], most: int | None,
+        told: dict[str, Any],
+    ) -> Mask:  # fmt: skip
         part = rows_of(X, rows)
         model = clone(base)
         with warnings.catch_warnings():
             # What a half could not prove is small beside what differs from half to half.
             warnings.simplefilter("ignore", UserWarning)
             if self.alphas is None:
-                return _largest(*selected_by(model.fit(part, y[rows])), most)
+                return _largest(*selected_by(model.fit(part, y[rows], **told)), most)
             model.set_params(**({"warm_start": True} if "warm_start" in model.get_params() else {}))
             found = np.zeros(self.n_features_in_, dtype=bool)
             for alpha in np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]:
-                mask, sizes = selected_by(model.set_params(alpha=float(alpha)).fit(part, y[rows]))
+                mask, sizes = selected_by(
+                    model.set_params(alpha=float(alpha)).fit(part, y[rows], **told)
+                )
                 if most is not None and np.count_nonzero(found | mask) >= most:
                     new = np.where(found, np.inf, sizes)
                     return _largest(found | mask, new, most)
@@ -257,20 +267,13 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         return self.estimator_.predict(X)
 
 
-def halves_of_rows(
-    y: NDArray[Any], rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return two random halves of the rows without a row in common; classes keep their shares."""
-    n_rows = len(y)
-    order = rng.permutation(n_rows)
-    labels = y if y.ndim == 1 and y.dtype.names is None else np.zeros(n_rows)
-    values, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    few = values.size <= max(2, n_rows // 10) and counts.min() >= 2
-    if few:
-        order = order[np.argsort(codes[order], kind="stable")]
-        return np.sort(order[::2]), np.sort(order[1::2])
-    half = n_rows // 2
-    return np.sort(order[:half]), np.sort(order[half : 2 * half])
+def codes_of(y: NDArray[Any]) -> NDArray[np.int64] | None:
+    """Return the classes whose shares halves keep; None where values are many."""
+    if y.ndim != 1 or y.dtype.names is not None:
+        return None
+    values, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    few = values.size <= max(2, len(y) // 10) and counts.min() >= 2
+    return codes if few else None
 
 
 def _largest(mask: Mask, sizes: Array, most: int | None) -> Mask:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import clone, is_classifier
-from sklearn.model_selection import train_test_split
 
-from atomlearn.core.interfaces import Array
-from atomlearn.designs import as_design
-from atomlearn.findings.copies import known_already
+from atomlearn.core.interfaces import Array, Task
 from atomlearn.findings.ranking import (
+    Orders,
     Ranked,
     area,
     area_interval,
@@ -23,7 +19,7 @@ from atomlearn.findings.ranking import (
     correlation,
     correlation_interval,
     mean_area,
-    n_draws,
+    partial,
 )
 from atomlearn.findings.settings import SETTINGS
 
@@ -48,13 +44,20 @@ class Verdict:
     baseline : float
         What a guess scores: 0.5, or 0 for correlations.
     p_value : float
-        How often a guess scores as much: labels of held-out rows permuted, one-sided.
+        How often random labels score as much: those of held-out rows permuted, one-sided.
     critical : float
         The score from which on the verdict is "better".
     n_rows : int
         Held-out rows.
     how : dict
         Sentences on how score, interval, p_value and verdict came about.
+    n_folds : int
+        Of the cross-validation that the score is of; 0 where it is of one held-out part.
+    guess : str
+        What the model is compared with: a guess, or the covariates alone.
+    power : float or None
+        Share of signals of a useful size, put into the data, that this test tells; None where that
+        was not tried.
 
     References
     ----------
@@ -82,23 +85,30 @@ class Verdict:
     n_rows: int
     how: dict[str, str] = field(default_factory=dict)
     interval_level: float = SETTINGS.coverage
+    n_folds: int = 0
+    guess: str = "a guess"
+    power: float | None = None
 
     @property
     def better(self) -> bool:
         """True where the model is shown to predict."""
         return self.verdict == "better"
 
+    @property
+    def measured(self) -> str:
+        """What the score is: "held-out AUC", "cross-validated correlation"."""
+        return ("cross-validated " if self.n_folds else "held-out ") + self.score_name
+
     def __str__(self) -> str:
         if self.n_rows == 0:
             return f"{self.verdict}: {self.how['verdict']}"
         low, high = self.interval
+        than = "" if self.verdict == "too few rows to tell" else f" than {self.guess}"
         return (
-            f"{self.verdict} than a guess: " if self.verdict != "too few rows to tell"
-            else f"{self.verdict}: "
-        ) + (
-            f"held-out {self.score_name} {self.score:.3f} ({100 * self.interval_level:.0f}% "
-            f"interval {low:.3f} to {high:.3f}; a guess: {self.baseline:g}), p = {self.p_value:.2g}"
-        )  # fmt: skip
+            f"{self.verdict}{than}: {self.measured} {self.score:.3f} "
+            f"({100 * self.interval_level:.0f}% interval {low:.3f} to {high:.3f}; {self.guess}: "
+            f"{self.baseline:g}), p = {self.p_value:.2g}"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, None for what is not known: what ``summary.json`` holds."""
@@ -113,6 +123,9 @@ class Verdict:
             "p_value": self.p_value if known else None,
             "critical_score": self.critical if known else None,
             "n_held_out": self.n_rows,
+            "n_folds": self.n_folds,
+            "compared_with": self.guess,
+            "power": self.power,
             "how": dict(self.how),
         }
 
@@ -130,9 +143,72 @@ def no_new_rows() -> Verdict:
     return no_verdict("every held-out row is a training row too, or nearly")
 
 
-def classification_verdict(
-    codes: ArrayLike, decisions: ArrayLike, rng: int | np.random.Generator = 0
+def verdict_on(
+    task: Task, truth: NDArray[Any], decisions: Array, rng: int | np.random.Generator = 0, *,
+    ranks: bool = False, known: Array | None = None, orders: Orders = None,
+) -> Verdict:  # fmt: skip
+    """Return the verdict on held-out rows.
+
+    truth : codes of classes, numbers, or records of (event, time); ranks : as
+    ``regression_verdict``; known : (n, q) what a guess knows of the rows, such as covariates;
+    orders : orders of the rows to permute by, one a row, where they are not exchangeable.
+    """
+    if known is not None:
+        return _beside(numbers_of(task, truth), np.asarray(decisions), known, rng, orders)
+    if task == "classification":
+        return classification_verdict(truth, decisions, rng, orders)
+    if task == "survival":
+        event, time = events_and_times(truth)
+        risk = np.asarray(decisions).reshape(len(truth))
+        return survival_verdict(time, event, risk, rng, orders)
+    return regression_verdict(truth, decisions, rng, ranks=ranks, orders=orders)
+
+
+def events_and_times(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the first two fields of records of survival, whatever their names."""
+    event, time = (records.dtype.names or ())[:2]
+    return records[event], records[time]
+
+
+def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
+    """Return the target as columns of numbers: classes as 0 and 1, of times what was not expected.
+
+    That is the event less the hazard summed until then (Nelson and Aalen).
+    """
+    if task == "survival":
+        event, time = events_and_times(truth)
+        order = np.argsort(time, kind="stable")
+        at_risk = np.arange(time.size, 0, -1)
+        summed = np.cumsum(event[order] / at_risk)
+        last = np.searchsorted(time[order], time, side="right") - 1
+        return np.asarray(event - summed[last], dtype=np.float64)[:, None]
+    if task == "classification":
+        codes = truth.astype(np.int64)
+        several = np.arange(codes.max(initial=1) + 1)
+        return np.asarray(codes[:, None] == (several[1:] if several.size == 2 else several), float)
+    return np.asarray(truth, dtype=np.float64).reshape(len(truth), -1)
+
+
+def _beside(
+    truth: Array, decisions: Array, known: Array, rng: int | np.random.Generator, orders: Orders
 ) -> Verdict:
+    """Return the verdict on whether a model adds to what is known.
+
+    The null hypothesis: given that, decisions and target are independent, and linear functions of
+    it explain what one of them, or the other, has in common with it.
+    """
+    ranked = partial(truth, decisions.reshape(len(truth), -1)[:, : truth.shape[1]], known,
+                     np.random.default_rng(rng), orders)  # fmt: skip
+    if ranked is None:
+        return no_verdict("the held-out rows are hardly more than there are covariates")
+    words = "the limit for independent rows, on Fisher's scale"
+    return judged(ranked, "partial correlation", len(truth), words, guess="the covariates alone")
+
+
+def classification_verdict(
+    codes: ArrayLike, decisions: ArrayLike, rng: int | np.random.Generator = 0,
+    orders: Orders = None,
+) -> Verdict:  # fmt: skip
     """Return the verdict on held-out classes.
 
     ``codes`` (n,) : 0 and 1, or the position of the class; ``decisions`` : (n,) or (n, 1), the
@@ -146,15 +222,12 @@ def classification_verdict(
         return no_verdict("the held-out rows are of one class only, so nothing can be told apart")
     generator = np.random.default_rng(rng)
     if values.ndim == 1:
-        ranked, name = area(truth, values, generator), "AUC"
-        n_fewer = int(counts.min())
+        ranked, name = area(truth, values, generator, orders), "AUC"
         words = "DeLong's standard error, on the scale of the logit"
     else:
-        ranked, name = mean_area(truth, values, generator), "mean AUC"
-        n_fewer = int(counts[counts > 0].min())
+        ranked, name = mean_area(truth, values, generator, orders), "mean AUC"
         words = "DeLong's standard error of the mean over classes, on the scale of the logit"
-    interval = area_interval(ranked, SETTINGS.coverage, n_fewer)
-    return _judged(ranked, name, interval, words, truth.size, SETTINGS.useful_area)
+    return judged(ranked, name, truth.size, words, int(counts[counts > 0].min()))
 
 
 def regression_verdict(
@@ -163,6 +236,7 @@ def regression_verdict(
     rng: int | np.random.Generator = 0,
     *,
     ranks: bool = False,
+    orders: Orders = None,
 ) -> Verdict:
     """Return the verdict on held-out numbers by their correlation with the predicted ones.
 
@@ -180,10 +254,8 @@ def regression_verdict(
     name = "rank correlation" if ranks else "correlation"
     if ranks:
         one, two = rankdata(one), rankdata(two)
-    ranked = correlation(one, two, np.random.default_rng(rng))
-    interval = correlation_interval(ranked, SETTINGS.coverage)
-    words = "bootstrap of the held-out rows, on Fisher's scale"
-    return _judged(ranked, name, interval, words, one.size, SETTINGS.useful_correlation)
+    ranked = correlation(one, two, np.random.default_rng(rng), orders)
+    return judged(ranked, name, one.size, "bootstrap of the held-out rows, on Fisher's scale")
 
 
 def _scaled(values: Array) -> Array:
@@ -192,166 +264,53 @@ def _scaled(values: Array) -> Array:
 
 
 def survival_verdict(
-    time: ArrayLike, event: ArrayLike, risk: ArrayLike, rng: int | np.random.Generator = 0
-) -> Verdict:
+    time: ArrayLike, event: ArrayLike, risk: ArrayLike, rng: int | np.random.Generator = 0,
+    orders: Orders = None,
+) -> Verdict:  # fmt: skip
     """Return the verdict on held-out survival times: a larger risk should mean an earlier event."""
     times, events = np.asarray(time, dtype=np.float64), np.asarray(event).astype(bool)
     ranked = concordance(
-        times, events, np.asarray(risk, dtype=np.float64), np.random.default_rng(rng)
+        times, events, np.asarray(risk, dtype=np.float64), np.random.default_rng(rng), orders
     )
     if ranked is None:
         return no_verdict("the held-out rows have no two times whose order is known")
-    interval = area_interval(ranked, SETTINGS.coverage, int(events.sum()))
     words = "the error of a mean over pairs of rows, on the scale of the logit"
-    return _judged(ranked, "concordance", interval, words, times.size, SETTINGS.useful_area)
+    return judged(ranked, "concordance", times.size, words, int(events.sum()))
 
 
-def _judged(
-    ranked: Ranked, name: str, interval: tuple[float, float], words: str, n_rows: int, useful: float
-) -> Verdict:
+def judged(
+    ranked: Ranked, name: str, n_rows: int, words: str, n_fewer: int = 0, n_folds: int = 0,
+    guess: str = "a guess",
+) -> Verdict:  # fmt: skip
+    """Return the verdict on a score and its null distribution.
+
+    words : how the interval came about; n_fewer : rows of the rarer kind, for areas.
+    """
     p_value, critical = ranked.p_value(), ranked.critical(SETTINGS.level)
+    if ranked.baseline == 0.5:
+        interval = area_interval(ranked, SETTINGS.coverage, n_fewer)
+        useful = SETTINGS.useful_area
+    else:
+        interval = correlation_interval(ranked, SETTINGS.coverage)
+        useful = SETTINGS.useful_correlation
     word: Word = "better" if p_value <= SETTINGS.level else "no better"
     if word == "no better" and critical > useful:
         word = "too few rows to tell"
     by = "the limit of all permutations"
     if ranked.null is not None:
-        drawn = n_draws(n_rows) if n_rows <= SETTINGS.many_rows else ranked.null.size
-        by = f"{drawn:,} permutations"
+        by = f"{ranked.null.size:,} permutations"
+    rows, of_what = f"{n_rows:,} rows that the model was not fitted to", "held-out targets"
+    if n_folds:
+        rows = f"{n_rows:,} rows, each by a model of the other {n_folds - 1} of {n_folds} folds"
+        of_what = "rows, each with its own cross-validation and all choices made in it,"
     how = {
-        "score": f"{name} on {n_rows:,} rows that the model was not fitted to",
+        "score": f"{name} on {rows}",
         "interval": f"{100 * SETTINGS.coverage:.0f}% interval: {words}",
-        "p_value": f"share of {by} of the held-out targets with at least this {name}, one-sided",
+        "p_value": f"share of {by} of the {of_what} with at least this {name}, one-sided",
         "verdict": f"better where p <= {SETTINGS.level:g}, here from {name} {critical:.3f} on; too "
-        f"few rows where not even {useful:g} would have been told from a guess",
+        f"few rows where a useful signal ({useful:g}) would have been missed more often than not",
     }
     return Verdict(
-        word, ranked.score, name, interval, ranked.baseline, p_value, critical, n_rows, how
-    )
-
-
-def held_out_verdict(
-    estimator: Any, X: Any, y: Any, *, test_fraction: float = 0.3, rng: int = 0, n_splits: int = 1
-) -> Verdict:
-    """Return the verdict on an estimator: a clone is fitted to a part of the rows.
-
-    Held-out rows that are nearly training rows count for nothing, where X is a table of numbers.
-
-    Parameters
-    ----------
-    estimator : scikit-learn estimator, fitted or not
-        A pipeline that selects features selects them on the rows of the fit only, as it must.
-    X, y : array (n_samples, n_features), array (n_samples,)
-    test_fraction : float
-        Share of the rows that are held out; classes keep their shares.
-    rng : int
-        Seed of the splits and of the permutations.
-    n_splits : int, default=1
-        Above 1, so many random splits are judged and joined, which makes the verdict on few rows
-        hang less on one split: p is twice the median of their p-values, which holds its level
-        however the splits depend on each other; score and interval are medians.
-
-    References
-    ----------
-    N. Meinshausen, L. Meier, P. Buhlmann. P-values for high-dimensional regression. JASA 104
-    (2009) 1671-1681 (twice the median).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from atomlearn import AtomicRegressor
-    >>> from atomlearn.findings import held_out_verdict
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((100, 20))
-    >>> held_out_verdict(AtomicRegressor(alpha=0.1), X, X[:, 0]).verdict
-    'better'
-    """
-    if isinstance(n_splits, bool) or int(n_splits) < 1:
-        raise ValueError(f"n_splits must be at least 1, got {n_splits!r}")
-    found = [_of_split(estimator, X, y, test_fraction, rng + k) for k in range(int(n_splits))]
-    return found[0] if len(found) == 1 else joined(found)
-
-
-def _of_split(estimator: Any, X: Any, y: Any, test_fraction: float, rng: int) -> Verdict:
-    target = np.asarray(y)
-    rows = np.arange(target.shape[0])
-    stratify = None
-    if is_classifier(estimator) and np.unique(target, return_counts=True)[1].min() >= 2:
-        stratify = target
-    train, test = train_test_split(
-        rows, test_size=test_fraction, random_state=rng, stratify=stratify
-    )
-    fitted = clone(estimator).fit(rows_of(X, train), target[train])
-    test = test[~_known(X, train, test)]
-    if not test.size:
-        return no_new_rows()
-    return judged(fitted, rows_of(X, test), target[test], rng)
-
-
-def _known(X: Any, train: NDArray[np.int64], test: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which held-out rows the fit has seen; of tables of numbers, where rows compare."""
-    table = X if hasattr(X, "tocsr") else np.asarray(X)
-    values = table.data if hasattr(X, "tocsr") else table
-    if table.ndim != 2 or table.dtype.kind not in "buif" or not np.isfinite(values).all():
-        return np.zeros(test.size, dtype=bool)
-    return known_already(as_design(table), train, test)
-
-
-def joined(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return one verdict of several splits of the same rows: p is twice the median of theirs."""
-    known = [verdict for verdict in verdicts if verdict.n_rows]
-    if 2 * len(known) <= len(verdicts):
-        return next(verdict for verdict in verdicts if not verdict.n_rows)
-    first = known[0]
-    p_values = [verdict.p_value for verdict in verdicts]  # where nothing is known, 1
-    p_value = min(1.0, 2.0 * float(np.median(p_values)))
-    score, low, high, critical = np.median(
-        [[v.score, *v.interval, v.critical] for v in known], axis=0
-    ).tolist()
-    useful = SETTINGS.useful_area if first.baseline == 0.5 else SETTINGS.useful_correlation
-    word: Word = "better" if p_value <= SETTINGS.level else "no better"
-    if word == "no better" and critical > useful:
-        word = "too few rows to tell"
-    splits = f"{len(verdicts)} random splits"
-    how = first.how | {
-        "score": f"median over {splits}; of each, {first.how['score']}",
-        "interval": f"median ends over {splits}; of each, {first.how['interval']}",
-        "p_value": f"twice the median over {splits}; of each, {first.how['p_value']}",
-    }
-    return replace(
-        first, verdict=word, score=score, interval=(low, high), p_value=p_value,
-        critical=critical, how=how,
+        word, ranked.score, name, interval, ranked.baseline, p_value, critical, n_rows, how,
+        n_folds=n_folds, guess=guess,
     )  # fmt: skip
-
-
-def judged(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
-    """Return the verdict on a fitted estimator by rows that it was not fitted to."""
-    if y.dtype.names is not None:
-        event, time = y.dtype.names[:2]
-        return survival_verdict(y[time], y[event], fitted.predict(X), rng)
-    if not is_classifier(fitted):
-        return regression_verdict(y, fitted.predict(X), rng, ranks=_has_link(fitted))
-    labels = fitted.classes_
-    known = np.isin(y, labels)
-    codes = np.searchsorted(labels, y[known])
-    if hasattr(fitted, "decision_function"):
-        values = fitted.decision_function(X)
-    else:
-        values = fitted.predict_proba(X)
-        values = values[:, 1] if values.shape[1] == 2 else values
-    return classification_verdict(codes, np.asarray(values)[known], rng)
-
-
-def _has_link(fitted: Any) -> bool:
-    """Whether predictions are means through a link, of amounts with a long tail."""
-    loss = getattr(fitted, "loss", None)
-    name = loss if isinstance(loss, str) else getattr(loss, "name", "")
-    return str(name) in LONG_TAILED
-
-
-def rows_of(X: Any, rows: NDArray[np.int64]) -> Any:
-    """Return some rows of a data frame, an array, a sparse matrix or lists."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if hasattr(X, "tocsr"):  # other sparse formats have no rows to take
-        return X.tocsr()[rows]
-    return (X if hasattr(X, "shape") else np.asarray(X))[rows]

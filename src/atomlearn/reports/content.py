@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 from atomlearn.core.problem.result import Record, Result, Status
 from atomlearn.findings.verdict import Verdict, no_verdict
@@ -130,8 +130,9 @@ class HeldOut:
 
     confusion[i][j] : rows of class i that were called class j (classification); truth and
     predicted : the numbers (regression); overlap : features that the model of the training rows
-    shares with the final one; refitted : False where the final model is that very model;
-    verdict : whether the model predicts better than a guess; evidence : curves on these rows.
+    shares with the final one, covariates not counted; refitted : False where the final model is
+    that very model; verdict : whether the model predicts better than a guess; evidence : curves on
+    these rows.
     """
 
     n_train: int
@@ -165,12 +166,26 @@ class Curve:
     high: tuple[tuple[float, ...], ...] = ()
 
 
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def without_covariates(
+    found: Sequence[SelectedFeature], free: Collection[int]
+) -> tuple[tuple[SelectedFeature, ...], tuple[SelectedFeature, ...]]:
+    """Return what was selected, ranked anew, and the covariates, by their numbers ``free``."""
+    selected = [item for item in found if item.index not in free]
+    ranked = tuple(replace(item, rank=rank) for rank, item in enumerate(selected, start=1))
+    return ranked, tuple(item for item in found if item.index in free)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Content:
     """Everything that a report tells about one selection; ``title`` : the headline, where given.
 
     Printed, it is the headline and the verdict. chosen_first : whether features were chosen before
-    the fit, which is over these alone.
+    the fit, which is over these alone; covariates : columns that every model has, which are counted
+    neither in ``selected`` nor in ``n_features``.
     """
 
     data: str
@@ -197,6 +212,7 @@ class Content:
     files: tuple[str, ...] = field(default=("selected.csv", "model.json"))
     title: str = ""
     chosen_first: bool = False
+    covariates: tuple[SelectedFeature, ...] = ()
 
     def __repr__(self) -> str:
         return f"{self.headline}\n{self.verdict if self.task != 'matrix' else self.data}"
@@ -213,19 +229,32 @@ class Content:
         """What was found, in words that claim no more than the verdict does."""
         if self.title:
             return self.title
-        count, of = len(self.selected), f"{self.n_features:,}"
-        features = "feature" if count == 1 else "features"
+        count, of, verdict = len(self.selected), f"{self.n_features:,}", self.verdict
+        beside = f" beside {_counted(len(self.covariates), 'covariate')}" if self.covariates else ""
         if not count:
-            return f"No feature of {of} was selected for {self.target}"
-        if self.verdict.better:
-            verb = "predicts" if count == 1 else "predict"
-            return f"{count:,} of {of} features {verb} {self.target}"
-        if self.verdict.verdict == "no better":
-            return f"{count:,} selected {features}: no better than a guess of {self.target}"
+            return f"No feature of {of} was selected for {self.target}{beside}"
         if self.held_out is None:
-            return f"{count:,} of {of} features selected for {self.target}, not tested"
-        verb = "predicts" if count == 1 else "predict"
-        return f"Too few rows to tell whether {count:,} selected {features} {verb} {self.target}"
+            return f"{count:,} of {of} features selected for {self.target}{beside}, not tested"
+        were = "was" if count == 1 else "were"
+        first = f"{count:,} of {of} features {were} selected{beside}{self.again}"
+        model = f"a model of {_counted(self.held_out.n_selected, 'feature')}"
+        if not self.held_out.refitted:
+            model = "this model"
+        if verdict.better:
+            more = f" better than {verdict.guess}" if self.covariates else ""
+            return f"{first}; {model} predicts {self.target}{more}"
+        if verdict.verdict == "no better":
+            return f"{first}; {model} predicts {self.target} no better than {verdict.guess}"
+        return f"{first}; too few rows to tell whether {model} predicts {self.target}"
+
+    @property
+    def again(self) -> str:
+        """How many features were selected again without the held-out rows, after a comma."""
+        held_out = self.held_out
+        if held_out is None or not held_out.refitted or not self.selected:
+            return ""
+        share = 100 * held_out.n_test / (held_out.n_test + held_out.n_train)
+        return f", {held_out.overlap:,} of them again when {share:.0f}% of the rows were left out"
 
     @property
     def converged(self) -> bool:

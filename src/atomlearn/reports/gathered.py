@@ -14,9 +14,10 @@ from sklearn.base import clone
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Columns, Design, Rows
 from atomlearn.designs import is_opened
-from atomlearn.findings.stability import StabilitySelector, unsearched
+from atomlearn.estimators.dependent_rows import fit_parameters
+from atomlearn.findings.held_out import rows_of, unsearched
+from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
-from atomlearn.findings.verdict import rows_of
 from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.reports.content import Curve, SelectedFeature
 from atomlearn.reports.evidence import MOST_LINES, Evidence, PathOf, boxes_of
@@ -25,6 +26,7 @@ from atomlearn.reports.manhattan import Manhattan, manhattan_of, places_in
 from atomlearn.reports.pairs import surfaces_of
 from atomlearn.reports.structure_displays import groups_in_use
 from atomlearn.reports.style import STYLE
+from atomlearn.reports.sums import adding_up
 from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, view_of
 
@@ -110,20 +112,23 @@ def halves_to_fit(view: View, X: Any, y: Any, asked: int | None) -> int:
 
 
 def half_fits(
-    estimator: Any, X: Any, y: Any, view: View, n_resamples: int | None, rng: int
-) -> list[Half]:
+    estimator: Any, X: Any, y: Any, view: View, n_resamples: int | None, rng: int,
+    dependence: dict[str, Any],
+) -> list[Half]:  # fmt: skip
     """Return what clones select from halves, for models of curves and products; else nothing."""
     count = halves_to_fit(view, X, y, n_resamples)
     if not count or not is_mapped(view):
         return []
 
     def fitted(rows: Rows) -> Half:
-        part = view_of(clone(estimator).fit(rows_of(X, rows), y[rows]), rows_of(X, rows), None)
+        own = fit_parameters(estimator, rows, **dependence)
+        model = clone(estimator).fit(rows_of(X, rows), y[rows], **own)
+        part = view_of(model, rows_of(X, rows), None)
         return half_of(part.map, part.columns, part.weights)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return halves(y, count, rng, fitted)
+        return halves(y, count, rng, fitted, **dependence)
 
 
 def half_of(map: FeatureMap, columns: Columns, weights: Array) -> Half:
@@ -214,7 +219,7 @@ def forbidden(view: View, X: Any, y: Any) -> Sequence[Twins]:
 
 def with_stability(
     estimator: Any, X: Any, y: Any, selected: tuple[SelectedFeature, ...], view: View,
-    n_resamples: int | None, rng: int, found: Sequence[Half],
+    n_resamples: int | None, rng: int, found: Sequence[Half], dependence: dict[str, Any],
 ) -> tuple[SelectedFeature, ...]:  # fmt: skip
     """Add the share of halves of the rows that select each feature; ``found`` : where known."""
     if found:
@@ -228,7 +233,7 @@ def with_stability(
         selector = StabilitySelector(clone(estimator), count, rng=rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            known = selector.fit(X, y).selection_probabilities_
+            known = selector.fit(X, y, **dependence).selection_probabilities_
     if len(known) != view.inputs.shape[1]:
         return selected
     return tuple(replace(item, stability=float(known[item.index])) for item in selected)
@@ -276,7 +281,7 @@ def path_picture(
 
 def seen_in(
     view: View, codes: NDArray[Any], labels: list[str] | None,
-    selected: Sequence[SelectedFeature], evidence: Evidence,
+    selected: Sequence[SelectedFeature], evidence: Evidence, target: str,
 ) -> Evidence:  # fmt: skip
     """Add what the data show: features in each class, what pairs add together, and warnings."""
     features, columns = alone(view, selected)
@@ -285,6 +290,8 @@ def seen_in(
         first = slice(STYLE.most_boxes)
         boxes = boxes_of(_dense(view.inputs, columns[first]), names[first], codes, labels)
     told = suspects(view.inputs, codes, labels, columns, names)
+    if labels is None:
+        told = (*adding_up(view.inputs, codes, columns, view.names, target), *told)
     return replace(
         evidence, boxes=boxes, surfaces=surfaces_of(view, selected),
         warnings=(*evidence.warnings, *told),

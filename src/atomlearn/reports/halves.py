@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Rows
-from atomlearn.findings.stability import halves_of_rows
+from atomlearn.estimators.dependent_rows import halves as halves_of_rows
+from atomlearn.findings.stability import codes_of
 from atomlearn.reports.content import Curve
 from atomlearn.reports.style import STYLE
 
@@ -30,11 +31,13 @@ class Half:
 
 
 def halves(
-    y: NDArray[Any], count: int, rng: int, fitted: Callable[[Rows], Half], seconds: float = np.inf
-) -> list[Half]:
+    y: NDArray[Any], count: int, rng: int, fitted: Callable[[Rows], Half], seconds: float = np.inf,
+    groups: Any = None, order: Any = None,
+) -> list[Half]:  # fmt: skip
     """Return ``fitted`` of so many random halves of the rows, in complementary pairs.
 
-    ``seconds`` : to take; fewer than a band needs where these take longer.
+    ``seconds`` : to take; fewer than a band needs where these take longer. ``groups``, ``order`` :
+    of rows that belong together.
     """
     generator, began = np.random.default_rng(rng), time.monotonic()
     found: list[Half] = []
@@ -42,7 +45,8 @@ def halves(
         took = time.monotonic() - began
         if took * max(1.0, STYLE.fewest_halves / max(len(found), 1)) > seconds:
             break  # over, or there will not be enough of them
-        found += [fitted(rows) for rows in halves_of_rows(y, generator)]
+        parts = halves_of_rows(len(y), generator, codes_of(y), groups, order)
+        found += [fitted(rows) for rows in parts]
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -10,12 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import train_test_split
 
 from atomlearn.core.interfaces import Array
 from atomlearn.designs import is_opened
-from atomlearn.findings.copies import known_already
-from atomlearn.findings.verdict import judged, no_new_rows, rows_of
+from atomlearn.estimators.dependent_rows import fit_parameters
+from atomlearn.findings.held_out import (
+    covariates_of,
+    decisions_of,
+    judged_rows,
+    rows_of,
+    split_of,
+    trial_of,
+)
 from atomlearn.reports.content import HeldOut, Score
 from atomlearn.reports.evidence import Evidence, curves_of_classes
 from atomlearn.reports.suspects import recurring
@@ -23,35 +30,35 @@ from atomlearn.reports.view import View, outputs_of, view_of
 
 
 def held_out_of(
-    estimator: Any, view: View, X: Any, y: NDArray[Any], test: Any, fraction: float, rng: int
-) -> tuple[HeldOut | None, Evidence]:
+    estimator: Any, view: View, X: Any, y: NDArray[Any], test: Any, fraction: float, rng: int,
+    groups: Any = None, order: Any = None,
+) -> tuple[HeldOut | None, Evidence]:  # fmt: skip
     """Return the scores of rows that no fit has seen, and the curves behind them."""
     if test is not None:
         fitted, rows, truth, trained = estimator, test[0], np.asarray(test[1]), y
         n_train, known = view.inputs.shape[0], np.zeros(len(truth), dtype=bool)
+        verdict = judged_rows(fitted, rows, truth, rng)
     elif fraction > 0 and not is_opened(X) and int((1 - fraction) * len(y)) > 0:
-        fewest = min(int(np.ceil(fraction * len(y))), int((1 - fraction) * len(y)))
-        counts = np.unique(y, return_counts=True)[1] if view.classes is not None else np.zeros(1)
-        labels = y if counts.min() > 1 and counts.size <= fewest else None
-        train, left = train_test_split(
-            np.arange(len(y)), test_size=fraction, random_state=rng, stratify=labels
-        )
-        if view.classes is not None and np.unique(y[train]).size < len(view.classes):
+        train, left = split_of(estimator, y, fraction, rng, groups, order)
+        if not left.size or np.unique(y[train]).size < len(view.classes or ()):
             return None, Evidence()  # of so few rows of a class none can be left out
+        began = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = clone(estimator).fit(rows_of(X, train), y[train])
+            own = fit_parameters(estimator, train, groups, order)
+            fitted = clone(estimator).fit(rows_of(X, train), y[train], **own)
+        seconds = time.process_time() - began
         rows, truth, trained, n_train = rows_of(X, left), y[left], y[train], train.size
-        known = known_already(view.inputs, train, left)
+        trial = trial_of(fitted, X, y, rng, groups, order)
+        known = trial.copies(train, left)
+        decisions = decisions_of(fitted, rows, trial.known is not None)
+        verdict = trial.verdict(train, left, decisions, seconds)
     else:
         return None, Evidence()
-    fresh = np.flatnonzero(~known)
-    verdict = (
-        judged(fitted, rows_of(rows, fresh), truth[fresh], rng) if fresh.size else no_new_rows()
-    )
     shared: dict[str, Any] = {"n_train": int(n_train), "n_test": len(truth), "verdict": verdict}
     refit = view_of(fitted, rows, None)
-    terms, of_final = (np.unique(of.map.term_of(of.columns)) for of in (refit, view))
+    free = covariate_terms(fitted, rows, view)
+    terms, of_final = (np.setdiff1d(of.map.term_of(of.columns), free) for of in (refit, view))
     shared["n_selected"] = int(terms.size)
     shared["overlap"] = int(np.intersect1d(terms, of_final).size)
     shared["refitted"] = test is None
@@ -60,6 +67,12 @@ def held_out_of(
         return _numbers(fitted, rows, truth, trained, shared), told
     held_out, evidence = _classes(fitted, rows, truth, trained, view, shared)
     return held_out, replace(evidence, warnings=told.warnings)
+
+
+def covariate_terms(fitted: Any, X: Any, view: View) -> list[int]:
+    """Return the numbers of the terms that every model of this estimator has."""
+    given = covariates_of(fitted, X)
+    return [] if given is None else view.map.term_of(view.map.main_columns(given)).tolist()
 
 
 def _numbers(

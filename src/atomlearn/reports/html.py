@@ -160,33 +160,53 @@ def verdict_words(content: Content) -> list[str]:
     verdict = content.verdict
     if not verdict.n_rows:
         return [f"Nothing is known of how well this model predicts: {verdict.how['verdict']}."]
-    name = verdict.score_name
+    held_out, n_of = content.held_out, len(content.selected)
     first = {
-        "better": f"The selected features predict {content.target} better than a guess, if rows "
-        "are independent: no patient, family or stretch of time in several of them.",
-        "no better": f"On rows that the model has not seen it does no better than a guess of "
-        f"{content.target}: what is listed below is no finding.",
-        "too few rows to tell": "Too few rows were held out to tell this model from a guess of "
-        f"{content.target}.",
+        "better": f"A model of selected features predicts {content.target} better than "
+        f"{verdict.guess}, if rows are independent: no patient, family or stretch of time in "
+        "several of them that was not said to be.",
+        "no better": f"On rows that it has not seen, such a model predicts {content.target} no "
+        f"better than {verdict.guess}: what is listed below is no finding.",
+        "too few rows to tell": f"The rows are too few to tell whether such a model predicts "
+        f"{content.target} better than {verdict.guess}.",
     }[verdict.verdict]
     low, high = verdict.interval
-    return [
+    words = [
         first,
-        f"Held-out {name} {verdict.score:.3f} on {verdict.n_rows:,} rows "
-        f"({100 * verdict.interval_level:.0f}% interval {low:.3f} to {high:.3f}), a guess: "
-        f"{verdict.baseline:g}; a guess does as well with probability {p_words(verdict.p_value)}."
+        f"The {verdict.measured} is {verdict.score:.3f} on {verdict.n_rows:,} rows "
+        f"({100 * verdict.interval_level:.0f}% interval {low:.3f} to {high:.3f}); {verdict.guess} "
+        f"has {verdict.baseline:g}. {p_words(verdict.p_value)}"
         # Where all predictions are the same no score is better than another.
         + (
-            f" From {name} {verdict.critical:.3f} on the verdict would be better."
+            f" {'An' if verdict.score_name == 'AUC' else 'A'} {verdict.score_name} above "
+            f"{verdict.critical:.3f} would count as better than chance."
             if verdict.critical > verdict.baseline
             else ""
         ),
     ]
+    if verdict.power is not None:
+        words.append(
+            f"A signal of a useful size, put into these data, was told in "
+            f"{100 * verdict.power:.0f}% of the trials."
+        )
+    if content.again and held_out is not None:
+        share = 100 * held_out.n_test / (held_out.n_test + held_out.n_train)
+        words.append(
+            f"The features below are not the ones that were scored: {held_out.overlap:,} of these "
+            f"{n_of:,} were selected again when {share:.0f}% of the rows were left out."
+        )
+    return words
 
 
 def p_words(p_value: float) -> str:
     """Return a p-value as people read it."""
-    return "below 0.0001" if p_value < 1e-4 else f"{p_value:.2g}"
+    if p_value >= 0.5:
+        return f"p = {p_value:.2g}: random labels mostly do as well."
+    times = 10 ** max(1, math.ceil(-math.log10(p_value))) if p_value > 1e-12 else 10**12
+    often = max(1, round(p_value * times))
+    said = f"once in {times:,} times" if often == 1 else f"{often} times in {times:,}"
+    shown = f"{p_value:.2g}" if p_value >= 1e-4 else f"{p_value:.0e}"
+    return f"p = {shown}: random labels do this well {said}."
 
 
 def _meaning(content: Content) -> list[str]:

@@ -20,7 +20,7 @@ from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
 from atomlearn.reports.atomic_write import check_place
-from atomlearn.reports.content import Content, FitSummary
+from atomlearn.reports.content import Content, FitSummary, without_covariates
 from atomlearn.reports.evidence import validation_of
 from atomlearn.reports.gathered import (
     along_chromosomes,
@@ -34,7 +34,7 @@ from atomlearn.reports.gathered import (
     with_stability,
     with_twins,
 )
-from atomlearn.reports.held_out import held_out_of
+from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import write_report
 from atomlearn.reports.of_matrix import content_of_matrix, drawn_of
 from atomlearn.reports.structure_displays import groups_drawn
@@ -56,6 +56,8 @@ def report(
     target: str | None = None,
     rng: int = 0,
     positions: tuple[Sequence[str], ArrayLike] | None = None,
+    groups: Any = None,
+    order: Any = None,
 ) -> Content:
     """Write the page about a fitted estimator, and ``summary.json`` beside it.
 
@@ -77,6 +79,9 @@ def report(
         Seed of the split, the permutations and the halves.
     positions : (chromosomes, base pairs), optional
         Where the columns lie; by default as their names tell, such as 1:752566 or chr1:752566_A.
+
+    groups, order : (n_samples,) arrays, optional
+        Rows that belong together, or a series: held out and halved as ``held_out_verdict`` does.
 
     Returns
     -------
@@ -109,7 +114,17 @@ def report(
         )
         if drawn is not None
         else content_of_estimator(
-            estimator, X, y, test, test_fraction, n_resamples, feature_names, target, rng, positions
+            estimator,
+            X,
+            y,
+            test,
+            test_fraction,
+            n_resamples,
+            feature_names,
+            target,
+            rng,
+            positions,
+            {"groups": groups, "order": order},
         )
     )
     write_report(path, content)
@@ -119,20 +134,26 @@ def report(
 
 def content_of_estimator(
     estimator: Any, X: Any, y: Any, test: Any, test_fraction: float, n_resamples: int | None,
-    names: Sequence[str] | None, target: str | None, rng: int, positions: Any = None,
+    names: Sequence[str] | None, target: str | None, rng: int, positions: Any,
+    dependence: dict[str, Any],
 ) -> Content:  # fmt: skip
     """Return everything that the page tells."""
     view = view_of(estimator, X, names)
     values, of_targets = np.asarray(y), target_names(y)
     target = target or (of_targets[0] if len(of_targets) == 1 else "the target")
     codes = _codes(view, values)
-    held_out, evidence = held_out_of(estimator, view, X, values, test, test_fraction, rng)
-    found = half_fits(estimator, X, values, view, n_resamples, rng)
-    selected = with_twins(view, selected_of(view), partial(forbidden, view, X, values))
-    selected = with_stability(estimator, X, values, selected, view, n_resamples, rng, found)
+    own = (view, X, values, test, test_fraction, rng)
+    held_out, evidence = held_out_of(estimator, *own, **dependence)
+    found = half_fits(estimator, X, values, view, n_resamples, rng, dependence)
+    terms = covariate_terms(estimator, X, view)
+    selected, covariates = without_covariates(selected_of(view), terms)
+    selected = with_twins(view, selected, partial(forbidden, view, X, values))
+    selected = with_stability(
+        estimator, X, values, selected, view, n_resamples, rng, found, dependence
+    )
     labels = None if view.classes is None else [str(label) for label in view.classes]
     evidence = replace(
-        seen_in(view, codes, labels, selected, evidence),
+        seen_in(view, codes, labels, selected, evidence, target),
         validation=validation_of(view.model),
         path=path_around(view, values),
         manhattan=along_chromosomes(view, codes, selected, positions),
@@ -145,8 +166,8 @@ def content_of_estimator(
         target=target, task=_task(view, values),
         n_samples=view.inputs.shape[0],
         n_inputs=view.offered, chosen_first=view.offered > view.inputs.shape[1],
-        n_features=view.map.n_terms if is_mapped(view) else view.offered,
-        outputs=outputs, selected=selected,
+        n_features=(view.map.n_terms if is_mapped(view) else view.offered) - len(terms),
+        outputs=outputs, selected=selected, covariates=covariates,
         fits=fits,
         goal=float(getattr(view.model, "tol", 1e-6)) if fits else 0.0,
         held_out=held_out,

@@ -26,7 +26,7 @@ def summary_of(content: Content) -> dict[str, Any]:
         "proved_gap": f"(objective - lower bound) / objective, a duality gap over {content.over} "
         "of the model that is written, fitted to all rows; it says how exactly the problem was "
         "solved, and nothing of how well the model predicts",
-        "n_selected": "features with a coefficient in the model that is written",
+        "n_selected": "features with a coefficient in the model that is written, covariates apart",
     }
     return found | {
         "headline": content.headline,
@@ -34,13 +34,20 @@ def summary_of(content: Content) -> dict[str, Any]:
         "asked_gap": content.goal,
         "fitted_exactly": content.headline_gap <= content.goal,
         "n_selected": len(content.selected),
+        "n_selected_again": None if content.held_out is None else content.held_out.overlap,
         "n_features": content.n_features,
+        "n_covariates": len(content.covariates),
+        "covariates": [
+            {"name": item.name, "coefficients": list(item.coefficients)}
+            for item in content.covariates
+        ],
         "n_rows": content.n_samples,
         "n_fitted_for_the_score": None if content.held_out is None else content.held_out.n_train,
         "task": content.task,
         "target": content.target,
         "data": content.data,
         "status": [fit.status for fit in content.fits],
+        "warnings": list(content.evidence.warnings),
         "notes": list(content.notes),
         "command": content.command,
         "versions": content.versions,

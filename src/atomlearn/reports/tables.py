@@ -55,6 +55,10 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
     lines.append(
         f"  {'features selected':<28} {len(content.selected):>9}   (of {content.n_features:,})"
     )
+    if content.covariates:
+        names = ", ".join(item.name for item in content.covariates[:5])
+        names += ", ..." if len(content.covariates) > 5 else ""
+        lines.append(f"  {'covariates, in any case':<28} {len(content.covariates):>9}   ({names})")
     lines.append(
         f"  {'fitted to a relative gap of':<28} {content.headline_gap:>9.1e}   "
         f"(on {content.over}; asked for {content.goal:.0e})"
@@ -64,6 +68,7 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
         lines.extend(_feature_lines(content.selected[:most]))
         if len(content.selected) > most:
             lines.append(f"  ... and {len(content.selected) - most} more")
+    lines += [f"\n  warning: {warning}" for warning in content.evidence.warnings]
     return lines
 
 
@@ -73,11 +78,11 @@ def _verdict_lines(content: Content) -> list[str]:
         return [f"  verdict: {verdict.verdict}: {verdict.how['verdict']}"]
     low, high = verdict.interval
     percent = f"{100 * verdict.interval_level:.0f}%"
-    than = "" if verdict.verdict.startswith("too") else " than a guess"
+    than = "" if verdict.verdict.startswith("too") else f" than {verdict.guess}"
     return [
         f"  verdict: {verdict.verdict}{than} (p = {verdict.p_value:.2g})",
-        f"  {'held-out ' + verdict.score_name:<28} {verdict.score:>9.3f}   "
-        f"({percent} interval {low:.3f} to {high:.3f}; a guess: {verdict.baseline:g})",
+        f"  {verdict.measured:<28} {verdict.score:>9.3f}   "
+        f"({percent} interval {low:.3f} to {high:.3f}; {verdict.guess}: {verdict.baseline:g})",
     ]
 
 

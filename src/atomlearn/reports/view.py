@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_n_features
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.designs import as_design, feature_names
-from atomlearn.findings.stability import unsearched
+from atomlearn.findings.held_out import unsearched
 from atomlearn.maps.feature_map import FeatureMap, map_of
 
 

@@ -16,7 +16,12 @@ USES = {
     "leave out": "not used",
 }
 #: What a column may be for, beside being a feature.
-ROLES = ("target", "id", "weights", "offset", "exposure", "time", "event", "split", "class")
+ROLES = (
+    "rows_of", "order", "target", "id", "weights", "offset", "exposure", "time", "event", "split",
+    "class",
+)  # fmt: skip
+#: Roles that a row may lack.
+OPTIONAL = ("rows_of", "id", "split")
 
 
 @dataclass(frozen=True, slots=True)

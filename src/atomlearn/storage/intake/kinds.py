@@ -20,6 +20,11 @@ _ID_NAME = re.compile(
     r"(?i)(^|.*[\W_])(id|ids|key|uuid|guid|barcode|accession|sample_?name|nr|rownames?|row_?names?)"
     r"$|^(id|iid|fid)[\W_].*|^.*[a-z]ID$|^(column_0|unnamed: 0|index|name)$"
 )
+#: Of persons and animals, who have several rows each.
+_OF_PERSONS = re.compile(
+    r"(?i)(^|.*[\W_])((patient|subject|participant|donor)[\W_]*(id|nr|no|number|key|code)?|"
+    r"(person|animal|mouse|family|household)[\W_]*(id|nr|no|number|key|code)|ptid)[\W_]*$"
+)
 #: 0007, an account of 20 digits, and 1E10 of a plate: a number would not be written back so.
 _CODE = re.compile(r"0\d+|\d{16,}|\d+[eE]\d+")
 _INDEX_NAME = re.compile(r"(?i)(column_0|unnamed.*|index|id|ids|row.*|nr|no|obs|x|case)$")
@@ -53,6 +58,11 @@ def is_id_name(name: str) -> bool:
     return _ID_NAME.match(name) is not None
 
 
+def is_of_persons(name: str) -> bool:
+    """Tell whether a column is called as those that say of whom a row is."""
+    return _OF_PERSONS.match(name) is not None
+
+
 def is_code(cell: str) -> bool:
     """Tell whether a cell is written as numbers are not: with zeros in front, or too long."""
     return _CODE.fullmatch(cell) is not None
@@ -74,13 +84,18 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
     if not whole:
         return ColumnPlan(name, "number", missing=missing, distinct=_distinct(known))
     distinct = _distinct(known)
+    told: dict[str, Any] = {"missing": missing, "distinct": distinct}
     if distinct == min(frame.n_rows, INTAKE.counted) and distinct > 2 and not missing:
-        counts = high - low == frame.n_rows - 1 and low in (0, 1) and _is_sorted(known)
-        if counts and _INDEX_NAME.match(name):
-            return ColumnPlan(name, "index", "leave out", distinct=distinct, why="it counts rows")
+        if _counts_rows(known, high - low, least=3 if _INDEX_NAME.match(name) else 10):
+            return ColumnPlan(name, "index", "leave out", why="it counts rows", **told)
         if _ID_NAME.match(name):
             why = "another number in every row"
-            return ColumnPlan(name, "identifier", "leave out", distinct=distinct, why=why)
+            return ColumnPlan(name, "identifier", "leave out", why=why, **told)
+    ends_in_id = is_id_name(name) and name.lower().rstrip("s").endswith("id")
+    codes = is_of_persons(name) or (ends_in_id and distinct > INTAKE.most_values)
+    if codes and 2 < distinct < known.size:
+        why = f"{distinct} different values in {frame.n_rows} rows"
+        return ColumnPlan(name, "identifier", "leave out", why=why, **told)
     kind = "0/1" if (low, high) == (0, 1) and distinct == 2 else "count" if low >= 0 else "number"
     return ColumnPlan(name, kind, missing=missing, distinct=distinct)
 
@@ -90,8 +105,13 @@ def _distinct(known: NDArray[Any]) -> int:
     return int(np.unique(known[: INTAKE.counted]).size)
 
 
-def _is_sorted(values: NDArray[Any]) -> bool:
-    return bool((np.diff(values) > 0).all())
+def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
+    """Whether whole numbers number the rows: one by one, or 0 or 1, 2, ... in any order."""
+    if span != values.size - 1 or values.size < least:
+        return False
+    steps = np.diff(values)
+    in_order = bool((steps == 1).all() or (steps == -1).all())
+    return in_order or (values.min() in (0, 1) and np.unique(values).size == values.size)
 
 
 def _text(frame: Frame, name: str) -> ColumnPlan:
@@ -114,6 +134,10 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
         return ColumnPlan(name, "mixed", "leave out", values=tuple(sorted(set(strays))), why=why)
     if n_rows >= 6 and len(labels) == n_rows and _words(known) < INTAKE.free_words:
         why = "another value in every row"
+        return ColumnPlan(name, "identifier", "leave out", why=why, **told)
+    coded = is_id_name(name) or all(any(letter.isdigit() for letter in cell) for cell in labels)
+    if is_of_persons(name) and coded and 2 < len(labels) < len(known):
+        why = f"{len(labels)} different values in {n_rows} rows"
         return ColumnPlan(name, "identifier", "leave out", why=why, **told)
     ordered = _scale(labels)
     if ordered is not None:

@@ -131,6 +131,12 @@ def _with_plans(matrix: _Matrix, table: DataTable) -> str | None:
     place = f"a column in the schema of {matrix.path}"
     plans = tuple(plan_of(item, place) for item in getattr(table.X, "plans", ()))
     made = [name for plan in plans if plan.is_used for name in plan.made()]
+    matrix.notes += [
+        f"rows of one {plan.name!r} belong together, and the store does not hold whose each is: "
+        "give it by --rows-of FILE.npy"
+        for plan in plans
+        if plan.use == "rows_of"
+    ]
     if not plans or made != matrix.names:
         return table.target_name
     matrix.plans, groups = plans, groups_of(plans)

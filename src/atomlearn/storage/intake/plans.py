@@ -6,9 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import Frame
-from atomlearn.storage.intake.kinds import DOUBT, as_asked, described
+from atomlearn.storage.intake.kinds import (
+    DOUBT,
+    as_asked,
+    described,
+    is_of_persons,
+)
 from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.problems import Problems, listed, spread, typed
 from atomlearn.storage.intake.reading import Reading
@@ -31,8 +38,30 @@ def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
     for name in apart:
         use = roles.get(name, "leave out")
         why = "" if name in roles else "left out by --drop"
-        plans[name] = ColumnPlan(name, "as asked", use, why=why)
+        kind = "identifier" if use == "rows_of" else "as asked"
+        plans[name] = ColumnPlan(name, kind, use, why=why)
     return [_with_values(frame, plans[name]) for name in frame.header]
+
+
+def with_rows_of(frame: Frame, reading: Reading, plans: Sequence[ColumnPlan]) -> Reading:
+    """Return the request with the identifier that repeats as ``rows_of``, where none is named.
+
+    Of several one of persons, and the one of fewest values. One that is left out by hand is looked
+    at, too: it binds rows all the same.
+    """
+    if {"rows_of", "order"} & {*reading.named_roles(), *reading.roles}:
+        return reading
+    dropped = described(frame, [name for name in frame.header if name in reading.drop])
+    found = [
+        (plan.use != "id", not is_of_persons(plan.name), plan.distinct, plan.name)
+        for plan in (*plans, *dropped)
+        if plan.kind == "identifier" or plan.use == "id"
+    ]
+    for *_, name in sorted(found):
+        known = frame.cells(name)[~frame.missing(name)]
+        if 1 < np.unique(known.astype(str)).size < known.size:
+            return replace(reading, roles={**reading.roles, "rows_of": name})
+    return reading
 
 
 def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:

@@ -38,6 +38,7 @@ from atomlearn.storage.intake.plans import (
     refuse,
     require,
     spread_out,
+    with_rows_of,
 )
 from atomlearn.storage.intake.problems import listed
 from atomlearn.storage.intake.reading import Reading
@@ -123,6 +124,12 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
     require(frame, reading)
     names, notes = ids, list(frame.notes)
     plans = plans_of(frame, reading)
+    reading = with_rows_of(frame, reading, plans)
+    owner = reading.role("rows_of")
+    plans = [
+        replace(plan, use="rows_of") if plan.name == owner != reading.role("id") else plan
+        for plan in plans
+    ]
     id_column = reading.role("id") or next(
         (plan.name for plan in plans if plan.kind == "identifier"), None
     )

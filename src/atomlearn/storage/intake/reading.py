@@ -22,7 +22,8 @@ class Reading:
 
     target : column, key or .npy file to predict; missing : what to do with missing values; id :
     column of row names; drop, covariates : columns to leave out, and to use without penalty;
-    roles : role -> column ("weights", "offset", "exposure", "time", "event", "split"); pheno,
+    roles : role -> column ("weights", "offset", "exposure", "time", "event", "split", "rows_of",
+    "order"; rows_of "" : an identifier that repeats does not bind rows together); pheno,
     pheno_name, covar : files of targets and covariates joined by row names; transpose : samples
     are columns; sheet : of a workbook; form : of text; text, dates, categories : columns of free
     text to make words of, what to make of dates, numbers that are labels; schema : plans of
@@ -71,7 +72,7 @@ class Reading:
     def role(self, role: str) -> str | None:
         """Return the column of a role, as asked or as the schema says."""
         if role in self.roles:
-            return self.roles[role]
+            return self.roles[role] or None
         given = {"target": self.target, "id": self.id}.get(role)
         return given or next((plan.name for plan in self.schema if plan.use == role), None)
 

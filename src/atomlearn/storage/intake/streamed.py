@@ -15,11 +15,18 @@ from atomlearn.storage.formats.held import fits
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
 from atomlearn.storage.intake.cells import TextForm, number_of
-from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.columns import OPTIONAL, ColumnPlan
 from atomlearn.storage.intake.encode import completed, encode
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.limits import INTAKE
-from atomlearn.storage.intake.plans import left_out, plans_of, refuse, require, spread_out
+from atomlearn.storage.intake.plans import (
+    left_out,
+    plans_of,
+    refuse,
+    require,
+    spread_out,
+    with_rows_of,
+)
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.targets import absent, known_rows
 from atomlearn.storage.intake.text import TextFile, decimals
@@ -101,6 +108,7 @@ class TextRows(RowSource):
             )
         self.reading = spread_out(frame, reading)
         require(frame, self.reading)
+        self.reading = with_rows_of(frame, self.reading, plans_of(frame, self.reading))
         self._columns = self.reading.named_roles()
         self._parts: dict[str, list[NDArray[Any]]] = {role: [] for role in self._columns}
         return frame
@@ -126,7 +134,7 @@ class TextRows(RowSource):
 
     def _amended(self, plan: ColumnPlan) -> ColumnPlan:
         """Return a plan that the first rows gave, as all rows have it."""
-        if plan.kind == "as asked" or plan in self.reading.schema:
+        if plan.kind == "as asked" or plan.use == "rows_of" or plan in self.reading.schema:
             return plan
         found = self._by_labels(plan) if plan.name in self._labels else self._of_numbers(plan)
         return replace(found, missing=self._missing[plan.name])
@@ -156,7 +164,7 @@ class TextRows(RowSource):
             frame = self._file.frame_of([columns])
             kept = np.ones(frame.n_rows, dtype=bool)
             for role, name in self._columns.items():
-                if role not in ("id", "split"):
+                if role not in OPTIONAL:
                     kept &= ~absent(frame.held(name))
             frame = frame.rows(np.flatnonzero(kept))
             if frame.n_rows:

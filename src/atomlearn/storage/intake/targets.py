@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.table import tidy_target
+from atomlearn.storage.intake.columns import OPTIONAL
 
 
 def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -24,7 +25,7 @@ def known_rows(
     """Return the rows that have a target and all roles, and notes about the others."""
     kept, notes = np.ones(n_rows, dtype=bool), []
     given = {} if y is None else {f"the target {name!r}": y}
-    given |= {role: values for role, values in extras.items() if role != "split"}
+    given |= {role: values for role, values in extras.items() if role not in OPTIONAL}
     for what, values in given.items():
         gaps = absent(values)
         if gaps.all():

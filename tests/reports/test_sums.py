@@ -1,0 +1,64 @@
+"""Columns that make up the target: named, all of them and no others; and rows of report()."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from atomlearn import AtomicRegressor, AtomicRegressorCV, report
+from atomlearn.designs import as_design
+from atomlearn.reports.sums import adding_up
+
+RNG = np.random.default_rng(0)
+PARTS = RNG.poisson([5.0, 20.0, 3.0, 9.0, 1.0], (60, 5)).astype(float)
+NAMES = ["casual", "registered", "wind", "heat", "rain"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ([1, 1, 0, 0, 0], "casual + registered = cnt: these columns add up"),
+        ([0, 1, 1, 1, 0], "registered + wind + heat = cnt"),
+        ([0, 0, 2, 0, -1], "cnt can be computed exactly from wind, rain"),
+        ([0, 0, 0, 3, 0], None),  # a column by itself is looked for elsewhere
+    ],
+)
+@pytest.mark.parametrize("offset", [0.0, 7.0])
+def test_parts_of_a_total_are_named(weights: list[int], said: str | None, offset: float) -> None:
+    y = PARTS @ np.array(weights) + offset
+    found = adding_up(as_design(PARTS), y, [0, 1], NAMES, "cnt")
+    assert len(found) == (said is not None)
+    assert said is None or found[0].startswith(said)
+    assert adding_up(as_design(PARTS), y + 1e-3 * RNG.standard_normal(60), [0], NAMES, "y") == []
+
+
+def test_copies_of_parts_are_left_out_and_many_columns_need_many_rows() -> None:
+    y = PARTS[:, 0] + PARTS[:, 1]
+    twice = np.column_stack([PARTS, PARTS[:, 0]])
+    (found,) = adding_up(as_design(twice), y, [], [*NAMES, "copy"], "cnt")
+    assert found.startswith("casual + registered = cnt")
+    wide = RNG.standard_normal((60, 55))  # as good as any target
+    assert adding_up(as_design(wide), y, [], [str(j) for j in range(55)], "cnt") == []
+
+
+def test_a_report_names_them_and_holds_out_groups(tmp_path: Path) -> None:
+    y = PARTS[:, 0] + PARTS[:, 1]
+    model = AtomicRegressor(alpha=0.1).fit(PARTS, y)
+    found = report(model, PARTS, y, tmp_path / "r.html", feature_names=NAMES, target="cnt")
+    assert "casual + registered = cnt" in found.evidence.warnings[0]
+    seen = []
+
+    class Watched(AtomicRegressorCV):
+        def fit(self, X, y, sample_weight=None, offset=None, groups=None, order=None):  # type: ignore[no-untyped-def]
+            seen.append(None if groups is None else np.unique(groups, return_counts=True)[1])
+            return super().fit(X, y, sample_weight, offset, groups, order)
+
+    groups = np.repeat(np.arange(12), 5)
+    kept = Watched(n_alphas=3).fit(PARTS, y, groups=groups)
+    seen.clear()
+    found = report(kept, PARTS, y, tmp_path / "r.html", groups=groups, n_resamples=2)
+    assert found.held_out is not None
+    assert found.held_out.n_test == 15
+    assert all((sizes == 5).all() for sizes in seen if sizes is not None)
