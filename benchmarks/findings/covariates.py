@@ -3,7 +3,7 @@
     python benchmarks/findings/covariates.py --tables 100
 
 The target and half of 40 columns depend on an age: numbers, classes, counts and survival times. 120
-rows, of which cross-validation is repeated, and 400, of which 30% are held out. Rows are written as
+and 400 rows, of which 30% are held out. Rows are written as
 they come.
 """
 

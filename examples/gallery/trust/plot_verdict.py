@@ -30,4 +30,4 @@ for place, found in enumerate(verdicts):
     ax.plot(place, found.critical, "k_", ms=14)
 ax.axhline(0.5, color="0.6", linestyle=":")
 ax.set_xticks(range(4), [f"signal {strength}" for strength in strengths])
-ax.set(ylabel="AUC on rows not seen", title="dash: the score from which on it is better than a guess")
+ax.set(ylabel="AUC on rows not seen", title="dash: above it, better than a guess")
