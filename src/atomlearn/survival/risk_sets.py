@@ -187,7 +187,9 @@ class RiskSets:
             np.add.at(less, times, weight * share * np.exp(scale[times] - logs))
             tied = self.x[self.events] - scale[self.of]
             result[self.events] -= np.exp(tied) * less[self.of]
-        return np.asarray(np.maximum(result, 0.0))
+        result = np.maximum(result, 0.0)
+        # As many as were seen: what rounding adds would count times the offsets of columns.
+        return np.asarray(result * (float(self.totals.sum()) / (float(result.sum()) or 1.0)))
 
     def pulled(self, A: Array) -> Array:
         """Return K'A of the columns sqrt(omega_m) p_m, (terms, k), for A (n_samples, k)."""
