@@ -16,8 +16,6 @@ class Sharing:
     blocks: int = 6
     #: Bytes an entry takes while a bucket of columns is put together: its value and row, twice.
     entry_bytes: int = 40
-    #: Columns of a bucket, however few entries they have: 8 MB for where each begins.
-    columns: int = 2**20
     #: Seconds of work that a kill may cost: what is done is put on record so often.
     record_s: float = 1.0
 

@@ -154,7 +154,8 @@ def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: s
         part = source.columns(first, stop)
         if source.about.sparse:
             part.sum_duplicates()
-            values = encode(part.data, kind, 0, first)
+            columns = np.repeat(np.arange(first, stop), np.diff(part.indptr))
+            values = encode(part.data, kind, part.indices, columns)
             writer.entries(values, part.indices, part.indptr.astype(np.int64))
         elif source.packed:
             writer.packed(part)

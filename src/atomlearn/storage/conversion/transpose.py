@@ -10,7 +10,6 @@ M * M / N bytes each, so a gigabyte transposes a hundred in pieces of ten megaby
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,14 @@ from atomlearn.storage.conversion.sharing import SHARING
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.sources import RowPiece, RowSource
 from atomlearn.storage.store.encoding import encode
-from atomlearn.storage.store.store_file import ByteFile, as_bytes
+from atomlearn.storage.store.store_file import as_bytes
 
 
 class Transposition:
     """The rows of a source, spilled by blocks, then written by columns.
 
-    ``state["rows"]`` : position in the source, rows so far, and (rows, columns) of each block;
-    ``state["all_rows"]`` once no more come.
+    ``state["rows"]`` : position in the source, rows so far, and (rows, columns, entries) of each
+    block; ``state["all_rows"]`` once no more come.
     """
 
     def __init__(self, work: Workplace, source: RowSource, kind: str, memory: int) -> None:
@@ -51,76 +50,53 @@ class Transposition:
         held = 0
         first = int(rows["n"])
         for piece in self.source.pieces(int(rows["position"]), max(limit // 4, 1)):
-            encoded = self._encoded(piece, first + sum(part.X.shape[0] for part in pieces))
-            pieces.append(encoded)
-            held += _bytes(encoded.X)
+            encoded = self._encoded(piece.X, first)
+            first += encoded.shape[0]
+            pieces.append(RowPiece(encoded, piece.y, piece.position))
+            held += _bytes(encoded)
             if held >= limit:
-                first = self._spill(pieces, rows)
+                self._spill(pieces, rows)
                 pieces, held = [], 0
         if pieces:
             self._spill(pieces, rows)
         self._record()
         self.work.commit(all_rows=True)
 
-    def _encoded(self, piece: RowPiece, first_row: int) -> RowPiece:
-        if not is_sparse(piece.X):
-            return RowPiece(encode(piece.X, self.kind, first_row), piece.y, piece.position)
-        X = sp.csr_array(piece.X)
+    def _encoded(self, X: Any, first_row: int) -> Any:
+        if not is_sparse(X):
+            return encode(X, self.kind, first_row)
+        X = sp.csr_array(X)
         X.sum_duplicates()
-        try:
-            data = encode(X.data, self.kind)
-        except ValueError:
-            # Say where: the entry's place in the file, not among the entries.
-            for row in range(X.shape[0]):
-                part = X.data[X.indptr[row] : X.indptr[row + 1]]
-                for place, column in enumerate(X.indices[X.indptr[row] : X.indptr[row + 1]]):
-                    encode(part[place : place + 1], self.kind, first_row + row, int(column))
-            raise
-        made = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
-        return RowPiece(made, piece.y, piece.position)
+        X = X.tocoo()
+        X.data = encode(X.data, self.kind, X.row + first_row, X.col)
+        return X
 
-    def _spill(self, pieces: list[RowPiece], rows: dict[str, Any]) -> int:
-        """Write one block and put it on record; return the number of rows so far."""
-        number = len(rows["blocks"])
-        n_rows = sum(piece.X.shape[0] for piece in pieces)
-        if is_sparse(pieces[0].X):
-            width = max(piece.X.shape[1] for piece in pieces)
-            self._spill_sparse(pieces, number, width, int(rows["n"]))
+    def _spill(self, pieces: list[RowPiece], rows: dict[str, Any]) -> None:
+        """Write one block and put it on record."""
+        number, parts = len(rows["blocks"]), [piece.X for piece in pieces]
+        n_rows, width = sum(X.shape[0] for X in parts), max(X.shape[1] for X in parts)
+        if is_sparse(parts[0]):
+            columns = np.concatenate([X.col for X in parts])
+            order = np.argsort(columns, kind="stable")
+            ends = np.cumsum([X.shape[0] for X in parts]).tolist()
+            within = [X.row + end - X.shape[0] for X, end in zip(parts, ends, strict=True)]
+            self._write(number, "columns", columns[order].astype(np.int64))
+            self._write(number, "rows", np.concatenate(within)[order].astype(np.int64))
+            self._write(number, "values", np.concatenate([X.data for X in parts])[order])
+            entries = order.size
         else:
-            width = pieces[0].X.shape[1]
-            block = np.concatenate([piece.X for piece in pieces])
-            self._write(self._file(number, "values"), block.reshape(-1, order="F"))
+            self._write(number, "values", np.concatenate(parts).reshape(-1, order="F"))
+            entries = n_rows * width
         if pieces[0].y is not None:
             target = np.concatenate([piece.y for piece in pieces if piece.y is not None])
             with self._file(number, "y").open("wb") as stream:
                 np.save(stream, target, allow_pickle=False)
             self._unsynced.append(self._file(number, "y"))
-        rows["blocks"] = [*rows["blocks"], [n_rows, width]]
+        rows["blocks"] = [*rows["blocks"], [n_rows, width, entries]]
         rows["n"], rows["position"] = int(rows["n"]) + n_rows, pieces[-1].position
         self.work.state["rows"] = rows
         if self.work.is_due:
             self._record()
-        return int(rows["n"])
-
-    def _spill_sparse(
-        self, pieces: list[RowPiece], number: int, width: int, first_row: int
-    ) -> None:
-        for piece in pieces:
-            piece.X.resize((piece.X.shape[0], width))
-        values = np.concatenate([piece.X.data for piece in pieces])
-        # SciPy has no half precision: values are told by their places.
-        for piece in pieces:
-            piece.X.data = np.zeros(piece.X.nnz, dtype=np.int8)
-        stacked = sp.vstack([piece.X for piece in pieces], format="csr")
-        stacked.data = np.arange(values.size, dtype=np.int64)
-        block = stacked.tocsc()
-        block.sort_indices()
-        counts = np.diff(block.indptr)
-        columns = np.flatnonzero(counts)
-        self._write(self._file(number, "values"), values[block.data])
-        self._write(self._file(number, "rows"), block.indices.astype(np.int64) + first_row)
-        self._write(self._file(number, "columns"), columns.astype(np.int64))
-        self._write(self._file(number, "counts"), counts[columns].astype(np.int64))
 
     def _record(self) -> None:
         """Put the blocks spilled so far on record, once their files are on disk."""
@@ -131,7 +107,8 @@ class Transposition:
         sync_folder(self.work.spill("").parent)
         self.work.commit()
 
-    def _write(self, path: Path, array: NDArray[Any]) -> None:
+    def _write(self, number: int, what: str, array: NDArray[Any]) -> None:
+        path = self._file(number, what)
         with path.open("wb") as stream:
             stream.write(as_bytes(np.ascontiguousarray(array)))
         self._unsynced.append(path)
@@ -142,9 +119,9 @@ class Transposition:
     # --- columns out --------------------------------------------------------------------------
 
     @property
-    def blocks(self) -> list[tuple[int, int]]:
-        """(rows, columns) of each block."""
-        return [(int(n), int(p)) for n, p in self.work.state["rows"]["blocks"]]
+    def blocks(self) -> list[tuple[int, int, int]]:
+        """(rows, columns, entries) of each block."""
+        return [(int(n), int(p), int(m)) for n, p, m in self.work.state["rows"]["blocks"]]
 
     @property
     def n_samples(self) -> int:
@@ -158,21 +135,25 @@ class Transposition:
             return None
         return np.concatenate([np.load(file, allow_pickle=False) for file in files])
 
+    def _spilled(self, number: int, what: str) -> NDArray[Any]:
+        """Return what was spilled of a block: read as it is looked at, let go with the array."""
+        dtype = self.spilled if what == "values" else np.dtype(np.int64)
+        path, count = self._file(number, what), self.blocks[number][2]
+        if path.stat().st_size != count * dtype.itemsize:
+            raise ValueError(f"{path} is shorter than its journal says; remove its folder")
+        return np.memmap(path, dtype, "r") if count else np.zeros(0, dtype)
+
     def write_dense(self, writer: StoreWriter) -> None:
         """Append all columns that are not yet written, a bucket at a time."""
-        n_samples, n_features = self.n_samples, self.blocks[0][1]
-        column_bytes = n_samples * self.spilled.itemsize
-        width = max(1, self.memory // 3 // column_bytes)
-        files = [ByteFile(self._file(number, "values")) for number in range(len(self.blocks))]
+        blocks, n_features = self.blocks, self.blocks[0][1]
+        width = max(1, self.memory // 3 // (self.n_samples * self.spilled.itemsize))
         while writer.next_column < n_features:
-            first = writer.next_column
-            count = min(width, n_features - first)
-            bucket = np.empty((n_samples, count), dtype=self.spilled, order="F")
+            part = slice(writer.next_column, min(writer.next_column + width, n_features))
+            bucket = np.empty((self.n_samples, part.stop - part.start), self.spilled, order="F")
             row = 0
-            for file, (n_rows, _) in zip(files, self.blocks, strict=True):
-                part = np.empty((n_rows, count), dtype=self.spilled, order="F")
-                file.read_into(first * n_rows * self.spilled.itemsize, part)
-                bucket[row : row + n_rows] = part
+            for number, (n_rows, _, _) in enumerate(blocks):
+                block = self._spilled(number, "values").reshape(n_rows, -1, order="F")
+                bucket[row : row + n_rows] = block[:, part]
                 row += n_rows
             writer.dense(bucket)
             writer.commit()
@@ -182,101 +163,41 @@ class Transposition:
 
         One number more than there are columns; column by column, an array this long is held once.
         """
-        width = max((width for _, width in self.blocks), default=0)
+        width = max((width for _, width, _ in self.blocks), default=0)
         starts = np.zeros(width + 1, dtype=np.int64)
         for number in range(len(self.blocks)):
-            for columns, counts, _ in self._lists(number):
-                starts[columns + 1] += counts
+            columns, counts = np.unique(self._spilled(number, "columns"), return_counts=True)
+            starts[columns + 1] += counts
         dropped = int(drops_first and width > 1 and starts[1] == 0)
         np.cumsum(starts, out=starts)
         return starts[dropped:], dropped
 
     def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
         """Append all columns that are not yet written, a bucket at a time."""
-        size = starts.size - 1
         limit = max(1, self.memory // 2 // SHARING.entry_bytes)
-        first = writer.next_column
-        edges = [first]
-        while edges[-1] < size:
-            end = int(np.searchsorted(starts, starts[edges[-1]] + limit, side="right")) - 1
-            end = min(end, edges[-1] + SHARING.columns)
-            edges.append(min(max(end, edges[-1] + 1), size))
-        pieces = [self._pieces(number, np.array(edges) + dropped)
-                  for number in range(len(self.blocks))]  # fmt: skip
-        for bucket in range(len(edges) - 1):
-            begin, end = edges[bucket], edges[bucket + 1]
-            count = int(starts[end] - starts[begin])
-            values = np.empty(count, dtype=self.spilled)
-            rows = np.empty(count, dtype=writer.row_dtype)
-            # Where the next entry of each column goes: in the end, where the next column begins.
-            own = np.zeros(end - begin + 1, dtype=np.int64)
-            np.subtract(starts[begin:end], starts[begin], out=own[1:])
-            for number in range(len(self.blocks)):
-                self._place(number, pieces[number][bucket], begin + dropped, own[1:], values, rows)
-            writer.entries(values, rows, own)
+        while writer.next_column < starts.size - 1:
+            first = writer.next_column
+            end = int(np.searchsorted(starts, starts[first] + limit, side="right")) - 1
+            end = max(end, first + 1)
+            columns, rows, values = self._between(first + dropped, end + dropped)
+            # Blocks came in the order of their rows, and their entries stay in it.
+            order = np.argsort(columns, kind="stable")
+            writer.entries(values[order], rows[order], starts[first : end + 1] - starts[first])
             writer.commit()
 
-    def _place(
-        self,
-        number: int,
-        piece: tuple[int, int, int, int],
-        begin: int,
-        free: NDArray[np.int64],
-        values: NDArray[Any],
-        rows: NDArray[Any],
-    ) -> None:
-        """Put a block's entries of a bucket where they belong; ``free`` moves on."""
-        first_list, end_list, first_entry, end_entry = piece
-        count = end_entry - first_entry
-        if not count:
-            return
-        columns = _slice(self._file(number, "columns"), np.dtype(np.int64), first_list, end_list)
-        counts = _slice(self._file(number, "counts"), np.dtype(np.int64), first_list, end_list)
-        columns = columns - begin
-        places = np.repeat(free[columns] - (np.cumsum(counts) - counts), counts)
-        places += np.arange(count)
-        values[places] = _slice(self._file(number, "values"), self.spilled, first_entry, end_entry)
-        rows[places] = _slice(
-            self._file(number, "rows"), np.dtype(np.int64), first_entry, end_entry
-        )
-        free[columns] += counts
-
-    def _lists(self, number: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], int]]:
-        """Yield the columns that a block has entries of, how many, and their place in the list."""
-        total = self._file(number, "columns").stat().st_size // 8
-        step = max(1, self.memory // SHARING.blocks // 16)
-        for start in range(0, total, step):
-            end = min(start + step, total)
-            columns = _slice(self._file(number, "columns"), np.dtype(np.int64), start, end)
-            counts = _slice(self._file(number, "counts"), np.dtype(np.int64), start, end)
-            yield columns, counts, start
-
-    def _pieces(self, number: int, edges: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
-        """Return for each bucket where its part of a block's lists and entries begins and ends."""
-        at_list = np.zeros(edges.size, dtype=np.int64)
-        at_entry = np.zeros(edges.size, dtype=np.int64)
-        entries = 0
-        for columns, counts, start in self._lists(number):
-            places = np.searchsorted(columns, edges)
-            sums = np.append(0, np.cumsum(counts))
-            inside = (places > 0) | (start == 0)
-            at_list[inside] = start + places[inside]
-            at_entry[inside] = entries + sums[places[inside]]
-            entries += int(sums[-1])
-        return [
-            (int(at_list[b]), int(at_list[b + 1]), int(at_entry[b]), int(at_entry[b + 1]))
-            for b in range(edges.size - 1)
-        ]
+    def _between(self, first: int, end: int) -> list[NDArray[Any]]:
+        """Return columns, rows and values of the entries in some columns, block after block."""
+        found: list[list[NDArray[Any]]] = [[], [], []]
+        first_row = 0
+        for number, (n_rows, _, _) in enumerate(self.blocks):
+            columns = self._spilled(number, "columns")
+            part = slice(*np.searchsorted(columns, [first, end]).tolist())
+            found[0].append(columns[part])
+            found[1].append(self._spilled(number, "rows")[part] + first_row)
+            found[2].append(self._spilled(number, "values")[part])
+            first_row += n_rows
+        return [np.concatenate(parts) for parts in found]
 
 
 def _bytes(X: Any) -> int:
-    if is_sparse(X):
-        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-    return int(X.nbytes)
-
-
-def _slice(path: Path, dtype: np.dtype[Any], start: int, end: int) -> NDArray[Any]:
-    found = np.fromfile(path, dtype=dtype, count=end - start, offset=start * dtype.itemsize)
-    if found.size != end - start:
-        raise ValueError(f"{path} is shorter than its journal says; remove its folder")
-    return found
+    return int(X.data.nbytes + X.row.nbytes + X.col.nbytes if is_sparse(X) else X.nbytes)
