@@ -26,7 +26,15 @@ from atomlearn.maps.curves import (
     unit_factors,
 )
 from atomlearn.maps.feature_map import Inputs, TermMap
-from atomlearn.maps.levels import Levels, codes_of, codes_of_rows, encode, find_levels, no_codes
+from atomlearn.maps.levels import (
+    Binning,
+    Levels,
+    codes_of,
+    codes_of_rows,
+    encode,
+    find_levels,
+    no_codes,
+)
 from atomlearn.maps.terms import TermDesign
 
 
@@ -247,7 +255,7 @@ class Additive(TermDesign):
         kernel: str | Kernel = "intersection",
         n_bins: int | None = None,
         *,
-        binning: str = "quantile",
+        binning: Binning = "quantile",
         n_components: int = 11,
         length_scale: float = 1.0,
         n_knots: int = 8,
@@ -255,13 +263,13 @@ class Additive(TermDesign):
         normalize: bool = False,
         sample_weight: object = None,
     ) -> None:
-        settings = AdditiveSettings.of(
+        settings = AdditiveSettings(
             kernel, n_bins, binning, n_components, length_scale, n_knots, degree, normalize
         )
         base = as_design(X)
         weight = check_weight(sample_weight, base.shape[0])
         try:
-            levels, codes = find_levels(base, settings.n_bins, settings.binning, weight)
+            levels, codes = find_levels(base, settings.most_bins, settings.binning, weight)
             found = AdditiveMap.of(settings, levels, codes, weight)
         except TimeIsUp:
             found = AdditiveMap.unread(settings, base.shape[1])
@@ -313,10 +321,6 @@ class Additive(TermDesign):
     # --- the design -----------------------------------------------------------------------------
 
     def scores_of(self, v: Array, terms: Columns | None) -> Array:
-        """Return Phi'v at the columns of these inputs, input after input (None: of all).
-
-        Of v (n, m) those of each column of it, (n_columns, m).
-        """
         map, levels = self.map, self.map.levels
         if map.tables is None:
             z = _kernels.thermometer_scores(self.codes, levels.values, levels.zero, v, terms)
@@ -327,7 +331,6 @@ class Additive(TermDesign):
         return _kernels.table_scores(self.codes, map.tables, map.begins, v, terms)
 
     def norms_of(self, v: Array) -> Array:
-        """Return the l2 norm of the scores of each group, (n_groups,)."""
         map, levels = self.map, self.map.levels
         if map.tables is None:
             norms = _kernels.thermometer_norms(self.codes, levels.values, levels.zero, v)

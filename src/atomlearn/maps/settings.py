@@ -21,18 +21,10 @@ class Settings:
     #: ... and the other, where there are not too many rows. Tiles with a short side take BLAS
     #: nearly twice as long: it packs the other side anew for each.
     tile_columns: int = 2048
-    #: The same of tiles on a device, one side ...
-    device_rows: int = 2048
-    #: ... and the other.
-    device_columns: int = 4096
     #: Entries of one side of a tile at most (128 MB), however many rows there are.
     tile_entries: int = 2**24
     #: There are this many rows of tiles at least, to be shared out, if that leaves 64 inputs each.
     shares: int = 8
-    #: Sums added up while X is read by rows are shared out in so many strips, of 64 inputs or more.
-    strips: int = 6
-    #: Inputs whose weights ``predict`` lays out as rows of a matrix at a time.
-    weight_rows: int = 256
     #: Data of up to this many entries is held in the precision of the sums while a pass lasts (256
     #: MB in single precision).
     held_entries: int = 2**26
@@ -65,8 +57,6 @@ class Settings:
     piece_products: int = 2**22
     #: The first piece is this small, each at most twice the last: a threshold is found early.
     first_products: int = 2**14
-    #: Non-zeros of columns taken apart at a time.
-    piece_nonzeros: int = 2**21
     #: At most so many inputs are kept apart by rows, ...
     leading_inputs: int = 2**14
     #: ... with at most this share of all entries.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -34,7 +33,6 @@ class SparsePairs(PairProducts):
     def __init__(self, base: Design) -> None:
         self.base = base
         self._fixed: tuple[Array, Array, Array] | None = None
-        self._sizes: Array | None = None
         self._strongest: Strongest | None = None
         self._head: LeadingInputs | None = None
 
@@ -111,33 +109,9 @@ class SparsePairs(PairProducts):
         product: sp.csc_array = self._take(i).multiply(right).tocsc()
         return product
 
-    def _pieces(self, i: Columns, j: Columns) -> Iterator[slice]:
-        """Yield runs of pairs with a bounded number of non-zeros, one pair at least."""
-        ends = np.cumsum(self._lengths[i] + self._lengths[j])
-        start = 0
-        while start < i.size:
-            before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + SETTINGS.piece_nonzeros, side="right"))
-            stop = max(stop, start + 1)
-            yield slice(start, stop)
-            start = stop
-
     def linear(self, v: Array) -> Array:
         # By columns, which takes half the time where there are many.
         return _kernels.scores_csc(*self._parts, np.asarray(v, dtype=np.float64))
-
-    def linear_at(self, v: Array, columns: Columns) -> Array:
-        # The columns of X are the rows of its transpose.
-        return _kernels.predict_csr(*self._parts, v, rows=columns)
-
-    def linear_bounds(self) -> Array:
-        if self._sizes is None:
-            data, indices, indptr = self._parts
-            sizes = np.abs(data) if (data < 0).any() else data
-            with np.errstate(over="ignore"):
-                self._sizes = _kernels.scores_csc(sizes, indices, indptr, np.ones(self.shape[0]))
-                self._sizes *= SETTINGS.inflation
-        return self._sizes
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
@@ -278,17 +252,6 @@ class SparsePairs(PairProducts):
         # Underflow: what is not zero must not look so.
         reach[(reach == 0.0) & (radii > 0)] = np.finfo(np.float64).tiny
         return columns, radii, reach
-
-    def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
-        result = np.zeros(self.shape[0])
-        used = np.flatnonzero(weights)
-        for start in range(0, used.size, SETTINGS.piece_nonzeros):
-            places = used[start : start + SETTINGS.piece_nonzeros]
-            i, j = index.pairs(places + index.n_inputs)
-            values = weights[places] * np.where(i == j, square, 1.0)
-            for part in self._pieces(i, j):
-                result += self._products(i[part], j[part]) @ values[part]
-        return result
 
 
 def _sum_leading(
