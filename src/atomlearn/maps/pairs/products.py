@@ -209,7 +209,8 @@ class DensePairs(PairProducts):
 
     def _magnitudes(self, tile: Any, places: Columns) -> NDArray[Any]:
         """Return the magnitudes at these places."""
-        return np.abs(tile[np.divmod(places, tile.shape[1])])
+        found: NDArray[Any] = np.abs(tile[np.divmod(places, tile.shape[1])])
+        return found
 
     def _call(self, work: Callable[[int], None], count: int, operations: float) -> None:
         """Call work(0), ..., work(count - 1)."""

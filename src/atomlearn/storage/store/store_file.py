@@ -19,10 +19,8 @@ without it is no store. Columns are cut into chunks, each with a checksum.
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import zlib
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -286,13 +284,7 @@ def as_bytes(array: NDArray[Any]) -> memoryview:
 
 
 class ByteFile:
-    """A file read by position, many threads at a time; a file that ends too early is an error.
-
-    What the system has in memory is mapped, a window at a time, which saves the copy; what it has
-    not is read by a call, so a disk that fails raises an exception where a map would end the
-    process. Either way the memory and address space taken are those of a window, and the size of
-    the file is looked at each time: one that is cut off under the reader's hands raises, too.
-    """
+    """A file read by position, many threads at a time; a file that ends too early is an error."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -310,35 +302,11 @@ class ByteFile:
         while done < len(view):
             count = os.preadv(self._handle, [view[done:]], offset + done)
             if count == 0:
-                raise self._cut_off(offset, len(view))
+                raise StoreError(
+                    f"{self.path} ends before byte {offset + len(view):,}: it was cut off while in "
+                    "use; copy it afresh, or convert its source again"
+                )
             done += count
-
-    def view(
-        self, offset: int, count: int, buffer: Callable[[int], NDArray[np.uint8]]
-    ) -> NDArray[np.uint8]:
-        """Return bytes to look at: a mapped window of the file, or ``buffer(count)``, filled."""
-        if not count or not (self.is_cached(offset) and self.is_cached(offset + count - 1)):
-            out = buffer(count)
-            self.read_into(offset, out)
-            return out
-        if os.fstat(self._handle).st_size < offset + count:
-            raise self._cut_off(offset, count)
-        lead = offset % mmap.ALLOCATIONGRANULARITY
-        window = mmap.mmap(
-            self._handle,
-            count + lead,
-            flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0),
-            prot=mmap.PROT_READ,
-            offset=offset - lead,
-        )
-        # The window is closed with the last array that looks at it.
-        return np.frombuffer(window, dtype=np.uint8)[lead:]
-
-    def _cut_off(self, offset: int, count: int) -> StoreError:
-        return StoreError(
-            f"{self.path} ends before byte {offset + count:,}: it was cut off while in use; copy "
-            "it afresh, or convert its source again"
-        )
 
     def is_cached(self, offset: int) -> bool:
         """Return whether this byte can be read at once; False where the system does not tell."""
