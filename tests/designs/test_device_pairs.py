@@ -24,8 +24,14 @@ from atomlearn.maps.pairs import device as device_pairs
 from atomlearn.maps.pairs.device import DevicePairs, SparseDevicePairs
 from atomlearn.maps.pairs.sparse import SparsePairs
 from atomlearn.storage.device import columns as device_columns
-from atomlearn.storage.device.budget import BUDGET
-from atomlearn.storage.device.tensors import BFLOAT16, TF32, SingleRounding, as_written, namespace
+from atomlearn.storage.device.tensors import (
+    BFLOAT16,
+    BUDGET,
+    TF32,
+    SingleRounding,
+    as_written,
+    namespace,
+)
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 from tests.oracles.settings import change
 

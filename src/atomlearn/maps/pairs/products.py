@@ -13,9 +13,8 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design
-from atomlearn.maps.pairs.index import PairIndex
+from atomlearn.maps.pairs.index import PairIndex, pairs_in_tile, put_tile
 from atomlearn.maps.pairs.search import ErrorBound, Finalists
-from atomlearn.maps.pairs.tiles import pairs_in_tile, put_tile
 from atomlearn.maps.settings import SETTINGS
 
 Reader = Callable[[int, int], NDArray[Any]]

@@ -13,10 +13,9 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design
-from atomlearn.maps.pairs.index import PairIndex
+from atomlearn.maps.pairs.index import PairIndex, put_tile
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import Finalists
-from atomlearn.maps.pairs.tiles import put_tile
 from atomlearn.maps.settings import SETTINGS
 
 

@@ -13,9 +13,8 @@ from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import SpreadRows
 from atomlearn.core.data.standardized import Affine
 from atomlearn.core.interfaces import Array, Design
-from atomlearn.storage.device.budget import BUDGET
 from atomlearn.storage.device.on_device import OnDevice
-from atomlearn.storage.device.tensors import HeldTensor, namespace, to_device_of
+from atomlearn.storage.device.tensors import BUDGET, HeldTensor, namespace, to_device_of
 
 #: Columns lo..hi of tensors on the device.
 Reader = Callable[[int, int], Any]

@@ -16,7 +16,7 @@ from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.store import store_file as store
-from atomlearn.storage.store.reading import READING
+from atomlearn.storage.store.store_file import READING
 from atomlearn.storage.store.stored_columns import (
     Checks,
     DenseColumns,

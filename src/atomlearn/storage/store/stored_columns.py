@@ -16,8 +16,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns
-from atomlearn.storage.store.reading import READING
-from atomlearn.storage.store.store_file import ByteFile, StoreError, as_bytes
+from atomlearn.storage.store.store_file import READING, ByteFile, StoreError, as_bytes
 
 #: Finds the columns of a chunk, which are numbered within it.
 Search = Callable[[int], _kernels.FoundColumns]
