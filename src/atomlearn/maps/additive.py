@@ -127,16 +127,6 @@ class AdditiveMap(TermMap):
         table: Array = above * (np.sqrt(np.diff(levels)) * self.factors[j])
         return table
 
-    def values(self, j: int, weights: Array) -> Array:
-        """Return phi_j'w at each level: the curve of input j. O(levels) for thermometers."""
-        if self.tables is not None:
-            curve: Array = self.table(j) @ weights
-            return curve
-        steps = np.sqrt(np.diff(self.levels.of(j))) * self.factors[j] * weights
-        zero = int(self.levels.zero[j])
-        below = -np.cumsum(steps[:zero][::-1])[::-1]
-        return np.concatenate([below, [0.0], np.cumsum(steps[zero:])])
-
     # --- the map of features --------------------------------------------------------------------
 
     @property
@@ -166,7 +156,7 @@ class AdditiveMap(TermMap):
     def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
         if weights.size != self.sizes[j]:
             weights = weights[self.starts[j] : self.starts[j + 1]]
-        return self.levels.of(j), self.values(j, np.asarray(weights, dtype=np.float64))
+        return self.levels.of(j), self.table(j) @ np.asarray(weights, dtype=np.float64)
 
 
 class Additive(TermDesign):
@@ -295,7 +285,7 @@ class Additive(TermDesign):
         self, codes: CodedColumns, map: AdditiveMap, dtype: np.dtype[Any], names: list[str] | None
     ) -> None:
         self.codes, self._dtype = codes, dtype
-        self._take_map(map, names)
+        self.map, self._names = map, names
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -342,25 +332,6 @@ class Additive(TermDesign):
         """Return the codes of these inputs and their tables."""
         tables = [self.map.table(j) for j in terms.tolist()]
         return codes_of(self.codes, self.map.levels.zero, terms), tables
-
-    def predict(self, weights: Array) -> Array:
-        """Return Phi w for a dense w: one pass over the inputs in use."""
-        used = np.unique(self.input_of(np.flatnonzero(weights)))
-        curves = np.zeros(self.map.levels.values.size)
-        starts, x = self.map.levels.starts, self.codes
-        for j in used.tolist():
-            mine = weights[self.starts[j] : self.starts[j + 1]]
-            curves[starts[j] : starts[j + 1]] = self.map.values(j, mine)
-        result = np.zeros(self.shape[0])
-        for j in used.tolist():
-            part = curves[starts[j] : starts[j + 1]]
-            if x.indices is None or x.indptr is None:
-                result += part[x.codes[j * x.n_rows : (j + 1) * x.n_rows]]
-            else:
-                entries = slice(int(x.indptr[j]), int(x.indptr[j + 1]))
-                # No row is named twice in a column.
-                result[x.indices[entries]] += part[x.codes[entries]]
-        return result
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i phi_ij^2 for every column: one pass."""

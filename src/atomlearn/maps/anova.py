@@ -250,7 +250,7 @@ class Anova(TermDesign):
         self.curves = curves
         every = np.arange(map.n_inputs, dtype=np.int64)
         self.codes = codes_of(margin.codes, map.margin.levels.zero, every)
-        self._take_map(map, names)
+        self.map, self._names = map, names
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -330,16 +330,6 @@ class Anova(TermDesign):
         n_second = np.uint8(self.map.margin.levels.sizes[j])
         found: NDArray[np.uint8] = self.codes[:, i] * n_second + self.codes[:, j]
         return found
-
-    def predict(self, weights: Array) -> Array:
-        """Return Phi w for a dense w: one pass over the terms in use."""
-        result = self.curves.predict(weights[: self.n_main])
-        for term in np.unique(self.term_of(np.flatnonzero(weights))).tolist():
-            if term >= self.n_inputs:
-                mine = weights[self.starts[term] : self.starts[term + 1]]
-                surface = self.map.pair_table(term - self.n_inputs) @ mine
-                result += surface[self._pair_codes(term - self.n_inputs)]
-        return result
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i phi_ij^2 for every column: one pass."""
