@@ -14,7 +14,7 @@ from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import ErrorBound
-from atomlearn.maps.pairs.sparse import SparsePairs, columns_of
+from atomlearn.maps.pairs.sparse import SparsePairs, few_inputs
 from atomlearn.maps.settings import SETTINGS
 from atomlearn.storage.device.columns import DeviceColumns
 from atomlearn.storage.device.sparse import SparseTensor
@@ -140,18 +140,12 @@ class SparseDevicePairs(DevicePairs):
     """
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
-        few, i, j = self._some(i, j)
+        few, i, j = few_inputs(self.base, i, j)
         return few.sums(v, i, j)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        few, first, second = self._some(i, np.where(j < 0, i, j))
-        return few.block(first, np.where(j < 0, -1, second), scales)
-
-    def _some(self, i: Columns, j: Columns) -> tuple[SparsePairs, Columns, Columns]:
-        """Return the inputs of these pairs on the processor, and the places of i and j there."""
-        inputs, places = np.unique(np.concatenate([i, j]), return_inverse=True)
-        few = SparseDesign(columns_of(self.base, inputs))
-        return SparsePairs(few), places[: i.size], places[i.size :]
+        few, i, j = few_inputs(self.base, i, j)
+        return few.block(i, j, scales)
 
 
 def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:

@@ -127,8 +127,7 @@ class DensePairs(PairProducts):
             largest = 0.0
             read = self._reader(None)
             for lo, hi in self._cuts(0, None):
-                part = read(lo, hi)
-                largest = max(largest, float(part.max()), -float(part.min()))
+                largest = max(largest, peak_of(read(lo, hi)))
             self._largest = largest
         return self._largest
 
@@ -336,3 +335,8 @@ class DensePairs(PairProducts):
             radii[part] = np.maximum(np.sqrt(weights[counted] @ array**2), 1e-150) * peaks
         radii *= SETTINGS.inflation
         return radii
+
+
+def peak_of(values: NDArray[Any]) -> float:
+    """Return the largest magnitude, 0 of none."""
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))

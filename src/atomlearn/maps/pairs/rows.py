@@ -14,7 +14,7 @@ from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex, put_tile
-from atomlearn.maps.pairs.products import DensePairs
+from atomlearn.maps.pairs.products import DensePairs, peak_of
 from atomlearn.maps.pairs.search import Finalists
 from atomlearn.maps.settings import SETTINGS
 
@@ -37,8 +37,7 @@ class RowPairs(DensePairs):
 
     def largest(self) -> float:
         if self._largest is None:
-            data = self.base.stored_sparse().data
-            self._largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
+            self._largest = peak_of(self.base.stored_sparse().data)
         return self._largest
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:

@@ -18,7 +18,7 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
-from atomlearn.maps.pairs.products import PairProducts
+from atomlearn.maps.pairs.products import PairProducts, peak_of
 from atomlearn.maps.pairs.search import Finalists
 from atomlearn.maps.settings import SETTINGS
 
@@ -32,7 +32,6 @@ class SparsePairs(PairProducts):
 
     def __init__(self, base: Design) -> None:
         self.base = base
-        self._fixed: tuple[Array, Array, Array] | None = None
         self._strongest: Strongest | None = None
         self._head: LeadingInputs | None = None
 
@@ -65,31 +64,25 @@ class SparsePairs(PairProducts):
         return np.diff(self._by_rows.indptr).astype(np.int64)
 
     @cached_property
-    def _lengths(self) -> NDArray[np.int64]:
-        return np.diff(self.matrix.indptr).astype(np.int64)
-
-    @cached_property
     def _largest(self) -> float:
-        data = self.base.stored_sparse().data
-        return max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
+        return peak_of(self.base.stored_sparse().data)
 
     @property
     def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         return self.matrix.data, self.matrix.indices, self.matrix.indptr
 
+    @cached_property
     def _fixed_bounds(self) -> tuple[Array, Array, Array]:
         """Return min(0, min_j x_kj) and max(0, max_j x_kj) of each row k, and of each column i
-        sum_k |x_ki| max_j |x_kj|, which bounds its sums where |v| <= 1. Remembered.
+        sum_k |x_ki| max_j |x_kj|, which bounds its sums where |v| <= 1.
         """
-        if self._fixed is None:
-            data, indices, indptr = self._parts
-            low, high = _kernels.row_extremes_csc(data, indices, indptr, self.shape[0])
-            sizes = np.abs(data) if low.any() else data
-            with np.errstate(over="ignore"):
-                peaks = np.maximum(-low, high)
-                reach = _kernels.scores_csc(sizes, indices, indptr, peaks) * SETTINGS.inflation
-            self._fixed = low, high, reach
-        return self._fixed
+        data, indices, indptr = self._parts
+        low, high = _kernels.row_extremes_csc(data, indices, indptr, self.shape[0])
+        sizes = np.abs(data) if low.any() else data
+        with np.errstate(over="ignore"):
+            peaks = np.maximum(-low, high)
+            reach = _kernels.scores_csc(sizes, indices, indptr, peaks) * SETTINGS.inflation
+        return low, high, reach
 
     def _take(self, columns: Columns) -> sp.csc_array:
         """Return columns, repeats allowed, in float64."""
@@ -118,14 +111,11 @@ class SparsePairs(PairProducts):
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
         n_samples, n_inputs = self.shape
-        if "matrix" not in self.__dict__:
+        if "matrix" not in vars(self):
             # For a few pairs, as in predictions, X is not turned by columns: the inputs are.
-            inputs, places = np.unique(np.concatenate([i, j[j >= 0]]), return_inverse=True)
-            if 4 * inputs.size < n_inputs:
-                some = SparsePairs(SparseDesign(columns_of(self.base, inputs)))
-                j = j.copy()
-                j[j >= 0] = places[i.size :]
-                return some.block(places[: i.size], j, scales)
+            few, first, second = few_inputs(self.base, i, j)
+            if 4 * few.shape[1] < n_inputs:
+                return few.block(first, second, scales)
         product = self._products(i, j)
         data = product.data * np.repeat(scales, np.diff(product.indptr))
         block = SparseBlock(data, product.indices, product.indptr, n_samples)
@@ -213,7 +203,7 @@ class SparsePairs(PairProducts):
         if level < SETTINGS.least_level or not low < self._largest < high:
             return None
         if self._strongest is None:
-            self._strongest = Strongest.of(self._fixed_bounds()[2], self._lengths)
+            self._strongest = Strongest.of(self._fixed_bounds[2], np.diff(self.matrix.indptr))
         if self._strongest.level >= level:
             return None
         if self._head is None:
@@ -232,7 +222,7 @@ class SparsePairs(PairProducts):
 
         Sums of their squares are by-products, which raise the threshold.
         """
-        low, high, fixed = self._fixed_bounds()
+        low, high, fixed = self._fixed_bounds
         if head is not None:
             columns = head.columns
             reach, rising, falling = head.bounds(v, low, high)
@@ -278,13 +268,16 @@ def _sum_leading(
     finalists.offer(i, j, np.abs(sums[a, b]), of_columns)
 
 
-def columns_of(base: Design, columns: Columns) -> sp.csc_array:
-    """Return some columns, rows sorted."""
-    taken = base.gather(columns)
+def few_inputs(base: Design, i: Columns, j: Columns) -> tuple[SparsePairs, Columns, Columns]:
+    """Return the inputs of these pairs (j = -1: of one) alone, and the places of i and j there."""
+    inputs, places = np.unique(np.concatenate([i, np.where(j < 0, i, j)]), return_inverse=True)
+    taken = base.gather(inputs)
     stored = taken.stored_sparse()
     found = sp.csc_array(taken.dense()) if stored is None else stored
     found.sort_indices()
-    return found
+    pairs = SparsePairs(SparseDesign(found))
+    _ = pairs.matrix
+    return pairs, places[: i.size], np.where(j < 0, -1, places[i.size :])
 
 
 def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:
