@@ -55,11 +55,7 @@ class Settings:
 
     #: Multiplications of one piece of a sparse product: bounds what it may bring forth (64 MB).
     piece_products: int = 2**22
-    #: The first piece is this small, each at most twice the last: a threshold is found early.
-    first_products: int = 2**14
-    #: At most so many inputs are kept apart by rows, ...
-    leading_inputs: int = 2**14
-    #: ... with at most this share of all entries.
+    #: Inputs kept apart by rows have at most this share of all entries.
     leading_share: float = 0.65
     #: Sums of all products of up to this many inputs (32 MB a thread) ...
     most_summed: int = 2048

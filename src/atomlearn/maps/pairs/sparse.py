@@ -299,12 +299,11 @@ def _costs(matrix: sp.csc_array, by_rows: sp.csr_array) -> Array:
 def _share_out(work: Any, costs: Array) -> None:
     """Call work(lo, hi) for runs of inputs of bounded cost, one input at least."""
     ends = np.cumsum(costs)
-    cuts, size = [0], min(SETTINGS.first_products, SETTINGS.piece_products)
+    cuts = [0]
     while cuts[-1] < costs.size:
         before = ends[cuts[-1] - 1] if cuts[-1] else 0.0
-        stop = int(np.searchsorted(ends, before + size, side="right"))
+        stop = int(np.searchsorted(ends, before + SETTINGS.piece_products, side="right"))
         cuts.append(max(stop, cuts[-1] + 1))
-        size = min(2 * size, SETTINGS.piece_products)
     # A multiplication of sparse numbers takes as long as some twenty of dense ones.
     total = 20.0 * float(ends[-1]) if ends.size else 0.0
     _kernels.share_out(lambda piece: work(cuts[piece], cuts[piece + 1]), len(cuts) - 1, total)
@@ -320,10 +319,10 @@ class Strongest:
     @classmethod
     def of(cls, F: Array, lengths: NDArray[np.int64]) -> Strongest:
         """Choose by F and the numbers of entries: perhaps none, then the level is max F."""
-        order = np.argsort(-F, kind="stable")[: SETTINGS.leading_inputs + 1]
+        order = np.argsort(-F, kind="stable")
         entries = np.cumsum(lengths[order])
         most = SETTINGS.leading_share * float(lengths.sum())
-        number = min(int(np.searchsorted(entries, most, side="right")), SETTINGS.leading_inputs)
+        number = int(np.searchsorted(entries, most, side="right"))
         return cls(order[:number], float(F[order[number]]) if number < F.size else 0.0)
 
 
