@@ -483,7 +483,7 @@ def test_nearly_empty_tensors_are_searched_by_the_processor() -> None:
 
 def test_memory_of_tall_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that have to be made are made a few at a time."""
-    few = replace(BUDGET, side_entries=16 * N_SAMPLES, held_entries=0)
+    few = replace(BUDGET, held_entries=16 * N_SAMPLES)
     monkeypatch.setattr(device_columns, "BUDGET", few)
     X = np.random.default_rng(14).standard_normal((N_SAMPLES, 50))
     base = Standardized(OnDevice(strict_tensor(X)))

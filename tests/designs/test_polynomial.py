@@ -230,7 +230,7 @@ def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray,
 @pytest.mark.parametrize("seed", range(8))
 def test_search_is_brute_force(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "leading":  # however many entries they hold
-        change(monkeypatch, "pairs.sparse", leading_share=1.0, sums_per_entry=1e3)
+        change(monkeypatch, "pairs.sparse", leading_share=1.0)
     rng = np.random.default_rng([seed, len(kind), ord(kind[-1])])
     data, X = random_inputs(rng, kind)
     gamma, r = rng.uniform(0.2, 3.0, 2)
@@ -326,7 +326,7 @@ def test_leading_inputs_of_many_searches(
     signs: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Columns of Zipf popularity, a product that matters, and v that moves little by little."""
-    few = {"leading_share": 0.9, "most_summed": most, "sums_per_entry": 1e3}
+    few = {"leading_share": 0.9, "most_summed": most}
     change(monkeypatch, "pairs.sparse", **few)
     change(monkeypatch, "pairs.scores", most_listed=0)
     rng = np.random.default_rng(9)

@@ -266,11 +266,6 @@ class Anova(TermDesign):
         return self.map.n_inputs
 
     @property
-    def n_main(self) -> int:
-        """Number of columns of single inputs, which come first."""
-        return int(self.starts[self.n_inputs])
-
-    @property
     def terms(self) -> list[tuple[int, ...]]:
         """The input, or the two, that each group is of."""
         return [(i,) if j < 0 else (i, j) for i, j in self.map.inputs_of(self.used).tolist()]
@@ -304,7 +299,7 @@ class Anova(TermDesign):
     def _products(self, v: Array, pairs: Columns, tables: Array) -> Iterator[tuple[Columns, Array]]:
         """Yield some pairs and T_i' H_ij T_j of each; rows and columns beyond a table are zero."""
         map, n_levels = self.map, tables.shape[1]
-        step = max(1, SETTINGS.histograms * v.shape[0] // v.size)
+        step = max(1, SETTINGS.read_entries * v.shape[0] // (v.size * n_levels**2))
         for start in range(0, pairs.size, step):
             Deadline.current().check()
             some = pairs[start : start + step]

@@ -114,7 +114,8 @@ def _diagonal(kernel: KernelFunction, data: NDArray[Any], number: int) -> Array:
 
 def _entries(matrix: Array, first: NDArray[Any], second: NDArray[Any]) -> Array:
     """Return a precomputed kernel of samples given by their numbers, (len(first), len(second))."""
-    return matrix[np.ix_(first[:, 0], second[:, 0])]
+    found: Array = matrix[np.ix_(first[:, 0], second[:, 0])]
+    return found
 
 
 def checked_kernels(

@@ -57,11 +57,10 @@ class Settings:
     piece_products: int = 2**22
     #: Inputs kept apart by rows have at most this share of all entries.
     leading_share: float = 0.65
-    #: Sums of all products of up to this many inputs (32 MB a thread) ...
+    #: Sums of all products of up to this many inputs (32 MB a thread), where they are no more than
+    #: the entries of X, are added up in one go: the most frequent ones, which get most of the
+    #: additions, stay in the processor's cache.
     most_summed: int = 2048
-    #: ... and of at most so many an entry of X are added up in one go: the most frequent ones,
-    #: which get most of the additions, stay in the processor's cache.
-    sums_per_entry: float = 1.0
     #: Bounds rely on nothing getting lost at the ends of double precision.
     safe_range: tuple[float, float] = (1e-100, 1e100)
     #: A level, in units of max |v|, below which there would be no such safety.
@@ -69,14 +68,10 @@ class Settings:
 
     # Curves, surfaces and kernels.
 
-    #: Columns of an input with more entries than this (8 MB) are kept as codes in blocks.
-    coded_from: int = 2**20
     #: Entries of X made dense, or divided into levels, at a time (16 MB).
     read_entries: int = 2**21
     #: Levels of an input whose columns are thermometers, unless another number is asked for.
     thermometer_bins: int = 100
-    #: Pairs of inputs whose joint histograms are in memory at a time: 2 MB of them.
-    histograms: int = 1024
     #: Surfaces have up to this many columns in all (512 MB of scores).
     surface_columns: int = 2**26
     #: A residual this small against the largest k(x, x) is rounding.
@@ -85,7 +80,7 @@ class Settings:
     #: entry.
     indefinite: float = 1e-8
     #: Rows whose kernel with themselves is computed at a time.
-    diagonal_rows: int = 32
+    diagonal_rows: int = 64
 
 
 SETTINGS = Settings()

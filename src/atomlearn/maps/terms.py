@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores, TimeIsUp
 from atomlearn.maps.coded_block import CodedBlock
@@ -135,7 +136,7 @@ class TermDesign(MappedDesign):
             raise TimeIsUp  # a step would select what was not read
         block = self._coded_block(columns)
         widest = int(self.map.sizes.max(initial=0))
-        return block if self.shape[0] * widest > SETTINGS.coded_from else DenseBlock(block.dense())
+        return block if self.shape[0] * widest > LIMITS.piece_entries else DenseBlock(block.dense())
 
     def _coded_block(self, columns: Columns) -> CodedBlock:
         terms, part = np.unique(self.term_of(columns), return_inverse=True)

@@ -372,7 +372,7 @@ class LeadingInputs:
 
     def few(self, number: int) -> bool:
         """Return whether ``sums`` of this many inputs take little time and memory."""
-        return number <= SETTINGS.most_summed and number**2 <= SETTINGS.sums_per_entry * self.X.nnz
+        return number <= SETTINGS.most_summed and number**2 <= self.X.nnz
 
     def sums(self, v: Array, chosen: Columns) -> tuple[Array, int]:
         """Return sum_k v_k x_ki x_kj of the inputs at ``chosen`` (increasing), for i <= j.

@@ -93,7 +93,7 @@ class DeviceColumns:
         """Return how many columns to read at a time: what is there already takes no room."""
         if self._is_there(dtype):
             return wanted
-        return max(1, min(wanted, max(16, BUDGET.side_entries // self.tensor.shape[0])))
+        return max(1, min(wanted, max(16, BUDGET.held_entries // self.tensor.shape[0])))
 
     def reader(self, dtype: Any) -> Reader:
         """Return a function that gives columns lo..hi as a tensor (n_samples, hi - lo)."""

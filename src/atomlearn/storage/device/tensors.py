@@ -33,10 +33,9 @@ class Budget:
     #: Terms over which float32 sums run before they are added in float64: the error of a score is
     #: that of so many.
     single_terms: int = 4096
-    #: Entries of columns that are not simply there and are made, and held, for a pass (256 MB).
+    #: Entries of columns that are not simply there and are made, and held, for a pass (256 MB), or
+    #: read at a time where all of them are more.
     held_entries: int = 2**26
-    #: Entries of columns read at a time where they are not held.
-    side_entries: int = 2**26
 
 
 BUDGET = Budget()

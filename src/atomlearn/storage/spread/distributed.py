@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.entries import existing_columns, one_weight_each
@@ -92,15 +90,6 @@ class Dask(Design):
         self._rows, self._columns = grid.rows, grid.columns
         self._chunks = self._cluster.chunks(grid)
         self._kept = False
-        self._keeping = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        del state["_keeping"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _keeping=threading.Lock())
 
     def __repr__(self) -> str:
         rows, columns = self.n_chunks
@@ -208,12 +197,10 @@ class Dask(Design):
 
     def _chunks_for_a_pass(self) -> list[Any]:
         """Return the chunks, from the first call on in the workers' memory if they are to stay."""
-        with self._keeping:
-            if self._persist and not self._kept:
-                self._chunks = self._cluster.guard(
-                    lambda: self._cluster.persist(self._chunks), self._chunks
-                )
-                self._kept = True
+        chunks = self._chunks
+        if self._persist and not self._kept:
+            self._chunks = self._cluster.guard(lambda: self._cluster.persist(chunks), chunks)
+            self._kept = True
         return self._chunks
 
 
@@ -269,9 +256,6 @@ class ChunkScores(Scores):
             ends = [part.key for part in self._parts]
             self._z = np.concatenate(self._cluster.compute({}, ends, self._parts))
         return self._z
-
-    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        return ArrayScores(self.full()).group_norms(labels, n_groups)
 
 
 def _put_together(

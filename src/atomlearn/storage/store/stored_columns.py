@@ -71,10 +71,10 @@ class StoredColumns(ABC):
     def look(self, file: ByteFile, start: int, end: int, dtype: Any = np.uint8) -> NDArray[Any]:
         """Return the bytes of a file as entries, to be let go of before the next tile."""
         # Memory of this thread, one a file, which is used again.
-        buffers, size = vars(self._buffers), end - start
-        if file.path not in buffers or buffers[file.path].size < size:
-            buffers[file.path] = np.empty(size, dtype=np.uint8)
-        held: NDArray[np.uint8] = buffers[file.path][:size]
+        buffers, name, size = vars(self._buffers), file.path.name, end - start
+        if name not in buffers or buffers[name].size < size:
+            buffers[name] = np.empty(size, dtype=np.uint8)
+        held: NDArray[np.uint8] = buffers[name][:size]
         file.read_into(start, held)
         entries: NDArray[Any] = held.view(dtype)
         return entries
