@@ -89,9 +89,6 @@ class DensePairs(PairProducts):
         return self.base.scores(v).full()
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
-        stored = self._stored()
-        if stored is not None and stored.flags.f_contiguous:
-            return _kernels.pair_sums_dense(stored, i, j, v)
         result = np.empty(i.size)
         # By input, so that few inputs are in memory at a time.
         order = np.argsort(i, kind="stable")
@@ -108,9 +105,6 @@ class DensePairs(PairProducts):
         columns = np.asfortranarray(self.base.gather(inputs).dense())
         return columns, places[: i.size], places[i.size :]
 
-    def _stored(self) -> NDArray[Any] | None:
-        return self.base.stored()
-
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
         result = np.empty((self.base.shape[0], i.size), order="F")
         # Linear columns: x_i with itself, then without.
@@ -125,8 +119,8 @@ class DensePairs(PairProducts):
     def largest(self) -> float:
         if self._largest is None:
             largest = 0.0
-            read = self._reader(None)
-            for lo, hi in self._cuts(0, None):
+            read = self._reader(self.base.dtype)
+            for lo, hi in self._cuts(0, self.base.dtype):
                 largest = max(largest, peak_of(read(lo, hi)))
             self._largest = largest
         return self._largest
@@ -138,24 +132,19 @@ class DensePairs(PairProducts):
 
     def _reader(self, dtype: Any) -> Reader:
         """Return a function that gives columns lo..hi as an array (n_samples, hi - lo)."""
-        base, stored = self.base, self._stored()
-        if stored is not None and dtype in (None, stored.dtype):
+        base, stored = self.base, self.base.stored()
+        if stored is not None and dtype == stored.dtype:
             return lambda lo, hi: stored[:, lo:hi]
 
         def gathered(lo: int, hi: int) -> NDArray[Any]:
-            if stored is not None:
-                return stored[:, lo:hi].astype(dtype)
             array = base.gather(np.arange(lo, hi, dtype=np.int64)).dense()
-            return array if dtype is None else array.astype(dtype, copy=False)
+            return array.astype(dtype, copy=False)
 
         if base.shape[0] * base.shape[1] > SETTINGS.held_entries:
             return gathered
-        if dtype is None:
-            held = gathered(0, base.shape[1])
-        else:
-            held = np.empty(base.shape, dtype=dtype, order="F")
-            for lo, hi in self._cuts(0, dtype):
-                held[:, lo:hi] = gathered(lo, hi)
+        held = np.empty(base.shape, dtype=dtype, order="F")
+        for lo, hi in self._cuts(0, dtype):
+            held[:, lo:hi] = gathered(lo, hi)
         return lambda lo, hi: held[:, lo:hi]
 
     def _width(self, wanted: int, dtype: Any) -> int:
