@@ -10,6 +10,7 @@ M * M / N bytes each, so a gigabyte transposes a hundred in pieces of ten megaby
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ class Transposition:
         n_rows, width = sum(X.shape[0] for X in parts), max(X.shape[1] for X in parts)
         if is_sparse(parts[0]):
             columns = np.concatenate([X.col for X in parts])
-            order = np.argsort(columns, kind="stable")
+            order = order_of(columns, width)
             ends = np.cumsum([X.shape[0] for X in parts]).tolist()
             within = [X.row + end - X.shape[0] for X, end in zip(parts, ends, strict=True)]
             self._write(number, "columns", columns[order].astype(np.int64))
@@ -174,28 +175,46 @@ class Transposition:
     def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
         """Append all columns that are not yet written, a bucket at a time."""
         limit = max(1, self.memory // 2 // SHARING.entry_bytes)
-        while writer.next_column < starts.size - 1:
-            first = writer.next_column
-            end = int(np.searchsorted(starts, starts[first] + limit, side="right")) - 1
-            end = max(end, first + 1)
-            columns, rows, values = self._between(first + dropped, end + dropped)
+        edges, last = [writer.next_column], starts.size - 1
+        while edges[-1] < last:
+            end = int(np.searchsorted(starts, starts[edges[-1]] + limit, side="right")) - 1
+            edges.append(max(end, edges[-1] + 1))
+        cuts = np.array(edges) + dropped
+        # Where the columns of each bucket begin in each block.
+        begins = [
+            np.searchsorted(self._spilled(number, "columns"), cuts)
+            for number in range(len(self.blocks))
+        ]
+        for bucket, (first, end) in enumerate(pairwise(edges)):
+            parts = [(int(places[bucket]), int(places[bucket + 1])) for places in begins]
+            columns, rows, values = self._entries(parts)
             # Blocks came in the order of their rows, and their entries stay in it.
-            order = np.argsort(columns, kind="stable")
+            order = order_of(columns - cuts[bucket], end - first)
             writer.entries(values[order], rows[order], starts[first : end + 1] - starts[first])
             writer.commit()
 
-    def _between(self, first: int, end: int) -> list[NDArray[Any]]:
-        """Return columns, rows and values of the entries in some columns, block after block."""
+    def _entries(self, parts: list[tuple[int, int]]) -> list[NDArray[Any]]:
+        """Return columns, rows and values of the entries from one to another of each block."""
         found: list[list[NDArray[Any]]] = [[], [], []]
         first_row = 0
-        for number, (n_rows, _, _) in enumerate(self.blocks):
-            columns = self._spilled(number, "columns")
-            part = slice(*np.searchsorted(columns, [first, end]).tolist())
-            found[0].append(columns[part])
-            found[1].append(self._spilled(number, "rows")[part] + first_row)
-            found[2].append(self._spilled(number, "values")[part])
+        for number, ((begin, end), (n_rows, _, _)) in enumerate(
+            zip(parts, self.blocks, strict=True)
+        ):
+            for kept, what in zip(found, ("columns", "rows", "values"), strict=True):
+                dtype = self.spilled if what == "values" else np.dtype(np.int64)
+                path, start = self._file(number, what), begin * dtype.itemsize
+                kept.append(np.fromfile(path, dtype, end - begin, offset=start))
+            found[1][-1] += first_row
             first_row += n_rows
-        return [np.concatenate(parts) for parts in found]
+        return [np.concatenate(kept) for kept in found]
+
+
+def order_of(columns: NDArray[Any], width: int) -> NDArray[Any]:
+    """Return the stable order of numbers below ``width``, by counting: faster than sorting."""
+    places, ones = np.arange(columns.size), np.ones(columns.size, dtype=bool)
+    found = sp.coo_array((ones, (places, columns)), shape=(columns.size, width)).tocsc()
+    order: NDArray[Any] = found.indices
+    return order
 
 
 def _bytes(X: Any) -> int:
