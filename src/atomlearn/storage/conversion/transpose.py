@@ -76,14 +76,15 @@ class Transposition:
         number, parts = len(rows["blocks"]), [piece.X for piece in pieces]
         n_rows, width = sum(X.shape[0] for X in parts), max(X.shape[1] for X in parts)
         if is_sparse(parts[0]):
-            columns = np.concatenate([X.col for X in parts])
-            order = order_of(columns, width)
             ends = np.cumsum([X.shape[0] for X in parts]).tolist()
             within = [X.row + end - X.shape[0] for X, end in zip(parts, ends, strict=True)]
-            self._write(number, "columns", columns[order].astype(np.int64))
-            self._write(number, "rows", np.concatenate(within)[order].astype(np.int64))
-            self._write(number, "values", np.concatenate([X.data for X in parts])[order])
-            entries = order.size
+            rows_of, columns = np.concatenate(within), np.concatenate([X.col for X in parts])
+            data = np.concatenate([X.data for X in parts])
+            values, places, starts = by_columns(data, rows_of, columns, (n_rows, width))
+            self._write(number, "columns", np.repeat(np.arange(width), np.diff(starts)))
+            self._write(number, "rows", places.astype(np.int64))
+            self._write(number, "values", values)
+            entries = values.size
         else:
             self._write(number, "values", np.concatenate(parts).reshape(-1, order="F"))
             entries = n_rows * width
@@ -166,8 +167,7 @@ class Transposition:
         width = max((width for _, width, _ in self.blocks), default=0)
         starts = np.zeros(width + 1, dtype=np.int64)
         for number in range(len(self.blocks)):
-            columns, counts = np.unique(self._spilled(number, "columns"), return_counts=True)
-            starts[columns + 1] += counts
+            starts[1:] += np.bincount(self._spilled(number, "columns"), minlength=width)
         dropped = int(drops_first and width > 1 and starts[1] == 0)
         np.cumsum(starts, out=starts)
         return starts[dropped:], dropped
@@ -188,9 +188,9 @@ class Transposition:
         for bucket, (first, end) in enumerate(pairwise(edges)):
             parts = [(int(places[bucket]), int(places[bucket + 1])) for places in begins]
             columns, rows, values = self._entries(parts)
-            # Blocks came in the order of their rows, and their entries stay in it.
-            order = order_of(columns - cuts[bucket], end - first)
-            writer.entries(values[order], rows[order], starts[first : end + 1] - starts[first])
+            shape = self.n_samples, end - first
+            made = by_columns(values, rows, columns - cuts[bucket], shape)
+            writer.entries(*made[:2], starts[first : end + 1] - starts[first])
             writer.commit()
 
     def _entries(self, parts: list[tuple[int, int]]) -> list[NDArray[Any]]:
@@ -209,12 +209,13 @@ class Transposition:
         return [np.concatenate(kept) for kept in found]
 
 
-def order_of(columns: NDArray[Any], width: int) -> NDArray[Any]:
-    """Return the stable order of numbers below ``width``, by counting: faster than sorting."""
-    places, ones = np.arange(columns.size), np.ones(columns.size, dtype=bool)
-    found = sp.coo_array((ones, (places, columns)), shape=(columns.size, width)).tocsc()
-    order: NDArray[Any] = found.indices
-    return order
+def by_columns(
+    values: NDArray[Any], rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return values, rows and starts of entries given by increasing rows: SciPy counts them."""
+    # It has no half precision: values are told by their places.
+    made = sp.coo_array((np.arange(values.size), (rows, columns)), shape=shape).tocsc()
+    return values[made.data], made.indices, made.indptr
 
 
 def _bytes(X: Any) -> int:

@@ -256,6 +256,11 @@ class SparseColumns(StoredColumns):
         parts = self._read(self.part(chunk), chunk)
         return _kernels.many_csc(*parts, V)
 
+    def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
+        if affine is not None:
+            return super().search(V, bounds, affine)
+        return lambda chunk: _kernels.found_csc(*self._read(self.part(chunk), chunk), V, bounds)
+
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         parts = self._read(self.part(chunk), chunk)
         out += _kernels.predict_csc(*parts, weights, self.n_samples)
