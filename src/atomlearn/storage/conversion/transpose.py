@@ -81,8 +81,9 @@ class Transposition:
             rows_of, columns = np.concatenate(within), np.concatenate([X.col for X in parts])
             data = np.concatenate([X.data for X in parts])
             values, places, starts = by_columns(data, rows_of, columns, (n_rows, width))
-            self._write(number, "columns", np.repeat(np.arange(width), np.diff(starts)))
-            self._write(number, "rows", places.astype(np.int64))
+            every = np.arange(width, dtype=np.min_scalar_type(width))
+            self._write(number, "columns", np.repeat(every, np.diff(starts)))
+            self._write(number, "rows", places.astype(np.min_scalar_type(n_rows)))
             self._write(number, "values", values)
             entries = values.size
         else:
@@ -136,10 +137,18 @@ class Transposition:
             return None
         return np.concatenate([np.load(file, allow_pickle=False) for file in files])
 
+    def _type(self, number: int, what: str) -> np.dtype[Any]:
+        n_rows, width, _ = self.blocks[number]
+        sizes = {"rows": n_rows, "columns": width}
+        return np.dtype(np.min_scalar_type(sizes[what])) if what in sizes else self.spilled
+
     def _spilled(self, number: int, what: str) -> NDArray[Any]:
         """Return what was spilled of a block: read as it is looked at, let go with the array."""
-        dtype = self.spilled if what == "values" else np.dtype(np.int64)
-        path, count = self._file(number, what), self.blocks[number][2]
+        path, dtype, count = (
+            self._file(number, what),
+            self._type(number, what),
+            self.blocks[number][2],
+        )
         if path.stat().st_size != count * dtype.itemsize:
             raise ValueError(f"{path} is shorter than its journal says; remove its folder")
         return np.memmap(path, dtype, "r") if count else np.zeros(0, dtype)
@@ -189,7 +198,7 @@ class Transposition:
             parts = [(int(places[bucket]), int(places[bucket + 1])) for places in begins]
             columns, rows, values = self._entries(parts)
             shape = self.n_samples, end - first
-            made = by_columns(values, rows, columns - cuts[bucket], shape)
+            made = by_columns(values, rows, columns.astype(np.int64) - cuts[bucket], shape)
             writer.entries(*made[:2], starts[first : end + 1] - starts[first])
             writer.commit()
 
@@ -201,10 +210,10 @@ class Transposition:
             zip(parts, self.blocks, strict=True)
         ):
             for kept, what in zip(found, ("columns", "rows", "values"), strict=True):
-                dtype = self.spilled if what == "values" else np.dtype(np.int64)
-                path, start = self._file(number, what), begin * dtype.itemsize
+                path, dtype = self._file(number, what), self._type(number, what)
+                start = begin * dtype.itemsize
                 kept.append(np.fromfile(path, dtype, end - begin, offset=start))
-            found[1][-1] += first_row
+            found[1][-1] = found[1][-1].astype(np.int64) + first_row
             first_row += n_rows
         return [np.concatenate(kept) for kept in found]
 
