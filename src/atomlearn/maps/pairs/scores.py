@@ -48,21 +48,18 @@ class PolynomialScores(Scores):
         What the last search of ``top`` computed and what it skipped; None where none was needed.
     """
 
-    __slots__ = ("_best", "_full", "_index", "_linear", "_memory", "_pairs", "_scaling", "_v",
-                 "work")  # fmt: skip
-
     def __init__(
         self,
         pairs: PairProducts,
         index: PairIndex,
         scaling: Scaling,
         v: Array,
-        memory: Memory | None = None,
+        memory: Memory,
     ) -> None:
         self._pairs, self._index, self._scaling = pairs, index, scaling
         self._v = np.array(v, dtype=np.float64)
         self._linear = pairs.linear(self._v) * scaling.linear
-        self._memory = Memory() if memory is None else memory
+        self._memory = memory
         self._full: ArrayScores | None = None
         self._best: tuple[Columns, Array] | None = None
         self.work: PairWork | None = None
