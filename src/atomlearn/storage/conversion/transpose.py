@@ -138,7 +138,7 @@ class Transposition:
         return np.concatenate([np.load(file, allow_pickle=False) for file in files])
 
     def _type(self, number: int, what: str) -> np.dtype[Any]:
-        n_rows, width, _ = self.blocks[number]
+        n_rows, width, _ = self.work.state["rows"]["blocks"][number]
         sizes = {"rows": n_rows, "columns": width}
         return np.dtype(np.min_scalar_type(sizes[what])) if what in sizes else self.spilled
 
