@@ -141,7 +141,7 @@ BOUNDS = {
     "storage/formats/held.py": "what is believed of a file",
     "reports/model_file.py": "what a model file may hold",
     "reports/style.py": "how a page looks",
-    "storage/conversion/sharing.py": "memory, and what a kill may cost",
+    "storage/conversion/journal.py": "memory, and what a kill may cost",
     "storage/formats/limits.py": "what a file may hold",
 }
 

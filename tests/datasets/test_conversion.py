@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from atomlearn.datasets import convert, read, write_plink
 from atomlearn.designs import OnDisk, PlinkBed
 from atomlearn.storage.conversion import journal, to_store
-from atomlearn.storage.conversion.sharing import Sharing
+from atomlearn.storage.conversion.journal import Sharing
 from atomlearn.storage.intake import streamed, text
 from atomlearn.storage.intake.limits import Limits
 from atomlearn.storage.store.encoding import pack
-from atomlearn.storage.store.reading import Reading
+from atomlearn.storage.store.store_file import Reading
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 
 Array = NDArray[np.float64]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import SplineTransformer
 
 from atomlearn import norms, solve
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import Additive, CodedBlock, DenseDesign, Forwarding, Standardized, as_design
 from atomlearn.interfaces import Deadline
 from atomlearn.maps.levels import nearest
@@ -86,7 +88,7 @@ class TestIntersectionOfSparseRows(TestIntersection):
 class TestIntersectionCoded(TestIntersection):
     @pytest.fixture(autouse=True)
     def _coded(self, monkeypatch):
-        change(monkeypatch, "terms", coded_from=0)
+        monkeypatch.setattr("atomlearn.maps.terms.LIMITS", replace(LIMITS, piece_entries=0))
 
     def test_blocks_are_coded(self):
         assert isinstance(self.build()[0].gather(np.arange(3)), CodedBlock)
@@ -127,7 +129,7 @@ class TestSplines(_Checks):
 class TestSplinesCodedSparse(TestSplines):
     @pytest.fixture(autouse=True)
     def _coded(self, monkeypatch):
-        change(monkeypatch, "terms", coded_from=0)
+        monkeypatch.setattr("atomlearn.maps.terms.LIMITS", replace(LIMITS, piece_entries=0))
 
     def build(self):
         _, array = super().build()
@@ -355,7 +357,7 @@ def test_coded_blocks_fit_the_same(norm, monkeypatch):
     }[norm]
     form = "squared" if norm == "ksupport" else "penalized"
     dense = solve(design, y, norm=the_norm, level=1.0, form=form, intercept=True, gap=1e-8)
-    change(monkeypatch, "terms", coded_from=0)
+    monkeypatch.setattr("atomlearn.maps.terms.LIMITS", replace(LIMITS, piece_entries=0))
     coded = solve(design, y, norm=the_norm, level=1.0, form=form, intercept=True, gap=1e-8)
     assert dense.converged
     assert coded.converged

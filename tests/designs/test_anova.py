@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import AtomicRegressor, norms, solve
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import Additive, Anova, CodedBlock, as_design
-from tests.oracles.settings import change
 
 
 def data(seed: int = 0, n: int = 60) -> np.ndarray:
@@ -92,7 +93,7 @@ def test_products_have_mean_zero_in_each_input():
 
 
 def test_large_blocks_stay_coded_and_sparse_data_is_the_same(monkeypatch):
-    change(monkeypatch, "terms", coded_from=0)
+    monkeypatch.setattr("atomlearn.maps.terms.LIMITS", replace(LIMITS, piece_entries=0))
     X = np.zeros((3000, 3))
     rng = np.random.default_rng(4)
     X[rng.random(X.shape) < 0.2] = 1.5

@@ -24,8 +24,14 @@ from atomlearn.maps.pairs import device as device_pairs
 from atomlearn.maps.pairs.device import DevicePairs, SparseDevicePairs
 from atomlearn.maps.pairs.sparse import SparsePairs
 from atomlearn.storage.device import columns as device_columns
-from atomlearn.storage.device.budget import BUDGET
-from atomlearn.storage.device.tensors import BFLOAT16, TF32, SingleRounding, as_written, namespace
+from atomlearn.storage.device.tensors import (
+    BFLOAT16,
+    BUDGET,
+    TF32,
+    SingleRounding,
+    as_written,
+    namespace,
+)
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 from tests.oracles.settings import change
 
@@ -85,7 +91,8 @@ def formed(X: Array, gamma: float, r: float, only: bool) -> Array:
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make all seams be crossed: tiles, runs of rows, pieces that are made."""
-    few = {"device_rows": 3, "device_columns": 5, "weight_rows": 2, "single_rows": 7}
+    few = {"tile_rows": 2, "tile_columns": 3, "single_rows": 7}
+    change(monkeypatch, "pairs.products", **few)
     change(monkeypatch, "pairs.device", **few)
     monkeypatch.setattr(device_columns, "BUDGET", replace(BUDGET, held_entries=0))
 
@@ -195,9 +202,10 @@ def test_the_best_are_those_of_the_array(library: str, seed: int, kind: str) -> 
         sizes = np.abs(other.gather(np.arange(mine.shape[1])).dense()).T @ np.abs(v)
         assert (np.abs(z - theirs) <= 1e-13 * sizes).all()
     with pytest.MonkeyPatch.context() as patch:
-        rows, columns = (int(rng.choice([2, 5, 4096])) for _ in range(2))
+        rows, columns = (int(rng.choice([1, 3, 2048])) for _ in range(2))
         single = int(rng.choice([3, 4096]))
-        change(patch, "pairs.device", device_rows=rows, device_columns=columns, single_rows=single)
+        for module in ("pairs.products", "pairs.device"):
+            change(patch, module, tile_rows=rows, tile_columns=columns, single_rows=single)
         for count in {1, 2, 5, mine.shape[1] // 2 + 1, mine.shape[1]}:
             columns, values = searched(mine, v, count)
             expected, sizes = brute_force_top(z, count)
@@ -260,7 +268,8 @@ def test_what_is_not_on_a_device_is_left_to_the_processor() -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Products that single precision cannot tell apart, over several runs of rows."""
-    few = {"device_rows": 64, "device_columns": 100, "single_rows": 512}
+    few = {"tile_rows": 32, "tile_columns": 50, "single_rows": 512}
+    change(monkeypatch, "pairs.products", **few)
     change(monkeypatch, "pairs.device", **few)
     rng = np.random.default_rng(5)
     n, d = 1200, 250
@@ -295,7 +304,7 @@ def test_ties_by_the_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_columns_that_cannot_matter_are_not_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
-    change(monkeypatch, "pairs.device", device_rows=10, device_columns=10)
+    change(monkeypatch, "pairs.products", tile_rows=5, tile_columns=5)
     rng = np.random.default_rng(6)
     X = rng.standard_normal((40, 100))
     X[:, 10:] *= 1e-3
@@ -474,7 +483,7 @@ def test_nearly_empty_tensors_are_searched_by_the_processor() -> None:
 
 def test_memory_of_tall_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that have to be made are made a few at a time."""
-    few = replace(BUDGET, side_entries=16 * N_SAMPLES, held_entries=0)
+    few = replace(BUDGET, held_entries=16 * N_SAMPLES)
     monkeypatch.setattr(device_columns, "BUDGET", few)
     X = np.random.default_rng(14).standard_normal((N_SAMPLES, 50))
     base = Standardized(OnDevice(strict_tensor(X)))

@@ -14,7 +14,7 @@ from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import DenseDesign, OnDevice, RecheckedScores, as_design
 from atomlearn.storage.device import dense as dense_tensor
 from atomlearn.storage.device import on_device
-from atomlearn.storage.device.budget import BUDGET
+from atomlearn.storage.device.tensors import BUDGET
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 
 pytest.importorskip("array_api_compat")

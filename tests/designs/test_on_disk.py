@@ -23,8 +23,7 @@ from atomlearn.core.interfaces.design import Design
 from atomlearn.datasets import convert, write_plink
 from atomlearn.designs import OnDisk, PlinkBed, Standardized, StoreError, as_design
 from atomlearn.storage.store import store_file as store
-from atomlearn.storage.store.reading import Reading
-from atomlearn.storage.store.store_file import COUNTS, MANIFEST, VALUES, digest
+from atomlearn.storage.store.store_file import COUNTS, MANIFEST, VALUES, Reading, digest
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 

@@ -27,7 +27,7 @@ from atomlearn.designs import (
     as_design,
 )
 from atomlearn.storage.device import sparse as sparse_tensor
-from atomlearn.storage.device.budget import BUDGET
+from atomlearn.storage.device.tensors import BUDGET
 from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_top
 
 pytest.importorskip("array_api_compat")

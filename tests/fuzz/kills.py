@@ -29,7 +29,7 @@ from atomlearn import norms, solve, solvers
 from atomlearn.datasets import convert
 from atomlearn.designs import Dask, OnDisk
 from atomlearn.result import Result
-from atomlearn.storage.conversion.sharing import SHARING
+from atomlearn.storage.conversion.journal import SHARING
 
 _RNG = np.random.default_rng(0)
 X = _RNG.standard_normal((120, 300))

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from atomlearn import solve, solvers
 from atomlearn.datasets import convert
 from atomlearn.designs import OnDisk
-from atomlearn.storage.conversion.sharing import SHARING
+from atomlearn.storage.conversion.journal import SHARING
 
 FEW = settings(
     max_examples=int(os.environ.get("FUZZ_EXAMPLES", "6")),

@@ -26,7 +26,15 @@ from atomlearn.maps.curves import (
     unit_factors,
 )
 from atomlearn.maps.feature_map import Inputs, TermMap
-from atomlearn.maps.levels import Levels, codes_of, codes_of_rows, encode, find_levels, no_codes
+from atomlearn.maps.levels import (
+    Binning,
+    Levels,
+    codes_of,
+    codes_of_rows,
+    encode,
+    find_levels,
+    no_codes,
+)
 from atomlearn.maps.terms import TermDesign
 
 
@@ -119,16 +127,6 @@ class AdditiveMap(TermMap):
         table: Array = above * (np.sqrt(np.diff(levels)) * self.factors[j])
         return table
 
-    def values(self, j: int, weights: Array) -> Array:
-        """Return phi_j'w at each level: the curve of input j. O(levels) for thermometers."""
-        if self.tables is not None:
-            curve: Array = self.table(j) @ weights
-            return curve
-        steps = np.sqrt(np.diff(self.levels.of(j))) * self.factors[j] * weights
-        zero = int(self.levels.zero[j])
-        below = -np.cumsum(steps[:zero][::-1])[::-1]
-        return np.concatenate([below, [0.0], np.cumsum(steps[zero:])])
-
     # --- the map of features --------------------------------------------------------------------
 
     @property
@@ -158,7 +156,7 @@ class AdditiveMap(TermMap):
     def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
         if weights.size != self.sizes[j]:
             weights = weights[self.starts[j] : self.starts[j + 1]]
-        return self.levels.of(j), self.values(j, np.asarray(weights, dtype=np.float64))
+        return self.levels.of(j), self.table(j) @ np.asarray(weights, dtype=np.float64)
 
 
 class Additive(TermDesign):
@@ -247,7 +245,7 @@ class Additive(TermDesign):
         kernel: str | Kernel = "intersection",
         n_bins: int | None = None,
         *,
-        binning: str = "quantile",
+        binning: Binning = "quantile",
         n_components: int = 11,
         length_scale: float = 1.0,
         n_knots: int = 8,
@@ -255,13 +253,13 @@ class Additive(TermDesign):
         normalize: bool = False,
         sample_weight: object = None,
     ) -> None:
-        settings = AdditiveSettings.of(
+        settings = AdditiveSettings(
             kernel, n_bins, binning, n_components, length_scale, n_knots, degree, normalize
         )
         base = as_design(X)
         weight = check_weight(sample_weight, base.shape[0])
         try:
-            levels, codes = find_levels(base, settings.n_bins, settings.binning, weight)
+            levels, codes = find_levels(base, settings.most_bins, settings.binning, weight)
             found = AdditiveMap.of(settings, levels, codes, weight)
         except TimeIsUp:
             found = AdditiveMap.unread(settings, base.shape[1])
@@ -287,7 +285,7 @@ class Additive(TermDesign):
         self, codes: CodedColumns, map: AdditiveMap, dtype: np.dtype[Any], names: list[str] | None
     ) -> None:
         self.codes, self._dtype = codes, dtype
-        self._take_map(map, names)
+        self.map, self._names = map, names
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -313,10 +311,6 @@ class Additive(TermDesign):
     # --- the design -----------------------------------------------------------------------------
 
     def scores_of(self, v: Array, terms: Columns | None) -> Array:
-        """Return Phi'v at the columns of these inputs, input after input (None: of all).
-
-        Of v (n, m) those of each column of it, (n_columns, m).
-        """
         map, levels = self.map, self.map.levels
         if map.tables is None:
             z = _kernels.thermometer_scores(self.codes, levels.values, levels.zero, v, terms)
@@ -327,7 +321,6 @@ class Additive(TermDesign):
         return _kernels.table_scores(self.codes, map.tables, map.begins, v, terms)
 
     def norms_of(self, v: Array) -> Array:
-        """Return the l2 norm of the scores of each group, (n_groups,)."""
         map, levels = self.map, self.map.levels
         if map.tables is None:
             norms = _kernels.thermometer_norms(self.codes, levels.values, levels.zero, v)
@@ -339,25 +332,6 @@ class Additive(TermDesign):
         """Return the codes of these inputs and their tables."""
         tables = [self.map.table(j) for j in terms.tolist()]
         return codes_of(self.codes, self.map.levels.zero, terms), tables
-
-    def predict(self, weights: Array) -> Array:
-        """Return Phi w for a dense w: one pass over the inputs in use."""
-        used = np.unique(self.input_of(np.flatnonzero(weights)))
-        curves = np.zeros(self.map.levels.values.size)
-        starts, x = self.map.levels.starts, self.codes
-        for j in used.tolist():
-            mine = weights[self.starts[j] : self.starts[j + 1]]
-            curves[starts[j] : starts[j + 1]] = self.map.values(j, mine)
-        result = np.zeros(self.shape[0])
-        for j in used.tolist():
-            part = curves[starts[j] : starts[j + 1]]
-            if x.indices is None or x.indptr is None:
-                result += part[x.codes[j * x.n_rows : (j + 1) * x.n_rows]]
-            else:
-                entries = slice(int(x.indptr[j]), int(x.indptr[j + 1]))
-                # No row is named twice in a column.
-                result[x.indices[entries]] += part[x.codes[entries]]
-        return result
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i phi_ij^2 for every column: one pass."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,9 @@ from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces import Array, Columns, Deadline
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.additive import Additive, AdditiveMap
-from atomlearn.maps.anova_checks import checked_pairs
 from atomlearn.maps.curves import Kernel, shares_of, whole_between
 from atomlearn.maps.feature_map import Inputs, TermMap
-from atomlearn.maps.levels import codes_of
+from atomlearn.maps.levels import Binning, codes_of
 from atomlearn.maps.settings import SETTINGS
 from atomlearn.maps.terms import TermDesign
 
@@ -134,9 +133,7 @@ class AnovaMap(TermMap):
         if found.size:
             term = self.n_inputs + int(found[0])
             mine = weights[self.starts[term] : self.starts[term + 1]]
-            values = (self.pair_table(int(found[0])) @ mine.astype(np.float64)).reshape(
-                values.shape
-            )
+            values = np.reshape(self.pair_table(int(found[0])) @ mine, values.shape)
         return levels.of(i), levels.of(j), values if i < j else values.T
 
 
@@ -215,22 +212,24 @@ class Anova(TermDesign):
         degree: int = 2,
         n_components: int = 5,
         length_scale: float = 1.0,
-        binning: str = "quantile",
+        binning: Binning = "quantile",
         normalize: bool = False,
         sample_weight: object = None,
     ) -> None:
         base = as_design(X)
         chosen = checked_pairs(pairs, base.shape[1])
         coarse = whole_between("Anova", "n_bins", n_bins, 1, MOST_PAIR_LEVELS - 1)
-        curves = Additive(
-            base, kernel, binning=binning, length_scale=length_scale, normalize=normalize,
+        make = partial(
+            Additive,
+            base,
+            kernel,
+            binning=binning,
+            length_scale=length_scale,
+            normalize=normalize,
             sample_weight=sample_weight,
-        )  # fmt: skip
-        margin = Additive(
-            base, kernel, coarse, binning=binning, n_components=n_components,
-            length_scale=length_scale, n_knots=n_knots, degree=degree, normalize=normalize,
-            sample_weight=sample_weight,
-        )  # fmt: skip
+        )
+        curves = make()
+        margin = make(coarse, n_components=n_components, n_knots=n_knots, degree=degree)
         weight, levels = check_weight(sample_weight, base.shape[0]), margin.map.levels
         shares = np.split(shares_of(margin.codes, levels, weight), levels.starts[1:-1])
         found = AnovaMap.of(curves.map, margin.map, shares, chosen)
@@ -251,7 +250,7 @@ class Anova(TermDesign):
         self.curves = curves
         every = np.arange(map.n_inputs, dtype=np.int64)
         self.codes = codes_of(margin.codes, map.margin.levels.zero, every)
-        self._take_map(map, names)
+        self.map, self._names = map, names
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -267,11 +266,6 @@ class Anova(TermDesign):
         return self.map.n_inputs
 
     @property
-    def n_main(self) -> int:
-        """Number of columns of single inputs, which come first."""
-        return int(self.starts[self.n_inputs])
-
-    @property
     def terms(self) -> list[tuple[int, ...]]:
         """The input, or the two, that each group is of."""
         return [(i,) if j < 0 else (i, j) for i, j in self.map.inputs_of(self.used).tolist()]
@@ -279,22 +273,20 @@ class Anova(TermDesign):
     # --- the design -----------------------------------------------------------------------------
 
     def scores_of(self, v: Array, terms: Columns | None) -> Array:
-        """Return Phi'v at the columns of these terms, inputs first (None: of all)."""
         if terms is None:
             terms = np.arange(self.map.sizes.size, dtype=np.int64)
         inputs = terms[terms < self.n_inputs]
         pairs = terms[inputs.size :] - self.n_inputs
-        return np.concatenate([self.curves.scores_of(v, inputs), self.pair_scores(v, pairs)])
+        main = self.curves.scores_of(v, inputs)
+        return np.concatenate([main, *self._pair_sums(v, pairs, self.map.tables)])
 
-    def pair_scores(self, v: Array, pairs: Columns) -> Array:
-        """Return Phi'v at the columns of these pairs, pair after pair."""
-        sizes = self.map.margin.sizes
-        parts = [np.zeros((0, *v.shape[1:]))]
-        for some, products in self._products(v, pairs, self.map.tables):
+    def _pair_sums(self, v: Array, pairs: Columns, tables: Array) -> Iterator[Array]:
+        """Yield T_i' H_ij T_j of each pair, an entry a column."""
+        sizes, shape = self.map.margin.sizes, v.shape[1:]
+        for some, products in self._products(v, pairs, tables):
             rows, columns = sizes[self.map.first[some]], sizes[self.map.second[some]]
-            each = zip(products, rows, columns, strict=True)
-            parts += [p[:a, :b].reshape(-1, *v.shape[1:]) for p, a, b in each]
-        return np.concatenate(parts)
+            for product, a, b in zip(products, rows, columns, strict=True):
+                yield product[:a, :b].reshape(-1, *shape)
 
     def norms_of(self, v: Array) -> Array:
         """Return the l2 norm of the scores of each group, (n_groups,)."""
@@ -307,7 +299,7 @@ class Anova(TermDesign):
     def _products(self, v: Array, pairs: Columns, tables: Array) -> Iterator[tuple[Columns, Array]]:
         """Yield some pairs and T_i' H_ij T_j of each; rows and columns beyond a table are zero."""
         map, n_levels = self.map, tables.shape[1]
-        step = max(1, SETTINGS.histograms * v.shape[0] // v.size)
+        step = max(1, SETTINGS.read_entries * v.shape[0] // (v.size * n_levels**2))
         for start in range(0, pairs.size, step):
             Deadline.current().check()
             some = pairs[start : start + step]
@@ -334,27 +326,40 @@ class Anova(TermDesign):
         found: NDArray[np.uint8] = self.codes[:, i] * n_second + self.codes[:, j]
         return found
 
-    def predict(self, weights: Array) -> Array:
-        """Return Phi w for a dense w: one pass over the terms in use."""
-        result = self.curves.predict(weights[: self.n_main])
-        for term in np.unique(self.term_of(np.flatnonzero(weights))).tolist():
-            if term >= self.n_inputs:
-                mine = weights[self.starts[term] : self.starts[term + 1]]
-                surface = self.map.pair_table(term - self.n_inputs) @ mine
-                result += surface[self._pair_codes(term - self.n_inputs)]
-        return result
-
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i phi_ij^2 for every column: one pass."""
         weights = np.ones(self.shape[0]) if curvature is None else curvature
         every = np.arange(self.map.first.size, dtype=np.int64)
-        sizes = self.map.margin.sizes
-        parts = [self.curves.squared_norms(weights)]
-        for some, products in self._products(weights, every, self.map.tables**2):
-            rows, columns = sizes[self.map.first[some]], sizes[self.map.second[some]]
-            parts += [p[:a, :b].ravel() for p, a, b in zip(products, rows, columns, strict=True)]
-        return np.concatenate(parts)
+        main = self.curves.squared_norms(weights)
+        return np.concatenate([main, *self._pair_sums(weights, every, self.map.tables**2)])
 
     def surface(self, i: int, j: int, weights: Array) -> tuple[Array, Array, Array]:
         """Return the levels of two inputs, and f_ij at them, (n_levels_i, n_levels_j)."""
         return self.map.surface(i, j, weights)
+
+
+def checked_pairs(pairs: object, n_inputs: int) -> Columns:
+    """Return the pairs (i, j), i < j, as (n_pairs, 2): all where None; raise with the remedy."""
+    if pairs is None:
+        i, j = np.triu_indices(n_inputs, 1)
+        return np.stack([i, j], axis=1).astype(np.int64)
+    if not isinstance(pairs, Iterable):
+        raise TypeError(f"Anova: pairs must be a list of pairs of inputs, got {pairs!r}")
+    given = np.asarray(list(pairs))
+    if given.size == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
+        raise TypeError(
+            f"Anova: pairs must be a list of pairs (i, j) of whole numbers, got dtype "
+            f"{given.dtype} of shape {given.shape}"
+        )
+    ordered: NDArray[np.int64] = np.sort(given.astype(np.int64), axis=1)
+    if ordered.min() < 0 or ordered.max() >= n_inputs or (ordered[:, 0] == ordered[:, 1]).any():
+        raise ValueError(
+            f"Anova: pairs must be of two different inputs in 0..{n_inputs - 1}; of one input "
+            "there is a curve anyway"
+        )
+    unique = np.unique(ordered, axis=0)
+    if len(unique) < len(ordered):
+        raise ValueError("Anova: pairs names a pair twice; name each once")
+    return ordered

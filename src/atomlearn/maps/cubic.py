@@ -85,8 +85,10 @@ class Cubic(Design):
     def listable(self) -> bool:
         return self.shape[1] <= MOST_LISTED
 
-    def scores(self, v: Array) -> CubicScores:
-        return CubicScores(self, np.array(v, dtype=np.float64))
+    def scores(self, v: Array) -> Scores:
+        if self.shape[1] > MOST_KEPT:
+            return CubicScores(self, np.array(v, dtype=np.float64))
+        return self.scores_many(np.asarray(v)[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of V: of few columns, each product is formed once."""
@@ -152,14 +154,13 @@ class Cubic(Design):
 
 
 class CubicScores(Scores):
-    """z = X'v for a ``Cubic``: made for one first factor after the other, O(d^2) at a time.
+    """z = X'v for a ``Cubic`` of very many columns: made for one first factor after the other.
 
-    Few of them are kept. Of more, those that ``top`` finds are summed again as ``at`` does.
+    That is O(d^2) at a time. Those that ``top`` finds are summed again as ``at`` does.
     """
 
     def __init__(self, design: Cubic, v: Array) -> None:
         self.design, self.v = design, v
-        self._kept: Array | None = None
 
     @property
     def n_columns(self) -> int:
@@ -167,9 +168,6 @@ class CubicScores(Scores):
 
     def top(self, count: int) -> tuple[Columns, Array]:
         count = min(int(count), self.n_columns)
-        if self.n_columns <= MOST_KEPT:
-            z = self.full()
-            return largest(np.arange(z.size), z, count)
         columns, values = np.zeros(0, dtype=np.int64), np.zeros(0)
         for first, [z] in self.design.pieces(self.v[:, None]):
             least = abs(values[-1]) if values.size == count and count else 0.0
@@ -179,18 +177,12 @@ class CubicScores(Scores):
         return largest(columns, self.at(columns), count)
 
     def at(self, columns: Columns) -> Array:
-        if self.n_columns <= MOST_KEPT:
-            return np.asarray(self.full()[columns])
         return self.design.gather(columns).transpose_dot(self.v) if columns.size else np.zeros(0)
 
     def full(self) -> Array:
         if not self.design.listable:
             return super().full()
-        if self._kept is not None:
-            return self._kept
-        z = np.concatenate([z for _, [z] in self.design.pieces(self.v[:, None])])
-        self._kept = z if z.size <= MOST_KEPT else None
-        return z
+        return np.concatenate([z for _, [z] in self.design.pieces(self.v[:, None])])
 
 
 def orders(i: Columns, j: Columns, k: Columns) -> Array:

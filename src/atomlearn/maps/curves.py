@@ -28,7 +28,7 @@ class AdditiveSettings:
     """Parameters of ``designs.Additive``, checked; see there."""
 
     kernel: str | Kernel
-    n_bins: int
+    n_bins: int | None
     binning: Binning
     n_components: int
     length_scale: float
@@ -36,44 +36,35 @@ class AdditiveSettings:
     degree: int
     normalize: bool
 
-    @property
-    def most_columns(self) -> int:
-        """How many columns of a table an input has at most."""
-        return self.n_knots + self.degree - 1 if self.kernel == "splines" else self.n_components
-
-    @classmethod
-    def of(
-        cls,
-        kernel: str | Kernel,
-        n_bins: int | None,
-        binning: str,
-        n_components: int,
-        length_scale: float,
-        n_knots: int,
-        degree: int,
-        normalize: bool,
-    ) -> AdditiveSettings:
-        """Check every parameter; raise with the remedy."""
+    def __post_init__(self) -> None:
+        kernel, most = self.kernel, MOST_LEVELS - 1
         if not (callable(kernel) or (isinstance(kernel, str) and kernel in KERNELS)):
             raise ValueError(
                 f"Additive: kernel must be one of {', '.join(KERNELS)} or a function k(x, y) of "
                 f"two arrays, got {kernel!r}"
             )
-        if binning not in ("quantile", "uniform"):
-            raise ValueError(f"Additive: binning must be 'quantile' or 'uniform', got {binning!r}")
-        most = MOST_LEVELS - 1
-        if n_bins is None:
-            n_bins = SETTINGS.thermometer_bins if kernel == "intersection" else most
-        return cls(
-            kernel,
-            whole_between("Additive", "n_bins", n_bins, 1, most),
-            "quantile" if binning == "quantile" else "uniform",
-            whole_between("Additive", "n_components", n_components, 1, most),
-            positive("Additive: length_scale", length_scale, "in deviations of each input"),
-            whole_between("Additive", "n_knots", n_knots, 2, most),
-            whole_between("Additive", "degree", degree, 0, 10),
-            bool(normalize),
-        )
+        if self.binning not in ("quantile", "uniform"):
+            raise ValueError(
+                f"Additive: binning must be 'quantile' or 'uniform', got {self.binning!r}"
+            )
+        positive("Additive: length_scale", self.length_scale, "in deviations of each input")
+        if self.n_bins is not None:
+            whole_between("Additive", "n_bins", self.n_bins, 1, most)
+        whole_between("Additive", "n_components", self.n_components, 1, most)
+        whole_between("Additive", "n_knots", self.n_knots, 2, most)
+        whole_between("Additive", "degree", self.degree, 0, 10)
+
+    @property
+    def most_bins(self) -> int:
+        """How many levels an input has at most, but for the origin."""
+        if self.n_bins is not None:
+            return self.n_bins
+        return SETTINGS.thermometer_bins if self.kernel == "intersection" else MOST_LEVELS - 1
+
+    @property
+    def most_columns(self) -> int:
+        """How many columns of a table an input has at most."""
+        return self.n_knots + self.degree - 1 if self.kernel == "splines" else self.n_components
 
 
 def whole_between(owner: str, name: str, value: Any, least: int, most: int) -> int:
@@ -171,9 +162,7 @@ def gaussian(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
 def chi2(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     """k(x, y) = 2 x y / (x + y), 0 at x = y = 0: the additive chi-squared kernel, x, y >= 0."""
     total = np.asarray(x + y, dtype=np.float64)
-    share = np.divide(np.broadcast_to(y, total.shape), total, out=np.zeros_like(total),
-                      where=total > 0)  # fmt: skip
-    return np.asarray(2.0 * x * share)
+    return np.asarray(2.0 * x * (y / np.where(total > 0, total, 1.0)))
 
 
 def pivoted_map(

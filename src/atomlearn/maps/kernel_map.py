@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,8 @@ class KernelMap:
 
 
 def factored(
-    kernel: Array | KernelFunction,
-    data: NDArray[Any] | None,
+    kernel: KernelFunction,
+    data: NDArray[Any],
     weight: Array,
     rank: int,
     tolerance: float,
@@ -53,8 +54,8 @@ def factored(
     """
     n_samples, counts = weight.size, weight > 0
     # Many are equally far at first: whatever the order of the rows, the same ones are taken.
-    order = np.arange(n_samples) if data is None else np.lexsort(data.T)
-    residual = _diagonal(kernel, data, n_samples, number)
+    order = np.lexsort(data.T)
+    residual = _diagonal(kernel, data, number)
     trace, largest = float(weight @ residual), float(residual.max())
     z = np.zeros((n_samples, min(rank, n_samples)), order="F")
     pivots: list[int] = []
@@ -66,7 +67,10 @@ def factored(
         ):
             break
         step = len(pivots)
-        column = _column(kernel, data, pivot) - z[:, :step] @ z[pivot, :step]
+        column = (
+            np.asarray(kernel(data, data[[pivot]]), dtype=np.float64)[:, 0]
+            - z[:, :step] @ z[pivot, :step]
+        )
         z[:, step] = column / math.sqrt(residual[pivot])
         residual -= z[:, step] ** 2
         pivots.append(pivot)
@@ -89,23 +93,17 @@ def _worst(residual: Array, order: NDArray[np.int64]) -> int:
     return int(order[np.argmax(sorted_ >= (1.0 - 1e-9) * sorted_.max())])
 
 
-def _diagonal(
-    kernel: Array | KernelFunction, data: NDArray[Any] | None, n_samples: int, number: int
-) -> Array:
-    if isinstance(kernel, np.ndarray):
-        diagonal = np.diag(kernel).copy()
-    else:
-        assert data is not None
-        diagonal = np.empty(n_samples)
-        for start in range(0, n_samples, SETTINGS.diagonal_rows):
-            rows = data[start : start + SETTINGS.diagonal_rows]
-            found = np.asarray(kernel(rows, rows), dtype=np.float64)
-            if found.shape != (rows.shape[0], rows.shape[0]):
-                raise ValueError(
-                    f"Kernels: kernel {number} of {rows.shape[0]} rows with themselves must have "
-                    f"shape {(rows.shape[0], rows.shape[0])}, got {found.shape}"
-                )
-            diagonal[start : start + SETTINGS.diagonal_rows] = np.diag(found)
+def _diagonal(kernel: KernelFunction, data: NDArray[Any], number: int) -> Array:
+    diagonal = np.empty(len(data))
+    for start in range(0, len(data), SETTINGS.diagonal_rows):
+        rows = data[start : start + SETTINGS.diagonal_rows]
+        found = np.asarray(kernel(rows, rows), dtype=np.float64)
+        if found.shape != (len(rows), len(rows)):
+            raise ValueError(
+                f"Kernels: kernel {number} of {len(rows)} rows with themselves must have "
+                f"shape {(len(rows), len(rows))}, got {found.shape}"
+            )
+        diagonal[start : start + len(rows)] = np.diag(found)
     if not np.isfinite(diagonal).all() or diagonal.min() < 0:
         raise ValueError(
             f"Kernels: kernel {number} is not positive semidefinite: K(x, x) must be finite and "
@@ -114,17 +112,19 @@ def _diagonal(
     return diagonal
 
 
-def _column(kernel: Array | KernelFunction, data: NDArray[Any] | None, pivot: int) -> Array:
-    if isinstance(kernel, np.ndarray):
-        return np.asarray(kernel[:, pivot])
-    assert data is not None
-    return np.asarray(kernel(data, data[pivot : pivot + 1]), dtype=np.float64)[:, 0]
+def _entries(matrix: Array, first: NDArray[Any], second: NDArray[Any]) -> Array:
+    """Return a precomputed kernel of samples given by their numbers, (len(first), len(second))."""
+    found: Array = matrix[np.ix_(first[:, 0], second[:, 0])]
+    return found
 
 
 def checked_kernels(
     kernels: Sequence[Any], X: object
-) -> tuple[list[Array | KernelFunction], NDArray[Any] | None, int]:
-    """Return the kernels, the data of the functions, and the number of samples."""
+) -> tuple[list[KernelFunction], NDArray[Any], bool]:
+    """Return the kernels as functions, the rows they work on, and whether they are precomputed.
+
+    Those of matrices work on the numbers of the samples.
+    """
     if isinstance(kernels, str) or not isinstance(kernels, Sequence | np.ndarray):
         raise TypeError(
             "Kernels: kernels must be a list of matrices (n, n), functions K(A, B) or KernelOn(...)"
@@ -136,7 +136,8 @@ def checked_kernels(
     if data is not None and (data.ndim != 2 or not np.isfinite(data).all()):
         raise ValueError(f"Kernels: X must be 2-d and finite, got shape {data.shape}")
     n_samples = 0 if data is None else data.shape[0]
-    found: list[Array | KernelFunction] = []
+    found: list[KernelFunction] = []
+    precomputed = 0
     for number, kernel in enumerate(kernels):
         if callable(kernel):
             if data is None:
@@ -160,12 +161,14 @@ def checked_kernels(
             raise ValueError(f"Kernels: kernel {number} holds NaN or infinity")
         if np.abs(matrix - matrix.T).max() > SETTINGS.indefinite * largest:
             raise ValueError(f"Kernels: kernel {number} is not symmetric; pass (K + K.T) / 2")
-        found.append(matrix)
-    if any(map(callable, found)) and not all(map(callable, found)):
+        found.append(partial(_entries, matrix))
+        precomputed += 1
+    if precomputed not in (0, len(found)):
         raise ValueError(
             "Kernels: kernels are all matrices or all functions; pass the matrices of the functions"
         )
-    return found, data, n_samples
+    rows = np.arange(n_samples)[:, None] if data is None or precomputed else data
+    return found, rows, bool(precomputed)
 
 
 def shares(sample_weight: object, n_samples: int) -> Array:

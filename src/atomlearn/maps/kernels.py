@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -99,36 +99,36 @@ def kernel_grid(
 class KernelMaps(TermMap):
     """All kernels of a ``Kernels`` design as columns, for new data.
 
-    kernels : functions, or None for a precomputed matrix; maps : one each; rows : X of the fit at
-    the pivots of any kernel, (n_rows, d), or None; places : where each map's pivots stand in it.
+    kernels : functions, none where matrices were given; maps : one each; rows : X of the fit at the
+    pivots of any kernel, (n_rows, d); places : where each map's pivots stand in it.
     """
 
     unit = "kernels"
 
-    kernels: tuple[KernelFunction | None, ...]
+    kernels: tuple[KernelFunction, ...]
     maps: tuple[KernelMap, ...]
-    rows: NDArray[Any] | None
+    rows: NDArray[Any]
     places: tuple[NDArray[np.int64], ...]
     n_samples: int
 
     @classmethod
     def of(
         cls,
-        given: list[Array | KernelFunction],
+        kernels: list[KernelFunction],
         maps: list[KernelMap],
-        data: NDArray[Any] | None,
-        n_samples: int,
+        data: NDArray[Any],
+        precomputed: bool,
     ) -> KernelMaps:
         """Keep of the data X the rows that new ones are compared with."""
-        functions = tuple(kernel if callable(kernel) else None for kernel in given)
         used = np.unique(np.concatenate([map.pivots for map in maps]))
         places = tuple(np.searchsorted(used, map.pivots) for map in maps)
-        return cls(functions, tuple(maps), None if data is None else data[used], places, n_samples)
+        functions = () if precomputed else tuple(kernels)
+        return cls(functions, tuple(maps), data[used], places, len(data))
 
     @property
     def n_inputs(self) -> int:
         """Number of columns of X; of samples where the kernels are precomputed."""
-        return self.n_samples if self.rows is None else self.rows.shape[1]
+        return self.rows.shape[1] if self.kernels else self.n_samples
 
     @cached_property
     def sizes(self) -> Columns:
@@ -221,11 +221,11 @@ class Kernels(Forwarding, MappedDesign):
         normalize: bool = True,
         sample_weight: object = None,
     ) -> None:
-        given, data, n_samples = checked_kernels(kernels, X)
+        given, data, precomputed = checked_kernels(kernels, X)
         rank = whole_number("Kernels", "rank", rank)
         if not 0 <= tolerance < 1:
             raise ValueError(f"Kernels: tolerance must be a share from 0 to 1, got {tolerance!r}")
-        weight = shares(sample_weight, n_samples)
+        weight = shares(sample_weight, len(data))
         maps, columns = [], []
         for number, kernel in enumerate(given):
             map, z = factored(kernel, data, weight, rank, float(tolerance), number)
@@ -234,47 +234,39 @@ class Kernels(Forwarding, MappedDesign):
                 # What a kernel that is the same everywhere leaves is rounding, which stays small.
                 varies = variance > np.finfo(float).eps * float((weight @ z**2).sum())
                 scale = 1.0 / math.sqrt(variance) if varies else 1.0
-                map = KernelMap(map.pivots, map.triangle, scale, map.residual)
+                map = replace(map, scale=scale)
                 z *= scale
             maps.append(map)
             columns.append(z)
-        self._set(columns, KernelMaps.of(given, maps, data, n_samples))
+        self._set(columns, KernelMaps.of(given, maps, data, precomputed))
 
     @classmethod
     def from_map(cls, X: Any, maps: KernelMaps) -> Kernels:
         """Return the design of new rows: data for functions, else matrices (n_new, n)."""
-        matrices: list[NDArray[Any]] = []
-        if any(kernel is None for kernel in maps.kernels):
-            matrices = [np.asarray(matrix, dtype=np.float64) for matrix in X]
-            for matrix in matrices:
-                if len(matrices) != len(maps.kernels) or matrix.shape[1:] != (maps.n_samples,):
-                    raise ValueError(
-                        f"new rows need {len(maps.kernels)} matrices of their kernels with the "
-                        f"{maps.n_samples} rows of the fit, got {len(matrices)} of shape "
-                        f"{matrix.shape}"
-                    )
+        near: list[NDArray[Any]]
+        if maps.kernels:
+            X, each = np.asarray(X, dtype=np.float64), zip(maps.kernels, maps.places, strict=True)
+            # A kernel of rank 0 has no rows to be compared with.
+            near = [
+                kernel(X, maps.rows[some]) if some.size else np.empty((len(X), 0))
+                for kernel, some in each
+            ]
         else:
-            X = np.asarray(X, dtype=np.float64)
-        columns = []
-        for number, (kernel, map) in enumerate(zip(maps.kernels, maps.maps, strict=True)):
-            if kernel is None:
-                near = matrices[number][:, map.pivots]
-            else:
-                assert maps.rows is not None
-                rows = maps.rows[maps.places[number]]
-                near = np.asarray(kernel(X, rows) if len(rows) else np.empty((len(X), 0)))
-            columns.append(map.columns(near))
+            near = [np.asarray(matrix, dtype=np.float64) for matrix in X]
+            for matrix in near:
+                if len(near) != len(maps.maps) or matrix.shape[1:] != (maps.n_samples,):
+                    raise ValueError(
+                        f"new rows need {len(maps.maps)} matrices of their kernels with the "
+                        f"{maps.n_samples} rows of the fit, got {len(near)} of shape {matrix.shape}"
+                    )
+            near = [matrix[:, map.pivots] for matrix, map in zip(near, maps.maps, strict=True)]
+        columns = [map.columns(each) for map, each in zip(maps.maps, near, strict=True)]
         design = cls.__new__(cls)
         design._set(columns, maps)
         return design
 
     def _set(self, columns: list[Array], maps: KernelMaps) -> None:
-        array: Array = np.empty((columns[0].shape[0], sum(z.shape[1] for z in columns)), order="F")
-        start = 0
-        for z in columns:
-            array[:, start : start + z.shape[1]] = z
-            start += z.shape[1]
-        self._own(DenseDesign(array), maps)
+        self._own(DenseDesign(np.asfortranarray(np.hstack(columns))), maps)
 
     def _own(self, design: Design, maps: KernelMaps) -> None:
         Forwarding.__init__(self, design)

@@ -21,18 +21,10 @@ class Settings:
     #: ... and the other, where there are not too many rows. Tiles with a short side take BLAS
     #: nearly twice as long: it packs the other side anew for each.
     tile_columns: int = 2048
-    #: The same of tiles on a device, one side ...
-    device_rows: int = 2048
-    #: ... and the other.
-    device_columns: int = 4096
     #: Entries of one side of a tile at most (128 MB), however many rows there are.
     tile_entries: int = 2**24
     #: There are this many rows of tiles at least, to be shared out, if that leaves 64 inputs each.
     shares: int = 8
-    #: Sums added up while X is read by rows are shared out in so many strips, of 64 inputs or more.
-    strips: int = 6
-    #: Inputs whose weights ``predict`` lays out as rows of a matrix at a time.
-    weight_rows: int = 256
     #: Data of up to this many entries is held in the precision of the sums while a pass lasts (256
     #: MB in single precision).
     held_entries: int = 2**26
@@ -63,19 +55,12 @@ class Settings:
 
     #: Multiplications of one piece of a sparse product: bounds what it may bring forth (64 MB).
     piece_products: int = 2**22
-    #: The first piece is this small, each at most twice the last: a threshold is found early.
-    first_products: int = 2**14
-    #: Non-zeros of columns taken apart at a time.
-    piece_nonzeros: int = 2**21
-    #: At most so many inputs are kept apart by rows, ...
-    leading_inputs: int = 2**14
-    #: ... with at most this share of all entries.
+    #: Inputs kept apart by rows have at most this share of all entries.
     leading_share: float = 0.65
-    #: Sums of all products of up to this many inputs (32 MB a thread) ...
+    #: Sums of all products of up to this many inputs (32 MB a thread), where they are no more than
+    #: the entries of X, are added up in one go: the most frequent ones, which get most of the
+    #: additions, stay in the processor's cache.
     most_summed: int = 2048
-    #: ... and of at most so many an entry of X are added up in one go: the most frequent ones,
-    #: which get most of the additions, stay in the processor's cache.
-    sums_per_entry: float = 1.0
     #: Bounds rely on nothing getting lost at the ends of double precision.
     safe_range: tuple[float, float] = (1e-100, 1e100)
     #: A level, in units of max |v|, below which there would be no such safety.
@@ -83,14 +68,10 @@ class Settings:
 
     # Curves, surfaces and kernels.
 
-    #: Columns of an input with more entries than this (8 MB) are kept as codes in blocks.
-    coded_from: int = 2**20
     #: Entries of X made dense, or divided into levels, at a time (16 MB).
     read_entries: int = 2**21
     #: Levels of an input whose columns are thermometers, unless another number is asked for.
     thermometer_bins: int = 100
-    #: Pairs of inputs whose joint histograms are in memory at a time: 2 MB of them.
-    histograms: int = 1024
     #: Surfaces have up to this many columns in all (512 MB of scores).
     surface_columns: int = 2**26
     #: A residual this small against the largest k(x, x) is rounding.
@@ -99,7 +80,7 @@ class Settings:
     #: entry.
     indefinite: float = 1e-8
     #: Rows whose kernel with themselves is computed at a time.
-    diagonal_rows: int = 32
+    diagonal_rows: int = 64
 
 
 SETTINGS = Settings()

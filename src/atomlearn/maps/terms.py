@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores, TimeIsUp
 from atomlearn.maps.coded_block import CodedBlock
@@ -65,8 +66,6 @@ class TermScores(Scores):
             return self._stored().group_norms(labels, n_groups)
         if self._norms is None:
             self._norms = self._design.norms_of(self._v)
-        if n_groups == own.size and np.array_equal(own, np.arange(n_groups)):
-            return self._norms
         return _kernels.group_norms(self._norms, own, n_groups)
 
 
@@ -74,10 +73,6 @@ class TermDesign(MappedDesign):
     """A design whose columns stand term after term: inputs, or inputs and pairs of them."""
 
     map: TermMap
-
-    def _take_map(self, map: TermMap, names: list[str] | None) -> None:
-        self.map, self._names = map, names
-        self._known: tuple[Labels, Labels | None] | None = None
 
     @property
     def starts(self) -> Columns:
@@ -104,15 +99,10 @@ class TermDesign(MappedDesign):
         return self.map.term_of(columns)
 
     def labels_of_terms(self, labels: Labels) -> Labels | None:
-        """Return the label of each of ``n_groups`` terms, None where a term has several.
-
-        Looked at once an array.
-        """
-        if self._known is None or self._known[0] is not labels:
-            own = labels[self.starts[self.used]]
-            whole = np.array_equal(labels, np.repeat(own, self.map.sizes[self.used]))
-            self._known = (labels, own if whole else None)
-        return self._known[1]
+        """Return the label of each of ``n_groups`` terms, None where a term has several."""
+        own = labels[self.starts[self.used]]
+        whole = np.array_equal(labels, np.repeat(own, self.map.sizes[self.used]))
+        return own if whole else None
 
     def scores(self, v: Array) -> Scores:
         return TermScores(self, v) if self.map.read else self._unknown()
@@ -144,11 +134,24 @@ class TermDesign(MappedDesign):
         columns = np.asarray(columns, dtype=np.int64)
         if not self.map.read and Deadline.current().left < np.inf:
             raise TimeIsUp  # a step would select what was not read
+        block = self._coded_block(columns)
+        widest = int(self.map.sizes.max(initial=0))
+        return block if self.shape[0] * widest > LIMITS.piece_entries else DenseBlock(block.dense())
+
+    def _coded_block(self, columns: Columns) -> CodedBlock:
         terms, part = np.unique(self.term_of(columns), return_inverse=True)
         place = columns - self.starts[terms[part.ravel()]]
-        block = CodedBlock(*self.coded(terms), part.ravel(), place)
-        widest = int(self.map.sizes.max(initial=0))
-        return block if self.shape[0] * widest > SETTINGS.coded_from else DenseBlock(block.dense())
+        return CodedBlock(*self.coded(terms), part.ravel(), place)
+
+    def predict(self, weights: Array) -> Array:
+        """Return Phi w for a dense w: one pass over the terms in use."""
+        columns, result = np.flatnonzero(weights), np.zeros(self.shape[0])
+        # A byte a row and term: a bounded number of terms at a time.
+        step = max(1, SETTINGS.read_entries // self.shape[0])
+        _, place = np.unique(self.term_of(columns), return_inverse=True)
+        for part in np.split(columns, np.flatnonzero(np.diff(place // step)) + 1):
+            result += self._coded_block(part).dot(weights[part])
+        return result
 
     @abstractmethod
     def norms_of(self, v: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Columns
+from atomlearn.core.interfaces import Array, Columns
 
 #: With more inputs than this, the numbers of the pairs would not fit into 64 bits.
 MAX_INPUTS = 2**31
@@ -114,3 +114,22 @@ class PairIndex:
 def upper_part(i: NDArray[Any], j: NDArray[Any]) -> tuple[Columns, Columns]:
     """Return the pairs with the smaller input first."""
     return np.minimum(i, j), np.maximum(i, j)
+
+
+def put_tile(tile: NDArray[Any], lo: int, start: int, index: PairIndex, result: Array) -> None:
+    """Write the pairs among the sums of inputs lo, ... with inputs start, ... where they belong."""
+    width = tile.shape[1]
+    begins = index.starts(np.arange(lo, lo + tile.shape[0])) - index.n_inputs
+    for row, begin in enumerate(begins.tolist()):
+        first = lo + row + index.shift
+        skip = max(first - start, 0)
+        if skip >= width:
+            break
+        place = begin + start + skip - first
+        result[place : place + width - skip] = tile[row, skip:]
+
+
+def pairs_in_tile(n_rows: int, n_columns: int, lo: int, start: int, shift: int) -> int:
+    """Return how many sums of inputs lo, ... with inputs start, ... are pairs."""
+    first = np.maximum(np.arange(lo, lo + n_rows) + shift - start, 0)
+    return int(np.maximum(n_columns - first, 0).sum())

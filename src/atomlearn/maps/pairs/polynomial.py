@@ -242,15 +242,6 @@ class Polynomial(MappedDesign):
         i, j = self.index.pairs(columns)
         return self._pairs.block(i, j, self.scaling.of(i, j))
 
-    def predict(self, weights: Array) -> Array:
-        """Return Phi w: one pass where the columns can be listed."""
-        if not self.listable:
-            return super().predict(weights)
-        d, scaling = self.index.n_inputs, self.scaling
-        linear = self.base.predict(weights[:d] * scaling.linear)
-        products = self._pairs.predict(weights[d:], self.index, scaling.square / scaling.pair)
-        return linear + scaling.pair * products
-
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i phi_ij^2 for every column where they can be listed: one pass."""
         if not self.listable:

@@ -13,9 +13,8 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design
-from atomlearn.maps.pairs.index import PairIndex
+from atomlearn.maps.pairs.index import PairIndex, pairs_in_tile, put_tile
 from atomlearn.maps.pairs.search import ErrorBound, Finalists
-from atomlearn.maps.pairs.tiles import Sums, clear_below, offer_tile, put_tile, weights_of_inputs
 from atomlearn.maps.settings import SETTINGS
 
 Reader = Callable[[int, int], NDArray[Any]]
@@ -32,14 +31,6 @@ class PairProducts(ABC):
     @abstractmethod
     def linear(self, v: Array) -> Array:
         """Return X'v."""
-
-    def linear_at(self, v: Array, columns: Columns) -> Array:
-        """Return X'v of these columns, the same numbers; what all of it takes by default."""
-        return self.linear(v)[columns]
-
-    def linear_bounds(self) -> Array | None:
-        """Return sum_k |x_kj| >= |X'v| / max |v|; None unless ``linear_at`` is the cheaper."""
-        return None
 
     @abstractmethod
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
@@ -78,10 +69,6 @@ class PairProducts(ABC):
         square : the weight of a square relative to that of a product, at most 1.
         """
 
-    @abstractmethod
-    def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
-        """Return sum_ij w_ij x_i x_j for dense weights of all pairs, those of squares scaled."""
-
 
 class DensePairs(PairProducts):
     """Pairs of the columns of any design, by tiles of matrix products.
@@ -102,9 +89,6 @@ class DensePairs(PairProducts):
         return self.base.scores(v).full()
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
-        stored = self._stored()
-        if stored is not None and stored.flags.f_contiguous:
-            return _kernels.pair_sums_dense(stored, i, j, v)
         result = np.empty(i.size)
         # By input, so that few inputs are in memory at a time.
         order = np.argsort(i, kind="stable")
@@ -121,9 +105,6 @@ class DensePairs(PairProducts):
         columns = np.asfortranarray(self.base.gather(inputs).dense())
         return columns, places[: i.size], places[i.size :]
 
-    def _stored(self) -> NDArray[Any] | None:
-        return self.base.stored()
-
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
         result = np.empty((self.base.shape[0], i.size), order="F")
         # Linear columns: x_i with itself, then without.
@@ -138,102 +119,188 @@ class DensePairs(PairProducts):
     def largest(self) -> float:
         if self._largest is None:
             largest = 0.0
-            read = self._reader(None)
-            for start in range(0, self.base.shape[1], SETTINGS.tile_columns):
-                for lo, hi in self._cuts(start, start + SETTINGS.tile_columns):
-                    part = read(lo, hi)
-                    largest = max(largest, float(part.max()), -float(part.min()))
+            read = self._reader(self.base.dtype)
+            for lo, hi in self._cuts(0, self.base.dtype):
+                largest = max(largest, peak_of(read(lo, hi)))
             self._largest = largest
         return self._largest
 
     def uses_single(self) -> bool:
         return SETTINGS.single_range[0] < self.largest() < SETTINGS.single_range[1]
 
-    # --- tiles --------------------------------------------------------------------------------
+    # --- tiles: what follows up to ``_radii`` is what a device does in its own way ---------------
 
     def _reader(self, dtype: Any) -> Reader:
         """Return a function that gives columns lo..hi as an array (n_samples, hi - lo)."""
-        base, stored = self.base, self._stored()
-        if stored is not None and dtype in (None, stored.dtype):
+        base, stored = self.base, self.base.stored()
+        if stored is not None and dtype == stored.dtype:
             return lambda lo, hi: stored[:, lo:hi]
 
         def gathered(lo: int, hi: int) -> NDArray[Any]:
-            if stored is not None:
-                return stored[:, lo:hi].astype(dtype)
             array = base.gather(np.arange(lo, hi, dtype=np.int64)).dense()
-            return array if dtype is None else array.astype(dtype, copy=False)
+            return array.astype(dtype, copy=False)
 
         if base.shape[0] * base.shape[1] > SETTINGS.held_entries:
             return gathered
-        if dtype is None:
-            held = gathered(0, base.shape[1])
-        else:
-            held = np.empty(base.shape, dtype=dtype, order="F")
-            for lo, hi in self._cuts(0, base.shape[1]):
-                held[:, lo:hi] = gathered(lo, hi)
+        held = np.empty(base.shape, dtype=dtype, order="F")
+        for lo, hi in self._cuts(0, dtype):
+            held[:, lo:hi] = gathered(lo, hi)
         return lambda lo, hi: held[:, lo:hi]
 
-    def _width(self, wanted: int) -> int:
+    def _width(self, wanted: int, dtype: Any) -> int:
+        """Return how many inputs are read at a time."""
         return max(1, min(wanted, max(16, SETTINGS.tile_entries // self.base.shape[0])))
 
-    def _cuts(self, start: int, stop: int) -> list[tuple[int, int]]:
-        stop = min(stop, self.base.shape[1])
-        width = self._width(SETTINGS.tile_columns)
+    def _placed(self, array: NDArray[Any]) -> Any:
+        """Return an array next to the columns that are read."""
+        return array
+
+    def _returned(self, array: Any) -> NDArray[Any]:
+        """Return an array of the processor."""
+        found: NDArray[Any] = array
+        return found
+
+    def _product(self, left: Any, right: Any) -> Any:
+        """Return left @ right; single precision sums run over a bounded number of rows."""
+        n_samples, step = right.shape[0], SETTINGS.single_rows
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for by _offer
+            if left.dtype == np.float64 or n_samples <= step:
+                return left @ right
+            parts = (slice(start, start + step) for start in range(0, n_samples, step))
+            total = np.zeros((left.shape[0], right.shape[1]))
+            for rows in parts:
+                total += left[:, rows] @ right[rows]
+        return total
+
+    def _pairs_only(self, tile: Any, lo: int, start: int, index: PairIndex, square: float) -> Any:
+        """Return a tile with zeros where there is no pair, and squares weighed."""
+        for row in range(tile.shape[0]):
+            diagonal = lo + row - start
+            tile[row, : max(diagonal + index.shift, 0)] = 0.0
+            if index.squares and 0 <= diagonal < tile.shape[1]:
+                tile[row, diagonal] *= square
+        return tile
+
+    def _peak(self, tile: Any) -> float:
+        """Return the largest magnitude."""
+        return _kernels.tile_peak(tile)
+
+    def _reached(self, tile: Any, least: float, most: int) -> tuple[Columns, int]:
+        """Return the places of ``most`` magnitudes >= least, and how many there are."""
+        return _kernels.tile_places(tile, least, most)
+
+    def _kth(self, tile: Any, k: int) -> float:
+        """Return the k-th largest magnitude."""
+        flat = np.abs(tile).ravel()
+        return float(np.partition(flat, flat.size - k)[flat.size - k])
+
+    def _magnitudes(self, tile: Any, places: Columns) -> NDArray[Any]:
+        """Return the magnitudes at these places."""
+        found: NDArray[Any] = np.abs(tile[np.divmod(places, tile.shape[1])])
+        return found
+
+    def _call(self, work: Callable[[int], None], count: int, operations: float) -> None:
+        """Call work(0), ..., work(count - 1)."""
+        _kernels.share_out(work, count, operations)
+
+    # --- what is made of tiles ----------------------------------------------------------------
+
+    def _cuts(self, start: int, dtype: Any) -> list[tuple[int, int]]:
+        stop, width = self.shape[1], self._width(SETTINGS.tile_columns, dtype)
         return [(lo, min(lo + width, stop)) for lo in range(start, stop, width)]
 
     def _share_out(
-        self, work: Callable[[int, int], None], index: PairIndex, products: int = 1
+        self, work: Callable[[int, int], None], index: PairIndex, dtype: Any, products: int = 1
     ) -> None:
-        """Call work(lo, hi) for pieces of the inputs that begin pairs, on several threads."""
-        width = self._width(min(SETTINGS.tile_rows, max(64, -(-index.n_rows // SETTINGS.shares))))
+        """Call work(lo, hi) for pieces of the inputs that begin pairs."""
+        wanted = min(SETTINGS.tile_rows, max(64, -(-index.n_rows // SETTINGS.shares)))
+        width = self._width(wanted, dtype)
         starts = range(0, index.n_rows, width)
-        operations = 0.5 * products * self.base.shape[0] * float(index.n_inputs) ** 2
 
         def piece(number: int) -> None:
             lo = starts[number]
             work(lo, min(lo + width, index.n_rows))
 
-        _kernels.share_out(piece, len(starts), operations)
+        operations = 0.5 * products * self.shape[0] * float(index.n_inputs) ** 2
+        self._call(piece, len(starts), operations)
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
         result = np.empty((V.shape[1], index.n_columns - index.n_inputs))
-        read = self._reader(np.float64)
+        read, vectors = self._reader(np.float64), [self._placed(v[:, None]) for v in V.T]
 
         def work(lo: int, hi: int) -> None:
-            left = np.square(read(lo, hi)) if squared else read(lo, hi)
-            for start, stop in self._cuts(lo, index.n_inputs):
-                right = np.square(read(start, stop)) if squared else read(start, stop)
-                for v, sums in zip(V.T, result, strict=True):
-                    put_tile((left * v[:, None]).T @ right, lo, start, index, sums)
+            left = read(lo, hi) ** 2 if squared else read(lo, hi)
+            for start, stop in self._cuts(lo, np.float64):
+                right = read(start, stop) ** 2 if squared else read(start, stop)
+                for v, sums in zip(vectors, result, strict=True):
+                    tile = self._product((left * v).T, right)
+                    put_tile(self._returned(tile), lo, start, index, sums)
 
-        self._share_out(work, index, V.shape[1])
+        self._share_out(work, index, np.float64, V.shape[1])
         return result
 
     def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
-        single = self.uses_single()
-        dtype = np.float32 if single else np.float64
-        read, weights = self._reader(dtype), v.astype(dtype)
-        radii = self._radii(np.abs(v))
-        n_samples = self.base.shape[0]
-        sums = Sums(single)
-        finalists.count(possible=float(n_samples) * finalists.work.pairs)
+        dtype = np.float32 if self.uses_single() else np.float64
+        read, weights = self._reader(dtype), self._placed(v.astype(dtype)[:, None])
+        radii, n_samples = self._radii(np.abs(v)), float(self.shape[0])
+        finalists.count(possible=n_samples * finalists.work.pairs)
 
         def work(lo: int, hi: int) -> None:
-            left: NDArray[Any] | None = None
+            left: Any = None
             reach = float(radii[lo:hi].max())
-            for start, stop in self._cuts(lo, index.n_inputs):
+            for start, stop in self._cuts(lo, dtype):
                 bound = reach * float(radii[start:stop].max())
                 if not finalists.could_enter(bound):
                     continue
                 if left is None:
-                    left = (read(lo, hi) * weights[:, None]).T
-                tile = sums.of(left, read(start, stop))
+                    left = (read(lo, hi) * weights).T
+                tile = self._product(left, read(start, stop))
                 if start < hi:
-                    clear_below(tile, lo, start, index.shift, square)
-                pairs = offer_tile(tile, lo, start, index.shift, bound, radii, finalists)
-                finalists.count(computed=pairs, products=float(n_samples) * pairs)
+                    tile = self._pairs_only(tile, lo, start, index, square)
+                pairs = self._offer(tile, lo, start, index.shift, bound, radii, finalists)
+                finalists.count(computed=pairs, products=n_samples * pairs)
 
-        self._share_out(work, index)
+        self._share_out(work, index, dtype)
+
+    def _offer(
+        self,
+        tile: Any,
+        lo: int,
+        start: int,
+        shift: int,
+        bound: float,
+        radii: Array,
+        finalists: Finalists,
+    ) -> int:
+        """Offer the sums in a tile that may matter; ``bound`` >= r_i r_j in all of it.
+
+        Returns how many pairs the tile holds.
+        """
+        height, width = tile.shape
+        computed = pairs_in_tile(height, width, lo, start, shift)
+        peak = self._peak(tile)
+        if not np.isfinite(peak):
+            raise ValueError(
+                "scores of pairs overflow: entries of X are too large for products of two "
+                "columns; scale the columns of X, for example with designs.Standardized"
+            )
+        margin = finalists.error.relative * bound + finalists.error.absolute
+        if peak < finalists.least_magnitude(margin):
+            return computed
+        # As many sums as are wanted have the wanted-th magnitude of this tile, or more.
+        most = 4 * finalists.wanted + 4096
+        chosen, number = self._reached(tile, finalists.least_magnitude(margin), most)
+        if number > most or finalists.threshold == 0.0:
+            if height * width >= finalists.wanted:
+                finalists.raise_to(self._kth(tile, finalists.wanted) * (1.0 - 4e-7) - margin)
+            least = finalists.least_magnitude(margin)
+            chosen, _ = self._reached(tile, least, height * width)
+        magnitudes = self._magnitudes(tile, chosen)
+        i, j = np.divmod(chosen, width)
+        i, j = i + lo, j + start
+        pairs = j >= i + shift
+        finalists.offer(i[pairs], j[pairs], magnitudes[pairs], radii)
+        return computed
 
     def _radii(self, weights: Array) -> Array:
         """Return r_i >= sqrt(sum_k |v_k| x_ki^2), and not much more; 0 where all terms are."""
@@ -258,18 +325,7 @@ class DensePairs(PairProducts):
         radii *= SETTINGS.inflation
         return radii
 
-    def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
-        n_samples, n_features = self.base.shape
-        result = np.zeros(n_samples)
-        read = self._reader(np.float64)
-        starts = index.starts(np.arange(index.n_rows + 1)) - index.n_inputs
-        for lo in range(0, index.n_rows, self._width(SETTINGS.weight_rows)):
-            hi = min(lo + self._width(SETTINGS.weight_rows), index.n_rows)
-            if not weights[starts[lo] : starts[hi]].any():
-                continue
-            matrix = weights_of_inputs(weights, lo, hi, index, square)
-            inner = np.zeros((n_samples, hi - lo))
-            for start, stop in self._cuts(lo, n_features):
-                inner += read(start, stop) @ matrix[:, start - lo : stop - lo].T
-            result += np.einsum("ki,ki->k", read(lo, hi), inner)
-        return result
+
+def peak_of(values: NDArray[Any]) -> float:
+    """Return the largest magnitude, 0 of none."""
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))

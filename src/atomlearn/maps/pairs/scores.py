@@ -48,24 +48,18 @@ class PolynomialScores(Scores):
         What the last search of ``top`` computed and what it skipped; None where none was needed.
     """
 
-    __slots__ = ("_best", "_full", "_index", "_linear", "_memory", "_pairs", "_scaling", "_v",
-                 "work")  # fmt: skip
-
     def __init__(
         self,
         pairs: PairProducts,
         index: PairIndex,
         scaling: Scaling,
         v: Array,
-        memory: Memory | None = None,
+        memory: Memory,
     ) -> None:
         self._pairs, self._index, self._scaling = pairs, index, scaling
         self._v = np.array(v, dtype=np.float64)
-        # Of all inputs, or left until it is known which of them matter.
-        self._linear: Array | None = None
-        if pairs.linear_bounds() is None or can_be_listed(index):
-            self._all_linear()
-        self._memory = Memory() if memory is None else memory
+        self._linear = pairs.linear(self._v) * scaling.linear
+        self._memory = memory
         self._full: ArrayScores | None = None
         self._best: tuple[Columns, Array] | None = None
         self.work: PairWork | None = None
@@ -74,24 +68,14 @@ class PolynomialScores(Scores):
     def n_columns(self) -> int:
         return self._index.n_columns
 
-    def _all_linear(self) -> Array:
-        """Return the scores of all inputs."""
-        if self._linear is None:
-            self._linear = self._pairs.linear(self._v) * self._scaling.linear
-        return self._linear
-
-    def _linear_at(self, columns: Columns) -> Array:
-        if self._linear is not None:
-            return self._linear[columns]
-        return self._pairs.linear_at(self._v, columns) * self._scaling.linear
-
     def full(self) -> Array:
         """Return all of z, shape (n_columns,), at most 2^28: n d^2 multiplications, once."""
         if self._full is None:
             if not can_be_listed(self._index):
                 return super().full()
-            linear = self._all_linear()[None, :]
-            Z = listed(self._pairs, linear, self._index, self._scaling, self._v[:, None])
+            Z = listed(
+                self._pairs, self._linear[None, :], self._index, self._scaling, self._v[:, None]
+            )
             self._full = ArrayScores(Z[0])
         return self._full.full()
 
@@ -113,7 +97,7 @@ class PolynomialScores(Scores):
         i, j = self._index.pairs(columns)
         z = np.empty(columns.size)
         linear = j < 0
-        z[linear] = self._linear_at(i[linear])
+        z[linear] = self._linear[i[linear]]
         first, second = i[~linear], j[~linear]
         z[~linear] = self._pairs.sums(self._v, first, second) * self._scaling.of(first, second)
         return z
@@ -147,13 +131,12 @@ class PolynomialScores(Scores):
         guess = memory.recent[:count]
         known = np.abs(self._by_definition(guess)) * (1.0 - 1e-12)
         least = float(known.min()) if known.size == count else 0.0
-        inputs = self._inputs_from(least, size)
         finalists = Finalists(
             count,
             index,
             self._by_definition,
-            inputs,
-            self._linear_at(inputs),
+            np.arange(index.n_inputs),
+            self._linear,
             scaling.pair * unit,
             pairs.error(),
             least,
@@ -166,16 +149,6 @@ class PolynomialScores(Scores):
         self.work = finalists.work
         memory.remember(columns, finalists.work)
         return columns, values
-
-    def _inputs_from(self, least: float, size: float) -> Columns:
-        """Return the inputs whose scores may reach ``least``, for max |v| = size."""
-        bounds = self._pairs.linear_bounds()
-        if least > 0 and self._linear is None and bounds is not None:
-            inputs = np.flatnonzero(~(bounds * (size * self._scaling.linear) < least))
-            if 4 * inputs.size <= bounds.size:
-                return inputs
-        self._all_linear()
-        return np.arange(self._index.n_inputs, dtype=np.int64)
 
 
 class Memory:

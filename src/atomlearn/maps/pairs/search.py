@@ -25,8 +25,7 @@ class PairWork:
     """What searches did: ``pairs`` there are, ``computed`` those of them whose sum was formed.
 
     ``rescored`` : finalists computed exactly; ``products`` : multiplications, of ``possible`` that
-    forming every pair takes (for sparse data every pair that meets in a row); ``searches`` : their
-    number, all counts being sums over them.
+    forming every pair takes (for sparse data every pair that meets in a row).
     """
 
     pairs: int = 0
@@ -34,7 +33,6 @@ class PairWork:
     rescored: int = 0
     products: float = 0.0
     possible: float = 0.0
-    searches: int = 0
 
     @property
     def skipped(self) -> int:
@@ -45,11 +43,6 @@ class PairWork:
     def skipped_share(self) -> float | None:
         """Share of the possible multiplications that bounds made unnecessary; None of none."""
         return 1.0 - self.products / self.possible if self.possible > 0 else None
-
-    def since(self, before: PairWork) -> PairWork:
-        """Return the work done after an earlier account."""
-        names = (entry.name for entry in fields(self))
-        return PairWork(**{name: getattr(self, name) - getattr(before, name) for name in names})
 
     def add(self, other: PairWork) -> None:
         """Add the counts of another search."""
@@ -121,7 +114,7 @@ class Finalists:
         self.wanted, self.scale, self.error = count, scale, error
         self.index = index
         self.threshold = least
-        self.work = PairWork(index.n_columns - index.n_inputs, searches=1)
+        self.work = PairWork(index.n_columns - index.n_inputs)
         if np.isnan(values).any():
             raise ValueError("scores are NaN: check the data and the weights they come from")
         self._rescore = rescore

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,8 +18,7 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
-from atomlearn.maps.pairs.leading import LeadingInputs, Strongest
-from atomlearn.maps.pairs.products import PairProducts
+from atomlearn.maps.pairs.products import PairProducts, peak_of
 from atomlearn.maps.pairs.search import Finalists
 from atomlearn.maps.settings import SETTINGS
 
@@ -33,8 +32,6 @@ class SparsePairs(PairProducts):
 
     def __init__(self, base: Design) -> None:
         self.base = base
-        self._fixed: tuple[Array, Array, Array] | None = None
-        self._sizes: Array | None = None
         self._strongest: Strongest | None = None
         self._head: LeadingInputs | None = None
 
@@ -67,31 +64,25 @@ class SparsePairs(PairProducts):
         return np.diff(self._by_rows.indptr).astype(np.int64)
 
     @cached_property
-    def _lengths(self) -> NDArray[np.int64]:
-        return np.diff(self.matrix.indptr).astype(np.int64)
-
-    @cached_property
     def _largest(self) -> float:
-        data = self.base.stored_sparse().data
-        return max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
+        return peak_of(self.base.stored_sparse().data)
 
     @property
     def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         return self.matrix.data, self.matrix.indices, self.matrix.indptr
 
+    @cached_property
     def _fixed_bounds(self) -> tuple[Array, Array, Array]:
         """Return min(0, min_j x_kj) and max(0, max_j x_kj) of each row k, and of each column i
-        sum_k |x_ki| max_j |x_kj|, which bounds its sums where |v| <= 1. Remembered.
+        sum_k |x_ki| max_j |x_kj|, which bounds its sums where |v| <= 1.
         """
-        if self._fixed is None:
-            data, indices, indptr = self._parts
-            low, high = _kernels.row_extremes_csc(data, indices, indptr, self.shape[0])
-            sizes = np.abs(data) if low.any() else data
-            with np.errstate(over="ignore"):
-                peaks = np.maximum(-low, high)
-                reach = _kernels.scores_csc(sizes, indices, indptr, peaks) * SETTINGS.inflation
-            self._fixed = low, high, reach
-        return self._fixed
+        data, indices, indptr = self._parts
+        low, high = _kernels.row_extremes_csc(data, indices, indptr, self.shape[0])
+        sizes = np.abs(data) if low.any() else data
+        with np.errstate(over="ignore"):
+            peaks = np.maximum(-low, high)
+            reach = _kernels.scores_csc(sizes, indices, indptr, peaks) * SETTINGS.inflation
+        return low, high, reach
 
     def _take(self, columns: Columns) -> sp.csc_array:
         """Return columns, repeats allowed, in float64."""
@@ -111,47 +102,20 @@ class SparsePairs(PairProducts):
         product: sp.csc_array = self._take(i).multiply(right).tocsc()
         return product
 
-    def _pieces(self, i: Columns, j: Columns) -> Iterator[slice]:
-        """Yield runs of pairs with a bounded number of non-zeros, one pair at least."""
-        ends = np.cumsum(self._lengths[i] + self._lengths[j])
-        start = 0
-        while start < i.size:
-            before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + SETTINGS.piece_nonzeros, side="right"))
-            stop = max(stop, start + 1)
-            yield slice(start, stop)
-            start = stop
-
     def linear(self, v: Array) -> Array:
         # By columns, which takes half the time where there are many.
         return _kernels.scores_csc(*self._parts, np.asarray(v, dtype=np.float64))
-
-    def linear_at(self, v: Array, columns: Columns) -> Array:
-        # The columns of X are the rows of its transpose.
-        return _kernels.predict_csr(*self._parts, v, rows=columns)
-
-    def linear_bounds(self) -> Array:
-        if self._sizes is None:
-            data, indices, indptr = self._parts
-            sizes = np.abs(data) if (data < 0).any() else data
-            with np.errstate(over="ignore"):
-                self._sizes = _kernels.scores_csc(sizes, indices, indptr, np.ones(self.shape[0]))
-                self._sizes *= SETTINGS.inflation
-        return self._sizes
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
         n_samples, n_inputs = self.shape
-        if "matrix" not in self.__dict__:
+        if "matrix" not in vars(self):
             # For a few pairs, as in predictions, X is not turned by columns: the inputs are.
-            inputs, places = np.unique(np.concatenate([i, j[j >= 0]]), return_inverse=True)
-            if 4 * inputs.size < n_inputs:
-                some = SparsePairs(SparseDesign(columns_of(self.base, inputs)))
-                j = j.copy()
-                j[j >= 0] = places[i.size :]
-                return some.block(places[: i.size], j, scales)
+            few, first, second = few_inputs(self.base, i, j)
+            if 4 * few.shape[1] < n_inputs:
+                return few.block(first, second, scales)
         product = self._products(i, j)
         data = product.data * np.repeat(scales, np.diff(product.indptr))
         block = SparseBlock(data, product.indices, product.indptr, n_samples)
@@ -239,7 +203,7 @@ class SparsePairs(PairProducts):
         if level < SETTINGS.least_level or not low < self._largest < high:
             return None
         if self._strongest is None:
-            self._strongest = Strongest.of(self._fixed_bounds()[2], self._lengths)
+            self._strongest = Strongest.of(self._fixed_bounds[2], np.diff(self.matrix.indptr))
         if self._strongest.level >= level:
             return None
         if self._head is None:
@@ -258,7 +222,7 @@ class SparsePairs(PairProducts):
 
         Sums of their squares are by-products, which raise the threshold.
         """
-        low, high, fixed = self._fixed_bounds()
+        low, high, fixed = self._fixed_bounds
         if head is not None:
             columns = head.columns
             reach, rising, falling = head.bounds(v, low, high)
@@ -278,17 +242,6 @@ class SparsePairs(PairProducts):
         # Underflow: what is not zero must not look so.
         reach[(reach == 0.0) & (radii > 0)] = np.finfo(np.float64).tiny
         return columns, radii, reach
-
-    def predict(self, weights: Array, index: PairIndex, square: float) -> Array:
-        result = np.zeros(self.shape[0])
-        used = np.flatnonzero(weights)
-        for start in range(0, used.size, SETTINGS.piece_nonzeros):
-            places = used[start : start + SETTINGS.piece_nonzeros]
-            i, j = index.pairs(places + index.n_inputs)
-            values = weights[places] * np.where(i == j, square, 1.0)
-            for part in self._pieces(i, j):
-                result += self._products(i[part], j[part]) @ values[part]
-        return result
 
 
 def _sum_leading(
@@ -315,13 +268,16 @@ def _sum_leading(
     finalists.offer(i, j, np.abs(sums[a, b]), of_columns)
 
 
-def columns_of(base: Design, columns: Columns) -> sp.csc_array:
-    """Return some columns, rows sorted."""
-    taken = base.gather(columns)
+def few_inputs(base: Design, i: Columns, j: Columns) -> tuple[SparsePairs, Columns, Columns]:
+    """Return the inputs of these pairs (j = -1: of one) alone, and the places of i and j there."""
+    inputs, places = np.unique(np.concatenate([i, np.where(j < 0, i, j)]), return_inverse=True)
+    taken = base.gather(inputs)
     stored = taken.stored_sparse()
     found = sp.csc_array(taken.dense()) if stored is None else stored
     found.sort_indices()
-    return found
+    pairs = SparsePairs(SparseDesign(found))
+    _ = pairs.matrix
+    return pairs, places[: i.size], np.where(j < 0, -1, places[i.size :])
 
 
 def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:
@@ -343,12 +299,85 @@ def _costs(matrix: sp.csc_array, by_rows: sp.csr_array) -> Array:
 def _share_out(work: Any, costs: Array) -> None:
     """Call work(lo, hi) for runs of inputs of bounded cost, one input at least."""
     ends = np.cumsum(costs)
-    cuts, size = [0], min(SETTINGS.first_products, SETTINGS.piece_products)
+    cuts = [0]
     while cuts[-1] < costs.size:
         before = ends[cuts[-1] - 1] if cuts[-1] else 0.0
-        stop = int(np.searchsorted(ends, before + size, side="right"))
+        stop = int(np.searchsorted(ends, before + SETTINGS.piece_products, side="right"))
         cuts.append(max(stop, cuts[-1] + 1))
-        size = min(2 * size, SETTINGS.piece_products)
     # A multiplication of sparse numbers takes as long as some twenty of dense ones.
     total = 20.0 * float(ends[-1]) if ends.size else 0.0
     _kernels.share_out(lambda piece: work(cuts[piece], cuts[piece + 1]), len(cuts) - 1, total)
+
+
+@dataclass(frozen=True, slots=True)
+class Strongest:
+    """As many inputs of the largest F as may be kept apart; the others have F_i <= level."""
+
+    columns: Columns
+    level: float
+
+    @classmethod
+    def of(cls, F: Array, lengths: NDArray[np.int64]) -> Strongest:
+        """Choose by F and the numbers of entries: perhaps none, then the level is max F."""
+        order = np.argsort(-F, kind="stable")
+        entries = np.cumsum(lengths[order])
+        most = SETTINGS.leading_share * float(lengths.sum())
+        number = int(np.searchsorted(entries, most, side="right"))
+        return cls(order[:number], float(F[order[number]]) if number < F.size else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LeadingInputs:
+    """The strongest inputs by F_i = sum_k |x_ki| max_j |x_kj|; the others have F_i <= level.
+
+    So while |v| <= 1 no sum of a pair with one of the others is larger than the level. columns :
+    their numbers, those with most entries first; X : (n_samples, m), by rows, and ``sizes`` the
+    magnitudes of its entries.
+    """
+
+    level: float
+    columns: Columns
+    X: sp.csr_array = field(repr=False)
+    sizes: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, X: sp.csc_array, strongest: Strongest) -> LeadingInputs:
+        """Return these inputs of X, whose rows are sorted."""
+        columns = strongest.columns
+        columns = columns[np.argsort(-np.diff(X.indptr)[columns], kind="stable")]
+        # Turned from columns to rows, each row has its entries in the order of the columns.
+        by_rows: sp.csr_array = X[:, columns].tocsr()
+        data = by_rows.data
+        return cls(strongest.level, columns, by_rows, np.abs(data) if (data < 0).any() else data)
+
+    def bounds(self, v: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+        """Return B_i, sqrt(sum_k (v_k)_+ x_ki^2) and sqrt(sum_k (v_k)_- x_ki^2), or little more.
+
+        B_i = max(sum_k (v_k)_+ |x_ki| m_k, sum_k (v_k)_- |x_ki| m_k), m_k = max_j |x_kj|, where X
+        has no entry of another sign; else the sum of both. No |sum_k v_k x_ki x_kj| is larger.
+        """
+        parts, size = (self.X.data, self.X.indices, self.X.indptr), self.columns.size
+        sizes = self.sizes, *parts[1:]
+        peaks = np.maximum(-low, high)
+        up, down = np.maximum(v, 0.0), np.maximum(-v, 0.0)
+        if low.any() and high.any():
+            reach = _kernels.scores_csr(*sizes, np.abs(v) * peaks, size)
+        else:
+            reach = _kernels.scores_csr(*sizes, up * peaks, size)
+            reach = np.maximum(reach, _kernels.scores_csr(*sizes, down * peaks, size))
+        # Plus more than what underflow may have taken: entries are in ``safe_range``.
+        rising = np.sqrt(_kernels.squared_norms_csr(*parts, size, up)) + 1e-140
+        falling = np.sqrt(_kernels.squared_norms_csr(*parts, size, down)) + 1e-140
+        return reach + 1e-190, rising, falling
+
+    def few(self, number: int) -> bool:
+        """Return whether ``sums`` of this many inputs take little time and memory."""
+        return number <= SETTINGS.most_summed and number**2 <= self.X.nnz
+
+    def sums(self, v: Array, chosen: Columns) -> tuple[Array, int]:
+        """Return sum_k v_k x_ki x_kj of the inputs at ``chosen`` (increasing), for i <= j.
+
+        With how many multiplications that took: rows where v is zero take none.
+        """
+        parts = self.X.data, self.X.indices, self.X.indptr
+        return _kernels.pair_sums_csr(*parts, v, self.columns.size, chosen)

@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,13 +16,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.conversion.sharing import SHARING
 from atomlearn.storage.store.store_file import FILES, as_bytes, digest
 
 _JOURNAL = "journal.json"
 SPILL = "spill"
 #: All that a conversion puts into its folder; a folder with anything else is somebody's.
 _OURS = {_JOURNAL, SPILL, *FILES}
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How a conversion keeps to its memory, and what a kill costs it; no store depends on it."""
+
+    #: Memory below this leaves no room for a piece of anything.
+    least_memory: int = 2**20
+    #: Memory is shared between a block's rows, their transposed copy, and what parsing leaves
+    #: about.
+    blocks: int = 6
+    #: Bytes an entry takes while a bucket of columns is put together: its value and row, twice.
+    entry_bytes: int = 40
+    #: Seconds of work that a kill may cost: what is done is put on record so often.
+    record_s: float = 1.0
+
+
+SHARING = Sharing()
 
 
 def sync_folder(folder: Path) -> None:

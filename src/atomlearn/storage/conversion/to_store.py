@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.conversion.journal import Workplace
-from atomlearn.storage.conversion.sharing import SHARING
+from atomlearn.storage.conversion.journal import SHARING, Workplace
 from atomlearn.storage.conversion.transpose import Transposition
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.held import within
@@ -156,7 +155,8 @@ def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: s
         part = source.columns(first, stop)
         if source.about.sparse:
             part.sum_duplicates()
-            values = encode(part.data, kind, 0, first)
+            columns = np.repeat(np.arange(first, stop), np.diff(part.indptr))
+            values = encode(part.data, kind, part.indices, columns)
             writer.entries(values, part.indices, part.indptr.astype(np.int64))
         elif source.packed:
             writer.packed(part)

@@ -10,7 +10,7 @@ M * M / N bytes each, so a gigabyte transposes a hundred in pieces of ten megaby
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +19,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.storage.conversion.journal import Workplace, sync_folder
-from atomlearn.storage.conversion.sharing import SHARING
+from atomlearn.storage.conversion.journal import SHARING, Workplace, sync_folder
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.sources import RowPiece, RowSource
 from atomlearn.storage.store.encoding import encode
-from atomlearn.storage.store.store_file import ByteFile, as_bytes
+from atomlearn.storage.store.store_file import as_bytes
 
 
 class Transposition:
     """The rows of a source, spilled by blocks, then written by columns.
 
-    ``state["rows"]`` : position in the source, rows so far, and (rows, columns) of each block;
-    ``state["all_rows"]`` once no more come.
+    ``state["rows"]`` : position in the source, rows so far, and (rows, columns, entries) of each
+    block; ``state["all_rows"]`` once no more come.
     """
 
     def __init__(self, work: Workplace, source: RowSource, kind: str, memory: int) -> None:
@@ -51,76 +50,55 @@ class Transposition:
         held = 0
         first = int(rows["n"])
         for piece in self.source.pieces(int(rows["position"]), max(limit // 4, 1)):
-            encoded = self._encoded(piece, first + sum(part.X.shape[0] for part in pieces))
-            pieces.append(encoded)
-            held += _bytes(encoded.X)
+            encoded = self._encoded(piece.X, first)
+            first += encoded.shape[0]
+            pieces.append(RowPiece(encoded, piece.y, piece.position))
+            held += _bytes(encoded)
             if held >= limit:
-                first = self._spill(pieces, rows)
+                self._spill(pieces, rows)
                 pieces, held = [], 0
         if pieces:
             self._spill(pieces, rows)
         self._record()
         self.work.commit(all_rows=True)
 
-    def _encoded(self, piece: RowPiece, first_row: int) -> RowPiece:
-        if not is_sparse(piece.X):
-            return RowPiece(encode(piece.X, self.kind, first_row), piece.y, piece.position)
-        X = sp.csr_array(piece.X)
+    def _encoded(self, X: Any, first_row: int) -> Any:
+        if not is_sparse(X):
+            return encode(X, self.kind, first_row)
+        X = sp.csr_array(X)
         X.sum_duplicates()
-        try:
-            data = encode(X.data, self.kind)
-        except ValueError:
-            # Say where: the entry's place in the file, not among the entries.
-            for row in range(X.shape[0]):
-                part = X.data[X.indptr[row] : X.indptr[row + 1]]
-                for place, column in enumerate(X.indices[X.indptr[row] : X.indptr[row + 1]]):
-                    encode(part[place : place + 1], self.kind, first_row + row, int(column))
-            raise
-        made = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
-        return RowPiece(made, piece.y, piece.position)
+        X = X.tocoo()
+        X.data = encode(X.data, self.kind, X.row + first_row, X.col)
+        return X
 
-    def _spill(self, pieces: list[RowPiece], rows: dict[str, Any]) -> int:
-        """Write one block and put it on record; return the number of rows so far."""
-        number = len(rows["blocks"])
-        n_rows = sum(piece.X.shape[0] for piece in pieces)
-        if is_sparse(pieces[0].X):
-            width = max(piece.X.shape[1] for piece in pieces)
-            self._spill_sparse(pieces, number, width, int(rows["n"]))
+    def _spill(self, pieces: list[RowPiece], rows: dict[str, Any]) -> None:
+        """Write one block and put it on record."""
+        number, parts = len(rows["blocks"]), [piece.X for piece in pieces]
+        n_rows, width = sum(X.shape[0] for X in parts), max(X.shape[1] for X in parts)
+        if is_sparse(parts[0]):
+            ends = np.cumsum([X.shape[0] for X in parts]).tolist()
+            within = [X.row + end - X.shape[0] for X, end in zip(parts, ends, strict=True)]
+            rows_of, columns = np.concatenate(within), np.concatenate([X.col for X in parts])
+            data = np.concatenate([X.data for X in parts])
+            values, places, starts = by_columns(data, rows_of, columns, (n_rows, width))
+            every = np.arange(width, dtype=np.min_scalar_type(width))
+            self._write(number, "columns", np.repeat(every, np.diff(starts)))
+            self._write(number, "rows", places.astype(np.min_scalar_type(n_rows)))
+            self._write(number, "values", values)
+            entries = values.size
         else:
-            width = pieces[0].X.shape[1]
-            block = np.concatenate([piece.X for piece in pieces])
-            self._write(self._file(number, "values"), block.reshape(-1, order="F"))
+            self._write(number, "values", np.concatenate(parts).reshape(-1, order="F"))
+            entries = n_rows * width
         if pieces[0].y is not None:
             target = np.concatenate([piece.y for piece in pieces if piece.y is not None])
             with self._file(number, "y").open("wb") as stream:
                 np.save(stream, target, allow_pickle=False)
             self._unsynced.append(self._file(number, "y"))
-        rows["blocks"] = [*rows["blocks"], [n_rows, width]]
+        rows["blocks"] = [*rows["blocks"], [n_rows, width, entries]]
         rows["n"], rows["position"] = int(rows["n"]) + n_rows, pieces[-1].position
         self.work.state["rows"] = rows
         if self.work.is_due:
             self._record()
-        return int(rows["n"])
-
-    def _spill_sparse(
-        self, pieces: list[RowPiece], number: int, width: int, first_row: int
-    ) -> None:
-        for piece in pieces:
-            piece.X.resize((piece.X.shape[0], width))
-        values = np.concatenate([piece.X.data for piece in pieces])
-        # SciPy has no half precision: values are told by their places.
-        for piece in pieces:
-            piece.X.data = np.zeros(piece.X.nnz, dtype=np.int8)
-        stacked = sp.vstack([piece.X for piece in pieces], format="csr")
-        stacked.data = np.arange(values.size, dtype=np.int64)
-        block = stacked.tocsc()
-        block.sort_indices()
-        counts = np.diff(block.indptr)
-        columns = np.flatnonzero(counts)
-        self._write(self._file(number, "values"), values[block.data])
-        self._write(self._file(number, "rows"), block.indices.astype(np.int64) + first_row)
-        self._write(self._file(number, "columns"), columns.astype(np.int64))
-        self._write(self._file(number, "counts"), counts[columns].astype(np.int64))
 
     def _record(self) -> None:
         """Put the blocks spilled so far on record, once their files are on disk."""
@@ -131,7 +109,8 @@ class Transposition:
         sync_folder(self.work.spill("").parent)
         self.work.commit()
 
-    def _write(self, path: Path, array: NDArray[Any]) -> None:
+    def _write(self, number: int, what: str, array: NDArray[Any]) -> None:
+        path = self._file(number, what)
         with path.open("wb") as stream:
             stream.write(as_bytes(np.ascontiguousarray(array)))
         self._unsynced.append(path)
@@ -142,9 +121,9 @@ class Transposition:
     # --- columns out --------------------------------------------------------------------------
 
     @property
-    def blocks(self) -> list[tuple[int, int]]:
-        """(rows, columns) of each block."""
-        return [(int(n), int(p)) for n, p in self.work.state["rows"]["blocks"]]
+    def blocks(self) -> list[tuple[int, int, int]]:
+        """(rows, columns, entries) of each block."""
+        return [(int(n), int(p), int(m)) for n, p, m in self.work.state["rows"]["blocks"]]
 
     @property
     def n_samples(self) -> int:
@@ -158,21 +137,33 @@ class Transposition:
             return None
         return np.concatenate([np.load(file, allow_pickle=False) for file in files])
 
+    def _type(self, number: int, what: str) -> np.dtype[Any]:
+        n_rows, width, _ = self.work.state["rows"]["blocks"][number]
+        sizes = {"rows": n_rows, "columns": width}
+        return np.dtype(np.min_scalar_type(sizes[what])) if what in sizes else self.spilled
+
+    def _spilled(self, number: int, what: str) -> NDArray[Any]:
+        """Return what was spilled of a block: read as it is looked at, let go with the array."""
+        path, dtype, count = (
+            self._file(number, what),
+            self._type(number, what),
+            self.blocks[number][2],
+        )
+        if path.stat().st_size != count * dtype.itemsize:
+            raise ValueError(f"{path} is shorter than its journal says; remove its folder")
+        return np.memmap(path, dtype, "r") if count else np.zeros(0, dtype)
+
     def write_dense(self, writer: StoreWriter) -> None:
         """Append all columns that are not yet written, a bucket at a time."""
-        n_samples, n_features = self.n_samples, self.blocks[0][1]
-        column_bytes = n_samples * self.spilled.itemsize
-        width = max(1, self.memory // 3 // column_bytes)
-        files = [ByteFile(self._file(number, "values")) for number in range(len(self.blocks))]
+        blocks, n_features = self.blocks, self.blocks[0][1]
+        width = max(1, self.memory // 3 // (self.n_samples * self.spilled.itemsize))
         while writer.next_column < n_features:
-            first = writer.next_column
-            count = min(width, n_features - first)
-            bucket = np.empty((n_samples, count), dtype=self.spilled, order="F")
+            part = slice(writer.next_column, min(writer.next_column + width, n_features))
+            bucket = np.empty((self.n_samples, part.stop - part.start), self.spilled, order="F")
             row = 0
-            for file, (n_rows, _) in zip(files, self.blocks, strict=True):
-                part = np.empty((n_rows, count), dtype=self.spilled, order="F")
-                file.read_into(first * n_rows * self.spilled.itemsize, part)
-                bucket[row : row + n_rows] = part
+            for number, (n_rows, _, _) in enumerate(blocks):
+                block = self._spilled(number, "values").reshape(n_rows, -1, order="F")
+                bucket[row : row + n_rows] = block[:, part]
                 row += n_rows
             writer.dense(bucket)
             writer.commit()
@@ -182,101 +173,59 @@ class Transposition:
 
         One number more than there are columns; column by column, an array this long is held once.
         """
-        width = max((width for _, width in self.blocks), default=0)
+        width = max((width for _, width, _ in self.blocks), default=0)
         starts = np.zeros(width + 1, dtype=np.int64)
         for number in range(len(self.blocks)):
-            for columns, counts, _ in self._lists(number):
-                starts[columns + 1] += counts
+            starts[1:] += np.bincount(self._spilled(number, "columns"), minlength=width)
         dropped = int(drops_first and width > 1 and starts[1] == 0)
         np.cumsum(starts, out=starts)
         return starts[dropped:], dropped
 
     def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
         """Append all columns that are not yet written, a bucket at a time."""
-        size = starts.size - 1
         limit = max(1, self.memory // 2 // SHARING.entry_bytes)
-        first = writer.next_column
-        edges = [first]
-        while edges[-1] < size:
+        edges, last = [writer.next_column], starts.size - 1
+        while edges[-1] < last:
             end = int(np.searchsorted(starts, starts[edges[-1]] + limit, side="right")) - 1
-            end = min(end, edges[-1] + SHARING.columns)
-            edges.append(min(max(end, edges[-1] + 1), size))
-        pieces = [self._pieces(number, np.array(edges) + dropped)
-                  for number in range(len(self.blocks))]  # fmt: skip
-        for bucket in range(len(edges) - 1):
-            begin, end = edges[bucket], edges[bucket + 1]
-            count = int(starts[end] - starts[begin])
-            values = np.empty(count, dtype=self.spilled)
-            rows = np.empty(count, dtype=writer.row_dtype)
-            # Where the next entry of each column goes: in the end, where the next column begins.
-            own = np.zeros(end - begin + 1, dtype=np.int64)
-            np.subtract(starts[begin:end], starts[begin], out=own[1:])
-            for number in range(len(self.blocks)):
-                self._place(number, pieces[number][bucket], begin + dropped, own[1:], values, rows)
-            writer.entries(values, rows, own)
+            edges.append(max(end, edges[-1] + 1))
+        cuts = np.array(edges) + dropped
+        # Where the columns of each bucket begin in each block.
+        begins = [
+            np.searchsorted(self._spilled(number, "columns"), cuts)
+            for number in range(len(self.blocks))
+        ]
+        for bucket, (first, end) in enumerate(pairwise(edges)):
+            parts = [(int(places[bucket]), int(places[bucket + 1])) for places in begins]
+            columns, rows, values = self._entries(parts)
+            shape = self.n_samples, end - first
+            made = by_columns(values, rows, columns.astype(np.int64) - cuts[bucket], shape)
+            writer.entries(*made[:2], starts[first : end + 1] - starts[first])
             writer.commit()
 
-    def _place(
-        self,
-        number: int,
-        piece: tuple[int, int, int, int],
-        begin: int,
-        free: NDArray[np.int64],
-        values: NDArray[Any],
-        rows: NDArray[Any],
-    ) -> None:
-        """Put a block's entries of a bucket where they belong; ``free`` moves on."""
-        first_list, end_list, first_entry, end_entry = piece
-        count = end_entry - first_entry
-        if not count:
-            return
-        columns = _slice(self._file(number, "columns"), np.dtype(np.int64), first_list, end_list)
-        counts = _slice(self._file(number, "counts"), np.dtype(np.int64), first_list, end_list)
-        columns = columns - begin
-        places = np.repeat(free[columns] - (np.cumsum(counts) - counts), counts)
-        places += np.arange(count)
-        values[places] = _slice(self._file(number, "values"), self.spilled, first_entry, end_entry)
-        rows[places] = _slice(
-            self._file(number, "rows"), np.dtype(np.int64), first_entry, end_entry
-        )
-        free[columns] += counts
+    def _entries(self, parts: list[tuple[int, int]]) -> list[NDArray[Any]]:
+        """Return columns, rows and values of the entries from one to another of each block."""
+        found: list[list[NDArray[Any]]] = [[], [], []]
+        first_row = 0
+        for number, ((begin, end), (n_rows, _, _)) in enumerate(
+            zip(parts, self.blocks, strict=True)
+        ):
+            for kept, what in zip(found, ("columns", "rows", "values"), strict=True):
+                path, dtype = self._file(number, what), self._type(number, what)
+                start = begin * dtype.itemsize
+                kept.append(np.fromfile(path, dtype, end - begin, offset=start))
+            found[1][-1] = found[1][-1].astype(np.int64) + first_row
+            first_row += n_rows
+        return [np.concatenate(kept) for kept in found]
 
-    def _lists(self, number: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], int]]:
-        """Yield the columns that a block has entries of, how many, and their place in the list."""
-        total = self._file(number, "columns").stat().st_size // 8
-        step = max(1, self.memory // SHARING.blocks // 16)
-        for start in range(0, total, step):
-            end = min(start + step, total)
-            columns = _slice(self._file(number, "columns"), np.dtype(np.int64), start, end)
-            counts = _slice(self._file(number, "counts"), np.dtype(np.int64), start, end)
-            yield columns, counts, start
 
-    def _pieces(self, number: int, edges: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
-        """Return for each bucket where its part of a block's lists and entries begins and ends."""
-        at_list = np.zeros(edges.size, dtype=np.int64)
-        at_entry = np.zeros(edges.size, dtype=np.int64)
-        entries = 0
-        for columns, counts, start in self._lists(number):
-            places = np.searchsorted(columns, edges)
-            sums = np.append(0, np.cumsum(counts))
-            inside = (places > 0) | (start == 0)
-            at_list[inside] = start + places[inside]
-            at_entry[inside] = entries + sums[places[inside]]
-            entries += int(sums[-1])
-        return [
-            (int(at_list[b]), int(at_list[b + 1]), int(at_entry[b]), int(at_entry[b + 1]))
-            for b in range(edges.size - 1)
-        ]
+def by_columns(
+    values: NDArray[Any], rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return values, rows and starts of entries given by increasing rows: SciPy counts them."""
+    # It has no half precision: values are told by their places.
+    made = sp.coo_array((np.arange(values.size), (rows, columns)), shape=shape).tocsc()
+    return values[made.data], made.indices, made.indptr
 
 
 def _bytes(X: Any) -> int:
-    if is_sparse(X):
-        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-    return int(X.nbytes)
-
-
-def _slice(path: Path, dtype: np.dtype[Any], start: int, end: int) -> NDArray[Any]:
-    found = np.fromfile(path, dtype=dtype, count=end - start, offset=start * dtype.itemsize)
-    if found.size != end - start:
-        raise ValueError(f"{path} is shorter than its journal says; remove its folder")
-    return found
+    return int(X.data.nbytes + X.row.nbytes + X.col.nbytes if is_sparse(X) else X.nbytes)

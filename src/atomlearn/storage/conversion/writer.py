@@ -15,7 +15,7 @@ from atomlearn.storage.conversion.journal import Appended, Workplace, write_safe
 from atomlearn.storage.formats.table import tidy_target
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.encoding import pack
-from atomlearn.storage.store.reading import READING
+from atomlearn.storage.store.store_file import READING
 
 
 class StoreWriter:
@@ -31,11 +31,13 @@ class StoreWriter:
         self.next_column, self.n_chunks = int(written["column"]), int(written["chunks"])
         self.row_dtype = np.dtype(np.int32 if n_samples < 2**31 else np.int64)
         names = [store.VALUES, *([store.ROWS] if sparse else [])]
-        self._files = {name: Appended(work.folder / name, written["sizes"].get(name, 0))
-                       for name in names}  # fmt: skip
-        notes = ["ends", "counts", "lengths", *(f"sums{place}" for place in range(len(names)))]
-        self._notes = {name: Appended(work.spill(name), written["sizes"].get(name, 0))
-                       for name in notes}  # fmt: skip
+        notes = "chunks", "counts", "lengths"
+        paths = {name: work.folder / name for name in names}
+        paths |= {name: work.spill(name) for name in notes}
+        sizes = written["sizes"]
+        #: What the store consists of, and notes: the end and checksums of each chunk, counts or
+        #: lengths of columns.
+        self._files = {name: Appended(path, sizes.get(name, 0)) for name, path in paths.items()}
 
     @property
     def column_bytes(self) -> int:
@@ -64,14 +66,14 @@ class StoreWriter:
             sums = [self._files[store.VALUES].append(part)]
             if self.kind == "genotype":
                 counts = _kernels.count_genotypes(part, self.n_samples, end - first)
-                self._notes["counts"].append(counts.astype("<i8"))
+                self._files["counts"].append(counts.astype("<i8"))
             self._note(self.next_column + end - first, sums)
 
     def entries(self, values: NDArray[Any], rows: NDArray[Any], starts: NDArray[np.int64]) -> None:
         """Append columns given by their entries; starts (m + 1,) counts from 0."""
         wanted = max(1, READING.chunk_bytes // (values.itemsize + self.row_dtype.itemsize))
         first, n_columns = 0, starts.size - 1
-        self._notes["lengths"].append(np.diff(starts).astype("<i8"))
+        self._files["lengths"].append(np.diff(starts).astype("<i8"))
         while first < n_columns:
             end = int(np.searchsorted(starts, starts[first] + wanted, side="right")) - 1
             end = min(max(end, first + 1), n_columns)
@@ -86,18 +88,15 @@ class StoreWriter:
     def _note(self, next_column: int, sums: list[int]) -> None:
         self.next_column = next_column
         self.n_chunks += 1
-        self._notes["ends"].append(np.array([next_column], dtype="<i8"))
-        for place, value in enumerate(sums):
-            self._notes[f"sums{place}"].append(np.array([value], dtype="<u4"))
+        self._files["chunks"].append(np.array([next_column, *sums], dtype="<i8"))
 
     def commit(self, due: bool = False) -> None:
         """Put what was appended so far on record, where it is time or ``due``."""
         if not (due or self.work.is_due):
             return
-        everything = {**self._files, **self._notes}
-        for file in everything.values():
+        for file in self._files.values():
             file.sync()
-        sizes = {name: file.size for name, file in everything.items()}
+        sizes = {name: file.size for name, file in self._files.items()}
         self.work.commit(
             written={"column": self.next_column, "chunks": self.n_chunks, "sizes": sizes}
         )
@@ -112,21 +111,17 @@ class StoreWriter:
     ) -> store.Manifest:
         """Write the small files and the manifest, and give the store its name."""
         self.commit(due=True)
-        for file in (*self._files.values(), *self._notes.values()):
+        for file in self._files.values():
             file.close()
-        spilled = {name: self.work.spill(name).read_bytes() for name in self._notes}
-        sums = b"".join(spilled[f"sums{place}"] for place in range(len(self._files)))
+        chunks = self._noted("chunks").reshape(self.n_chunks, -1)
         small: dict[str, bytes | memoryview] = {}
-        small[store.CHUNKS] = np.zeros(1, dtype="<i8").tobytes() + spilled["ends"] + sums
-        lengths = np.frombuffer(spilled.pop("lengths"), dtype="<i8")
-        nonzeros = int(lengths.sum())
+        sums = chunks[:, 1:].T.astype("<u4").tobytes()
+        small[store.CHUNKS] = np.append(0, chunks[:, 0]).astype("<i8").tobytes() + sums
+        starts = np.cumsum(np.append(0, self._noted("lengths")), dtype="<i8")
         if self.sparse:
-            starts = np.zeros(lengths.size + 1, dtype="<i8")
-            np.cumsum(lengths, out=starts[1:])
             small[store.STARTS] = starts.data
-        del lengths
         if self.kind == "genotype":
-            small[store.COUNTS] = spilled["counts"]
+            small[store.COUNTS] = self._noted("counts").data
         if names is not None:
             small[store.NAMES] = json.dumps(names).encode()
         if plans:
@@ -143,7 +138,7 @@ class StoreWriter:
             n_features=self.next_column,
             n_chunks=self.n_chunks,
             row_dtype=self.row_dtype.name if self.sparse else "",
-            nonzeros=nonzeros,
+            nonzeros=int(starts[-1]),
             first_index=first_index,
             checksums={name: zlib.crc32(content) for name, content in small.items()},
             source=source,
@@ -151,6 +146,9 @@ class StoreWriter:
         write_safely(self.work.folder / store.MANIFEST, manifest.to_json().encode())
         self.work.finish()
         return manifest
+
+    def _noted(self, name: str) -> NDArray[np.int64]:
+        return np.fromfile(self.work.spill(name), dtype="<i8")
 
 
 def _target_files(target: NDArray[Any]) -> dict[str, bytes]:

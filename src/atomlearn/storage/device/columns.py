@@ -13,9 +13,8 @@ from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import SpreadRows
 from atomlearn.core.data.standardized import Affine
 from atomlearn.core.interfaces import Array, Design
-from atomlearn.storage.device.budget import BUDGET
 from atomlearn.storage.device.on_device import OnDevice
-from atomlearn.storage.device.tensors import HeldTensor, namespace, to_device_of
+from atomlearn.storage.device.tensors import BUDGET, HeldTensor, namespace, to_device_of
 
 #: Columns lo..hi of tensors on the device.
 Reader = Callable[[int, int], Any]
@@ -94,7 +93,7 @@ class DeviceColumns:
         """Return how many columns to read at a time: what is there already takes no room."""
         if self._is_there(dtype):
             return wanted
-        return max(1, min(wanted, max(16, BUDGET.side_entries // self.tensor.shape[0])))
+        return max(1, min(wanted, max(16, BUDGET.held_entries // self.tensor.shape[0])))
 
     def reader(self, dtype: Any) -> Reader:
         """Return a function that gives columns lo..hi as a tensor (n_samples, hi - lo)."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.interfaces import Array, Block, Columns
-from atomlearn.storage.device.budget import BUDGET
 from atomlearn.storage.device.tensors import (
+    BUDGET,
     HeldTensor,
     as_written,
     device_of,

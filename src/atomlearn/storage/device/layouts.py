@@ -96,8 +96,9 @@ def _check_starts(what: str, starts: Any, indices: Any, values: Any, n_major: in
     if int(starts.numel()) != n_major + 1:
         raise ValueError(f"{what} has {starts.numel()} starts, expected {n_major + 1}; {_REMEDY}")
     if int(starts[0]) != 0 or int(starts[-1]) != count or bool((starts.diff() < 0).any()):
-        raise ValueError(f"{what}: starts must rise from 0 to {count}, the number of values; "
-                         f"{_REMEDY}")  # fmt: skip
+        raise ValueError(
+            f"{what}: starts must rise from 0 to {count}, the number of values; {_REMEDY}"
+        )
 
 
 def _check_range(what: str, indices: Any, limit: int) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.entries import existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores, largest
@@ -258,9 +257,6 @@ class RecheckedScores(Scores):
     def full(self) -> Array:
         """Return all of z, in float64; read-only use."""
         return self.at(np.arange(self.n_columns)) if self._n_known < self.n_columns else self._exact
-
-    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        return ArrayScores(self.full()).group_norms(labels, n_groups)
 
 
 def _held(X: Any) -> HeldTensor:

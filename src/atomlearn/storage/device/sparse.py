@@ -18,9 +18,8 @@ from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import block_of
 from atomlearn.core.interfaces import Array, Block, Columns
-from atomlearn.storage.device.budget import BUDGET
 from atomlearn.storage.device.layouts import add_up, by_columns, torch_module
-from atomlearn.storage.device.tensors import HeldTensor, as_written, dtype_of, to_host
+from atomlearn.storage.device.tensors import BUDGET, HeldTensor, as_written, dtype_of, to_host
 
 
 class SparseTensor(HeldTensor):

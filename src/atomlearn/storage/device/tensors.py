@@ -18,6 +18,28 @@ from numpy.typing import NDArray
 from atomlearn.core.data.frames import library_of
 from atomlearn.core.interfaces import Array, Block, Columns
 
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Sizes of pieces on a device; no answer depends on them but by the bounds that are proved.
+
+    ``benchmarks/device.py`` times passes in them.
+    """
+
+    #: Entries of dense X made float64 at a time (128 MB): fewer would be all starting of work.
+    tile_entries: int = 2**24
+    #: Stored entries of sparse X made float64 at a time (64 MB).
+    sparse_entries: int = 2**23
+    #: Terms over which float32 sums run before they are added in float64: the error of a score is
+    #: that of so many.
+    single_terms: int = 4096
+    #: Entries of columns that are not simply there and are made, and held, for a pass (256 MB), or
+    #: read at a time where all of them are more.
+    held_entries: int = 2**26
+
+
+BUDGET = Budget()
+
 #: What both factors of a product lose together to tf32 (10 bits kept) and to bfloat16 (7 bits).
 TF32, BFLOAT16 = 2.0**-9, 2.0**-6
 #: What the names of PyTorch's settings mean; any other is taken for the coarsest.

@@ -14,7 +14,7 @@ from atomlearn.storage.formats.table import DataTable, Request, Schema
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed, read_variants
-from atomlearn.storage.store.reading import READING
+from atomlearn.storage.store.store_file import READING
 from atomlearn.storage.store.stored_columns import cut
 
 

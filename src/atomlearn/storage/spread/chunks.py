@@ -169,18 +169,15 @@ def hold(piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, col
 # --- what a worker does ---------------------------------------------------------------------------
 
 
-def scores_of(chunk: Chunk, v: Array, squared: bool) -> Array:
-    """Return X'v over a chunk, or sum_i v_i x_ij^2."""
-    return (
-        chunk.design.squared_norms(aligned(v))
-        if squared
-        else chunk.design.scores(aligned(v)).full()
-    )
-
-
-def many_scores_of(chunk: Chunk, V: Array) -> Array:
-    """Return V'X over a chunk, (m, columns)."""
-    return np.array([scores.full() for scores in chunk.design.scores_many(aligned(V))])
+def scores_of(chunk: Chunk, V: Array, squared: bool) -> Array:
+    """Return V'X over a chunk, (m, columns), or sum_i v_i x_ij^2 of the first vector."""
+    design, V = chunk.design, aligned(V)
+    first = np.ascontiguousarray(V[:, 0])
+    if squared:
+        return design.squared_norms(first)[None]
+    if V.shape[1] == 1:
+        return design.scores(first).full()[None]
+    return np.array([scores.full() for scores in design.scores_many(V)])
 
 
 def row_of(Z: Array, number: int) -> Array:

@@ -92,17 +92,8 @@ class Cluster:
             by_key = {part.key: part for part in held}
             return [by_key[key] for key in ends]
         name = named("atomlearn")
-        graph = HighLevelGraph.from_collections(name, tasks, dependencies=_sources(tasks, held))
+        graph = HighLevelGraph.from_collections(name, tasks, dependencies=held)
         return [Delayed(key, graph, layer=name) for key in ends]
-
-
-def _sources(tasks: Tasks, held: list[Any]) -> list[Any]:
-    """Return those held parts that some task reads."""
-    used: set[Any] = set()
-    for task in tasks.values():
-        if isinstance(task, tuple):
-            used.update(part for part in task[1:2] if isinstance(part, (str, tuple)))
-    return [part for part in held if part.key in used]
 
 
 def tree(

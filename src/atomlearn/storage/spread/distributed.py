@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.entries import existing_columns, one_weight_each
@@ -17,9 +15,6 @@ from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.cluster import Cluster, Tasks, named, parts_of, tree
-
-#: Vectors for which scores of ``whole`` columns are sent here.
-MOST_TOGETHER = 16
 
 
 class Dask(Design):
@@ -95,15 +90,6 @@ class Dask(Design):
         self._rows, self._columns = grid.rows, grid.columns
         self._chunks = self._cluster.chunks(grid)
         self._kept = False
-        self._keeping = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        del state["_keeping"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _keeping=threading.Lock())
 
     def __repr__(self) -> str:
         rows, columns = self.n_chunks
@@ -133,110 +119,88 @@ class Dask(Design):
         return self._rows.size - 1, self._columns.size - 1
 
     def scores(self, v: Array) -> Scores:
-        return self._scores(v, squared=False)
+        return self.scores_many(v[:, None])[0]
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
         weights = np.ones(self._shape[0]) if curvature is None else curvature
-        return self._scores(weights, squared=True).full()
-
-    def _scores(self, v: Array, squared: bool) -> Scores:
-        name = named("squares" if squared else "scores")
-        tasks: Tasks = {(f"send-{name}", i): v[part] for i, part in enumerate(parts_of(self._rows))}
-        n_rows, n_columns = self.n_chunks
-        ends: list[Any] = []
-        for j in range(n_columns):
-            sums: list[Any] = []
-            for i in range(n_rows):
-                key = (f"part-{name}", i, j)
-                tasks[key] = (pieces.scores_of, self._key(i, j), (f"send-{name}", i), squared)
-                sums.append(key)
-            ends.append(tree(tasks, f"sum-{name}", (j,), sums, pieces.add_up))
-        held = self._chunks_for_a_pass()
-        if self._shape[1] <= self._whole:
-            return ArrayScores(np.concatenate(self._cluster.compute(tasks, ends, held)))
-        return ChunkScores(self._cluster, self._cluster.keep(tasks, ends, held), self._columns)
+        return self._scores(weights[:, None], True)[0].full()
 
     reads_at_once = True
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of all vectors in one round: V travels as a whole."""
-        name, count = named("scores"), V.shape[1]
-        tasks: Tasks = {(f"send-{name}", i): V[part] for i, part in enumerate(parts_of(self._rows))}
-        n_rows, n_columns = self.n_chunks
-        sums: list[Any] = []
-        for j in range(n_columns):
-            parts: list[Any] = []
-            for i in range(n_rows):
-                key = (f"part-{name}", i, j)
-                tasks[key] = (pieces.many_scores_of, self._key(i, j), (f"send-{name}", i))
-                parts.append(key)
-            sums.append(tree(tasks, f"sum-{name}", (j,), parts, pieces.add_up))
+        return self._scores(V, False)
+
+    def _scores(self, V: Array, squared: bool) -> Sequence[Scores]:
+        sent = {i: V[part] for i, part in enumerate(parts_of(self._rows))}
+        tasks, sums = self._over_chunks(pieces.scores_of, sent, 0, squared)
         held = self._chunks_for_a_pass()
-        if self._shape[1] * count <= self._whole * MOST_TOGETHER:
+        if self._shape[1] <= self._whole:
             Z = np.concatenate(self._cluster.compute(tasks, sums, held), axis=1)
             return [ArrayScores(z) for z in Z]
+        name, count = named("row"), len(sums)
+        each = [(name, k, j) for k in range(V.shape[1]) for j in range(count)]
+        tasks |= {key: (pieces.row_of, sums[key[2]], key[1]) for key in each}
+        kept = self._cluster.keep(tasks, each, held)
+        by_vector = [kept[start : start + count] for start in range(0, len(kept), count)]
+        return [ChunkScores(self._cluster, parts, self._columns) for parts in by_vector]
+
+    def _over_chunks(
+        self, call: Any, sent: dict[int, Any], axis: int, *more: Any
+    ) -> tuple[Tasks, list[Any]]:
+        """Return tasks call(chunk, what is sent to it, *more), and the keys of their sums.
+
+        sent : one entry a row of chunks (axis 0) or column of chunks (axis 1) in use; sums run
+        over these.
+        """
+        name, grid = named(call.__name__), self.n_chunks
+        tasks: Tasks = {(f"send-{name}", place): part for place, part in sent.items()}
         ends: list[Any] = []
-        for k in range(count):
-            for j, end in enumerate(sums):
-                key = (f"row-{name}", k, j)
-                tasks[key] = (pieces.row_of, end, k)
-                ends.append(key)
-        kept = self._cluster.keep(tasks, ends, held)
-        by_vector = [kept[k * n_columns : (k + 1) * n_columns] for k in range(count)]
-        return [ChunkScores(self._cluster, each, self._columns) for each in by_vector]
+        for other in range(grid[1 - axis]):
+            keys: list[Any] = []
+            for place in sent:
+                i, j = (other, place) if axis else (place, other)
+                keys.append((f"part-{name}", i, j))
+                chunk = self._chunks[i * grid[1] + j].key
+                tasks[keys[-1]] = (call, chunk, (f"send-{name}", place), *more)
+            ends.append(tree(tasks, f"sum-{name}", (other,), keys, pieces.add_up))
+        return tasks, ends
 
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass, which leaves out the chunks where w is zero."""
         weights = one_weight_each(weights, self._shape[1])
-        name = named("predict")
-        used = [j for j, part in enumerate(parts_of(self._columns)) if weights[part].any()]
+        parts = enumerate(parts_of(self._columns))
+        used = {j: weights[part] for j, part in parts if weights[part].any()}
         if not used:
             return np.zeros(self._shape[0])
-        parts = list(parts_of(self._columns))
-        tasks: Tasks = {(f"send-{name}", j): weights[parts[j]] for j in used}
-        ends: list[Any] = []
-        for i in range(self.n_chunks[0]):
-            sums: list[Any] = []
-            for j in used:
-                key = (f"part-{name}", i, j)
-                tasks[key] = (pieces.prediction_of, self._key(i, j), (f"send-{name}", j))
-                sums.append(key)
-            ends.append(tree(tasks, f"sum-{name}", (i,), sums, pieces.add_up))
+        tasks, ends = self._over_chunks(pieces.prediction_of, used, 1)
         return np.concatenate(self._cluster.compute(tasks, ends, self._chunks_for_a_pass()))
 
     def gather(self, columns: Columns) -> Block:
         columns = existing_columns(columns, self._shape[1])
         if not columns.size:
             return DenseBlock(np.zeros((self._shape[0], 0), dtype=self._dtype))
-        name = named("gather")
-        tasks: Tasks = {}
-        ends: list[Any] = []
         owner = np.searchsorted(self._columns, columns, side="right") - 1
         owners = np.unique(owner).tolist()
+        tasks: Tasks = {}
+        ends: list[Any] = []
         for j in owners:
-            tasks[(f"send-{name}", j)] = columns[owner == j] - self._columns[j]
-            for i in range(self.n_chunks[0]):
-                key = (name, i, j)
-                tasks[key] = (pieces.columns_of, self._key(i, j), (f"send-{name}", j))
-                ends.append(key)
-        blocks = self._cluster.compute(tasks, ends, self._chunks)
-        n_rows = self.n_chunks[0]
+            # One column of chunks after the other: nothing is added up.
+            own = {j: columns[owner == j] - self._columns[j]}
+            some, keys = self._over_chunks(pieces.columns_of, own, 1)
+            tasks, ends = tasks | some, ends + keys
+        blocks, n_rows = self._cluster.compute(tasks, ends, self._chunks), self.n_chunks[0]
         stacks = [blocks[start : start + n_rows] for start in range(0, len(blocks), n_rows)]
         places = [np.flatnonzero(owner == j) for j in owners]
         return _put_together(stacks, places, self._shape[0], self._dtype)
 
-    def _key(self, i: int, j: int) -> Any:
-        return self._chunks[i * self.n_chunks[1] + j].key
-
     def _chunks_for_a_pass(self) -> list[Any]:
         """Return the chunks, from the first call on in the workers' memory if they are to stay."""
-        with self._keeping:
-            if self._persist and not self._kept:
-                self._chunks = self._cluster.guard(
-                    lambda: self._cluster.persist(self._chunks), self._chunks
-                )
-                self._kept = True
+        chunks = self._chunks
+        if self._persist and not self._kept:
+            self._chunks = self._cluster.guard(lambda: self._cluster.persist(chunks), chunks)
+            self._kept = True
         return self._chunks
 
 
@@ -276,13 +240,9 @@ class ChunkScores(Scores):
         name = named("at")
         owner = np.searchsorted(self._starts, columns, side="right") - 1
         owners = np.unique(owner).tolist()
+        within = columns - self._starts[owner]
         tasks: Tasks = {
-            (name, j): (
-                pieces.entries_of,
-                self._parts[j].key,
-                columns[owner == j] - self._starts[j],
-            )
-            for j in owners
+            (name, j): (pieces.entries_of, self._parts[j].key, within[owner == j]) for j in owners
         }
         values = np.empty(columns.size)
         found = self._cluster.compute(tasks, list(tasks), self._parts)
@@ -296,9 +256,6 @@ class ChunkScores(Scores):
             ends = [part.key for part in self._parts]
             self._z = np.concatenate(self._cluster.compute({}, ends, self._parts))
         return self._z
-
-    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        return ArrayScores(self.full()).group_norms(labels, n_groups)
 
 
 def _put_together(

@@ -16,7 +16,7 @@ from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.store import store_file as store
-from atomlearn.storage.store.reading import READING
+from atomlearn.storage.store.store_file import READING
 from atomlearn.storage.store.stored_columns import (
     Checks,
     DenseColumns,
@@ -70,8 +70,7 @@ class StreamedDesign(Design):
         Z, vectors = np.empty((V.shape[1], self._shape[1])), _kernels.in_lanes(V, V.shape[0])[0]
 
         def work(chunk: int) -> None:
-            part = slice(int(columns.chunks[chunk]), int(columns.chunks[chunk + 1]))
-            Z[:, part] = columns.many(chunk, vectors)[: V.shape[1]]
+            Z[:, columns.part(chunk)] = columns.many(chunk, vectors)[: V.shape[1]]
 
         self._pass(work)
         return [ArrayScores(z) for z in Z]
@@ -102,8 +101,7 @@ class StreamedDesign(Design):
         vector = columns.vector(v)
 
         def work(chunk: int) -> None:
-            part = slice(int(columns.chunks[chunk]), int(columns.chunks[chunk + 1]))
-            z[part] = columns.scores(chunk, vector, squared)
+            z[columns.part(chunk)] = columns.scores(chunk, vector, squared)
 
         self._pass(work)
         return z
@@ -114,8 +112,8 @@ class StreamedDesign(Design):
         n_chunks = columns.chunks.size - 1
         order = range(n_chunks - 1, -1, -1) if self._backwards else range(n_chunks)
         self._backwards = not self._backwards
-        for place in range(min(self._ahead, n_chunks)):
-            columns.advise(order[place])
+        for chunk in order[: self._ahead]:
+            columns.advise(chunk)
 
         def one(place: int) -> None:
             if place + self._ahead < n_chunks:
@@ -140,8 +138,8 @@ class StreamedDesign(Design):
             for place, chunk in enumerate(pieces[piece].tolist()):
                 if place + self._ahead < pieces[piece].size:
                     columns.advise(int(pieces[piece][place + self._ahead]))
-                part = slice(int(columns.chunks[chunk]), int(columns.chunks[chunk + 1]))
-                columns.add(chunk, np.ascontiguousarray(weights[part]), totals[piece])
+                part = np.ascontiguousarray(weights[columns.part(chunk)])
+                columns.add(chunk, part, totals[piece])
 
         _kernels.share_out(work, n_pieces, READING.operations_per_byte * columns.n_bytes)
         result: Array = np.sum([total[: self._shape[0]] for total in totals], axis=0)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.storage.store.on_disk import StreamedDesign
-from atomlearn.storage.store.reading import READING
-from atomlearn.storage.store.store_file import ByteFile, StoreError
+from atomlearn.storage.store.store_file import READING, ByteFile, StoreError
 from atomlearn.storage.store.stored_columns import Checks, GenotypeColumns, cut
 
 #: The first bytes of a .bed whose columns are variants (SNP-major), all but the oldest.

@@ -19,10 +19,8 @@ without it is no store. Columns are cut into chunks, each with a checksum.
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import zlib
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -31,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.numpy_files import read_array
-from atomlearn.storage.store.reading import READING
 
 FORMAT, VERSION = "atomlearn column store", 1
 MANIFEST = "manifest.json"
@@ -47,6 +44,34 @@ NAMES, TARGET, CLASSES, SCHEMA = "names.json", "target.npy", "classes.json", "sc
 FILES = (MANIFEST, VALUES, ROWS, STARTS, COUNTS, CHUNKS, NAMES, TARGET, CLASSES, SCHEMA)
 #: Types of values; "genotype" is two bits.
 VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Sizes of requests to the system, found on NVMe and on network disks.
+
+    No answer depends on them; ``benchmarks/on_disk.py`` times passes with them.
+    """
+
+    #: Bytes that a chunk has at least, unless its columns are all; read as one.
+    chunk_bytes: int = 2**22
+    #: A manifest is a few hundred bytes: whatever is longer is none.
+    longest_manifest: int = 2**20
+    #: int64 sizes of everything, so that no size of a file overflows.
+    largest: int = 2**62
+    #: Bytes read ahead of where the products are: many a disk wants several requests at a time.
+    ahead_bytes: int = 2**25
+    #: Columns this close together in the file are gathered by one read ...
+    gap_bytes: int = 2**16
+    #: ... of at most so many bytes.
+    gather_bytes: int = 2**24
+    #: Entries that kernels multiply on one thread: tiles have threads of their own.
+    one_thread: int = 2**20 - 1
+    #: Operations that reading and multiplying a byte are worth: what a thread is woken for.
+    operations_per_byte: float = 5.0
+
+
+READING = Reading()
 
 
 class StoreError(ValueError):
@@ -286,13 +311,7 @@ def as_bytes(array: NDArray[Any]) -> memoryview:
 
 
 class ByteFile:
-    """A file read by position, many threads at a time; a file that ends too early is an error.
-
-    What the system has in memory is mapped, a window at a time, which saves the copy; what it has
-    not is read by a call, so a disk that fails raises an exception where a map would end the
-    process. Either way the memory and address space taken are those of a window, and the size of
-    the file is looked at each time: one that is cut off under the reader's hands raises, too.
-    """
+    """A file read by position, many threads at a time; a file that ends too early is an error."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -310,35 +329,11 @@ class ByteFile:
         while done < len(view):
             count = os.preadv(self._handle, [view[done:]], offset + done)
             if count == 0:
-                raise self._cut_off(offset, len(view))
+                raise StoreError(
+                    f"{self.path} ends before byte {offset + len(view):,}: it was cut off while in "
+                    "use; copy it afresh, or convert its source again"
+                )
             done += count
-
-    def view(
-        self, offset: int, count: int, buffer: Callable[[int], NDArray[np.uint8]]
-    ) -> NDArray[np.uint8]:
-        """Return bytes to look at: a mapped window of the file, or ``buffer(count)``, filled."""
-        if not count or not (self.is_cached(offset) and self.is_cached(offset + count - 1)):
-            out = buffer(count)
-            self.read_into(offset, out)
-            return out
-        if os.fstat(self._handle).st_size < offset + count:
-            raise self._cut_off(offset, count)
-        lead = offset % mmap.ALLOCATIONGRANULARITY
-        window = mmap.mmap(
-            self._handle,
-            count + lead,
-            flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0),
-            prot=mmap.PROT_READ,
-            offset=offset - lead,
-        )
-        # The window is closed with the last array that looks at it.
-        return np.frombuffer(window, dtype=np.uint8)[lead:]
-
-    def _cut_off(self, offset: int, count: int) -> StoreError:
-        return StoreError(
-            f"{self.path} ends before byte {offset + count:,}: it was cut off while in use; copy "
-            "it afresh, or convert its source again"
-        )
 
     def is_cached(self, offset: int) -> bool:
         """Return whether this byte can be read at once; False where the system does not tell."""

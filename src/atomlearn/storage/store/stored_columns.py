@@ -16,8 +16,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns
-from atomlearn.storage.store.reading import READING
-from atomlearn.storage.store.store_file import ByteFile, StoreError, as_bytes
+from atomlearn.storage.store.store_file import READING, ByteFile, StoreError, as_bytes
 
 #: Finds the columns of a chunk, which are numbered within it.
 Search = Callable[[int], _kernels.FoundColumns]
@@ -71,33 +70,35 @@ class StoredColumns(ABC):
 
     def look(self, file: ByteFile, start: int, end: int, dtype: Any = np.uint8) -> NDArray[Any]:
         """Return the bytes of a file as entries, to be let go of before the next tile."""
-
-        def buffer(count: int) -> NDArray[np.uint8]:
-            held: NDArray[np.uint8] | None = getattr(self._buffers, file.path.name, None)
-            if held is None or held.size < count:
-                held = np.empty(count, dtype=np.uint8)
-                setattr(self._buffers, file.path.name, held)
-            return held[:count]
-
-        entries: NDArray[Any] = file.view(start, end - start, buffer).view(dtype)
+        # Memory of this thread, one a file, which is used again.
+        buffers, name, size = vars(self._buffers), file.path.name, end - start
+        if name not in buffers or buffers[name].size < size:
+            buffers[name] = np.empty(size, dtype=np.uint8)
+        held: NDArray[np.uint8] = buffers[name][:size]
+        file.read_into(start, held)
+        entries: NDArray[Any] = held.view(dtype)
         return entries
+
+    def part(self, chunk: int) -> slice:
+        """Return the columns of a chunk."""
+        return slice(int(self.chunks[chunk]), int(self.chunks[chunk + 1]))
 
     def byte_range(self, chunk: int) -> tuple[int, int]:
         """Return the first byte of a chunk in the file of values, and the end."""
-        first, end = int(self.chunks[chunk]), int(self.chunks[chunk + 1])
-        return self.offset + first * self._column, self.offset + end * self._column
+        part = self.part(chunk)
+        return self.offset + part.start * self._column, self.offset + part.stop * self._column
 
     @abstractmethod
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
         """Return sum_i v_i x_ij, or v_i x_ij^2, for the columns of a chunk; v is ``vector``."""
 
-    @abstractmethod
-    def tiles(self, chunk: int, width: int) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield so many columns of a chunk at a time: the first one's place, and float numbers."""
+    def tiles(self, chunk: int, width: int) -> Iterator[NDArray[Any]]:
+        """Yield so many columns of a chunk at a time, as float numbers."""
+        raise NotImplementedError(type(self).__name__)
 
     def many(self, chunk: int, V: Array) -> Array:
         """Return V'x_j for the columns of a chunk, (m, columns); V is (n_samples, m)."""
-        return np.hstack([_kernels.many_dense(X, V) for _, X in self.tiles(chunk, self._width(V))])
+        return np.hstack([_kernels.many_dense(X, V) for X in self.tiles(chunk, self._width(V))])
 
     def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
         """Return what finds the columns of a chunk with a score of its bound or more.
@@ -109,7 +110,7 @@ class StoredColumns(ABC):
         vectors, count = _kernels.in_lanes(V, self.n_samples)
 
         def found(chunk: int) -> _kernels.FoundColumns:
-            part = slice(int(self.chunks[chunk]), int(self.chunks[chunk + 1]))
+            part = self.part(chunk)
             Z = self.many(chunk, vectors)[:count].T - np.outer(means[part], totals)
             Z *= factors[part, None]
             keep = np.flatnonzero(~(np.abs(Z) < bounds).all(axis=1))
@@ -164,22 +165,23 @@ class DenseColumns(StoredColumns):
         return values.reshape(self.n_samples, -1, order="F")
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
-        X = self._read(chunk)
         product = _kernels.squared_norms_stored if squared else _kernels.scores_stored
-        # Parts so small that the kernel keeps to this thread: the others have tiles of their own.
-        width = max(1, READING.one_thread // self.n_samples)
-        parts = [product(X[:, j : j + width], v) for j in range(0, X.shape[1], width)]
-        return np.concatenate(parts)
+        return np.concatenate([product(X, v) for _, X in self._parts(chunk)])
 
-    def tiles(self, chunk: int, width: int) -> Iterator[tuple[int, NDArray[Any]]]:
-        X = self._read(chunk)
+    def _parts(self, chunk: int, width: int = 0) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield parts so small that a kernel keeps to this thread, as others have their own."""
+        X, width = self._read(chunk), width or max(1, READING.one_thread // self.n_samples)
         for first in range(0, X.shape[1], width):
-            yield first, X[:, first : first + width].astype(self.dtype, copy=False)
+            part = slice(first, first + width)
+            yield part, X[:, part]
+
+    def tiles(self, chunk: int, width: int) -> Iterator[NDArray[Any]]:
+        for _, X in self._parts(chunk, width):
+            yield X.astype(self.dtype, copy=False)
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
-        X, width = self._read(chunk), max(1, READING.one_thread // self.n_samples)
-        for j in range(0, X.shape[1], width):
-            out += _kernels.predict_stored(X[:, j : j + width], weights[j : j + width])
+        for part, X in self._parts(chunk):
+            out += _kernels.predict_stored(X, weights[part])
 
     def gather(self, columns: Columns) -> Block:
         result = np.empty((self.n_samples, columns.size), dtype=self.dtype, order="F")
@@ -212,8 +214,8 @@ class SparseColumns(StoredColumns):
 
     def byte_range(self, chunk: int) -> tuple[int, int]:
         size = self.stored.itemsize
-        first, end = self.chunks[chunk], self.chunks[chunk + 1]
-        return int(self.starts[first]) * size, int(self.starts[end]) * size
+        part = self.part(chunk)
+        return int(self.starts[part.start]) * size, int(self.starts[part.stop]) * size
 
     def advise(self, chunk: int) -> None:
         super().advise(chunk)
@@ -222,9 +224,10 @@ class SparseColumns(StoredColumns):
         self.rows.advise(start // size * width, (end - start) // size * width)
 
     def _read(
-        self, first: int, end: int, chunk: int | None
+        self, part: slice, chunk: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Return values, rows and pointers of the columns from ``first`` to ``end``, checked."""
+        """Return values, rows and pointers of these columns, checked."""
+        first, end = part.start, part.stop
         begin, stop = int(self.starts[first]), int(self.starts[end])
         size, width = self.stored.itemsize, self.row_dtype.itemsize
         values = self.look(self.file, begin * size, stop * size, self.stored)
@@ -244,30 +247,22 @@ class SparseColumns(StoredColumns):
         return values, rows, pointers
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
-        parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
+        parts = self._read(self.part(chunk), chunk)
         if squared:
             return _kernels.squared_norms_csc(*parts, self.n_samples, v)
         return _kernels.scores_csc(*parts, v)
 
-    def tiles(self, chunk: int, width: int) -> Iterator[tuple[int, NDArray[Any]]]:
-        raise TypeError("sparse columns are multiplied as they are stored")
-
     def many(self, chunk: int, V: Array) -> Array:
-        parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
+        parts = self._read(self.part(chunk), chunk)
         return _kernels.many_csc(*parts, V)
 
     def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
         if affine is not None:
             return super().search(V, bounds, affine)
-
-        def found(chunk: int) -> _kernels.FoundColumns:
-            parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
-            return _kernels.found_csc(*parts, V, bounds)
-
-        return found
+        return lambda chunk: _kernels.found_csc(*self._read(self.part(chunk), chunk), V, bounds)
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
-        parts = self._read(int(self.chunks[chunk]), int(self.chunks[chunk + 1]), chunk)
+        parts = self._read(self.part(chunk), chunk)
         out += _kernels.predict_csc(*parts, weights, self.n_samples)
 
     def gather(self, columns: Columns) -> Block:
@@ -278,7 +273,7 @@ class SparseColumns(StoredColumns):
         order = np.argsort(columns, kind="stable")
         for place in order.tolist():
             column = int(columns[place])
-            values, rows, _ = self._read(column, column + 1, None)
+            values, rows, _ = self._read(slice(column, column + 1), None)
             target = slice(int(pointers[place]), int(pointers[place + 1]))
             data[target], indices[target] = values, rows
         block = SparseBlock(data, indices, pointers, self.n_samples)
@@ -320,25 +315,25 @@ class GenotypeColumns(StoredColumns):
         start, end = self.byte_range(chunk)
         packed = self.look(self.file, start, end)
         self._checks.check(chunk, [packed], self.file.path)
-        return packed, self.means[self.chunks[chunk] : self.chunks[chunk + 1]]
+        return packed, self.means[self.part(chunk)]
 
     def count(self, chunk: int) -> None:
         """Count a chunk: what ``set_counts`` takes for all of them."""
         packed, means = self._read(chunk)
-        part = slice(int(self.chunks[chunk]), int(self.chunks[chunk + 1]))
+        part = self.part(chunk)
         self.counts[part] = _kernels.count_genotypes(packed, self.n_samples, means.size)
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
         packed, means = self._read(chunk)
         return _kernels.scores_genotypes(packed, self.n_samples, means, v, squared)
 
-    def tiles(self, chunk: int, width: int) -> Iterator[tuple[int, NDArray[Any]]]:
+    def tiles(self, chunk: int, width: int) -> Iterator[NDArray[Any]]:
         """Genotypes are unpacked once for all vectors."""
         packed, means = self._read(chunk)
         for first in range(0, means.size, width):
             some = means[first : first + width]
             part = packed[first * self._column : (first + some.size) * self._column]
-            yield first, _kernels.gather_genotypes(part, self.n_samples, some, np.float64)
+            yield _kernels.gather_genotypes(part, self.n_samples, some, np.float64)
 
     def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
         size = self.means.size
@@ -347,7 +342,7 @@ class GenotypeColumns(StoredColumns):
 
         def found(chunk: int) -> _kernels.FoundColumns:
             packed, means = self._read(chunk)
-            part = slice(int(self.chunks[chunk]), int(self.chunks[chunk + 1]))
+            part = self.part(chunk)
             return search(packed, means, self.counts[part, 0], centers[part], factors[part])
 
         return found
