@@ -16,7 +16,7 @@ from atomlearn.core.solvers.gauge import gauge_by_generation
 from atomlearn.core.solvers.observed import Observed
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Progress, RunObserver
-from atomlearn.core.solvers.run import run
+from atomlearn.core.solvers.steps import run
 from atomlearn.matrices.solver.generation import MatrixGeneration
 from atomlearn.matrices.tasks import several_targets as _several_targets
 from atomlearn.papers.feature_generation import FeatureGeneration

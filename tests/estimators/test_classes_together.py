@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 
 from atomlearn import FeatureGenerator, interop, norms, solve, solvers
 from atomlearn.core.losses import as_loss
-from atomlearn.core.solvers.run import run
+from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.estimators.classes_together import _of_classes

@@ -161,7 +161,7 @@ class Endless(Solver):
 
 
 def test_a_run_keeps_its_last_certified_point_where_time_ends_a_step() -> None:
-    problem = hard(norms.L1(), "squared", rows=30, size=60)
+    problem = hard(norms.L1(), "squared", rows=200, size=60)  # not a small one
     first = run(problem, ColumnGeneration(), Iterations(1))
     result = run(problem, Endless(), Seconds(0.05))
     assert result.status is Status.TIME_LIMIT

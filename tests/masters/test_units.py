@@ -80,7 +80,7 @@ KINDS: list[tuple[Master, Norm, str, int]] = [
     (SequentialQP(), RAYS, USUAL, 68),
     (KSupportNewton(), norms.KSupport(3), "squared", 84),
     (CompressedSamples(SemismoothNewton()), norms.KSupport(3), "squared", 44),
-    (FreeNewton(SemismoothNewton()), norms.KSupport(3), USUAL, 79),
+    (FreeNewton(SemismoothNewton()), norms.KSupport(3), USUAL, 97),
     (FreeNewton(SemismoothNewton()), GROUPS, "poisson", 24),
     (CoupledNewton(), norms.KSupport(3), "multinomial", 46),
     (default_master(), norms.L1(), "multinomial", 7),

@@ -19,7 +19,7 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.run import run
+from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds, StoppingRule
 
 #: Reads y (n_samples, n_tasks) as the target of one problem: (X, y, sample_weight, intercept) ->

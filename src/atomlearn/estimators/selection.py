@@ -15,7 +15,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
-from atomlearn.core.solvers.run import run
+from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.estimators.targets import checked_labels, checked_target, encoded
 from atomlearn.estimators.units import block_of

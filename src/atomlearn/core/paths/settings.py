@@ -11,7 +11,7 @@ from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.run import run
+from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
 
 

@@ -11,8 +11,8 @@ from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.column_generation import ColumnGeneration
-from atomlearn.core.solvers.run import SteppedLevels
 from atomlearn.core.solvers.schedule import Task
+from atomlearn.core.solvers.steps import SteppedLevels
 
 
 def shares_levels(problem: Problem, settings: Settings) -> bool:

@@ -23,8 +23,9 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Result, Status
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.progress import Resumed
-from atomlearn.core.solvers.run import Run, entered, stepped
+from atomlearn.core.solvers.run import Run, entered
 from atomlearn.core.solvers.schedule import Answer, Asked, Task
+from atomlearn.core.solvers.steps import stepped
 from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 #: Products with a pool of so many columns that the next levels of a path take, at a guess.
@@ -72,11 +73,9 @@ class SharedLevels(Task):
     pool : Pool
         The columns that may matter, in the coordinates of ``pool_of``.
     zero : Scores, optional
-        Those of the problem at w = 0, where they are known.
-    reached : callable, optional
-        Asked of the problem and the result of each level, in their order: is this the last one?
-    last : callable, optional
-        Where other paths have ended this one; None where they have not.
+        At w = 0, where they are known.
+    reached, last : callable, optional
+        Whether a level is the last one; where other paths have ended this one, if they have.
     """
 
     def __init__(

@@ -136,7 +136,13 @@ def fits(path: object, what: str, n_bytes: int) -> None:
 
 
 def hold(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
-    """Raise ValueError where the file says more than it can hold, or more than memory can.
+    """Raise ValueError where the file says more than it can hold, or more than memory can."""
+    believe(path, what, declared, stored, ratio)
+    fits(path, what, declared)
+
+
+def believe(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
+    """Raise ValueError where the file says more than it can hold.
 
     declared : bytes that ``what`` takes as the file says; stored : bytes there are of it; ratio :
     how many of the former one of the latter can stand for.
@@ -146,7 +152,6 @@ def hold(path: object, what: str, declared: int, stored: int, ratio: int = 1) ->
             f"{path} is damaged or cut off: {what} should take {declared:,} bytes, and there are "
             f"{stored:,}; copy it afresh"
         )
-    fits(path, what, declared)
 
 
 def short(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.held import BELIEVED, hold
+from atomlearn.storage.formats.held import BELIEVED, believe, fits, hold
 from atomlearn.storage.formats.understood import understood
 
 _HEADERS = {
@@ -33,7 +33,7 @@ def _quiet() -> Iterator[None]:
 
 
 class Header:
-    """The header of an array, checked: ``shape``, ``fortran``, ``dtype``, ``begin`` of the data."""
+    """The header of an array, checked; ``begin`` and ``n_bytes`` of the data."""
 
     def __init__(self, stream: BinaryIO, stored: int, what: str) -> None:
         with understood(what, "NumPy array"), _quiet():
@@ -56,12 +56,13 @@ class Header:
         n_bytes = math.prod(self.shape) * self.dtype.itemsize
         if any(size < 0 for size in self.shape) or max(self.shape, default=0) >= 2**62:
             raise ValueError(f"{what} has the shape {self.shape}; it is damaged, copy it afresh")
-        hold(what, "its array", n_bytes, stored - self.begin)
+        believe(what, "its array", n_bytes, stored - self.begin)
+        self.n_bytes = n_bytes
 
 
 def read_array(stream: BinaryIO, stored: int, what: str) -> NDArray[Any]:
     """Return the array that a stream of ``stored`` bytes holds; no objects, no broken text."""
-    Header(stream, stored, what)
+    fits(what, "its array", Header(stream, stored, what).n_bytes)
     with understood(what, "NumPy array"), _quiet():
         stream.seek(0)
         array: NDArray[Any] = np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
@@ -115,6 +116,6 @@ class Archive(Mapping[str, NDArray[Any]]):
         entry = self._entries[key]
         what = f"{key} of {self.path}"
         stored = min(entry.compress_size, self.path.stat().st_size)
-        hold(what, "it", entry.file_size, stored, BELIEVED.deflated)
+        believe(what, "it", entry.file_size, stored, BELIEVED.deflated)
         with understood(self.path, ".npz file"), zipfile.ZipFile(self.path) as file:
             return cast(BinaryIO, file.open(entry)), entry.file_size
