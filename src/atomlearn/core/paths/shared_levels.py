@@ -165,8 +165,6 @@ class SharedLevels(Task):
                 break
         return results
 
-    # --- the pool at the beginning ----------------------------------------------------------
-
     @property
     def _seeds(self) -> bool:
         """Whether the pool is filled by the scores at zero; else it holds all columns."""
@@ -179,7 +177,6 @@ class SharedLevels(Task):
         return self.inner.negative_gradient(linear + self.inner.optimal_intercept(linear))
 
     def _seed(self, zero: Scores | None) -> None:
-        """Fill the pool for the first levels."""
         if not self._seeds:
             self.pool.add(np.arange(self.inner.design.shape[1]))
         elif zero is not None:
