@@ -50,7 +50,17 @@ def main(arguments: list[str]) -> int:
         settings = {"OMP_NUM_THREADS": "1"} | PROCESSORS[name]
         shown = " ".join(f'{variable}="{value}"' for variable, value in settings.items())
         print(f"{name}: {shown}; again: make test-processors PROCESSORS={name}", flush=True)
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "auto",
+            "--dist",
+            "worksteal",
+            "--maxfail=5",
+        ]
         if subprocess.run(command, env=os.environ | settings, check=False).returncode:
             failed.append(name)
     print("failed:", ", ".join(failed) or "none")
