@@ -156,6 +156,57 @@ def lasso_path(size: float) -> Timed:
 
 
 @problem
+def search_20(size: float) -> Timed:
+    """Cross-validation of a lasso, 1000 x 4000: five folds, 20 levels."""
+    return _search(size, 20, "l1")
+
+
+@problem
+def search_50(size: float) -> Timed:
+    """The same at 50 levels."""
+    return _search(size, 50, "l1")
+
+
+@problem
+def search_ksupport(size: float) -> Timed:
+    """Cross-validation of a squared k-support norm, 300 x 2000."""
+    from atomlearn.norms import KSupport
+
+    return _search(0.3 * size, 20, KSupport(10), form="squared", p=2000)
+
+
+def _search(size: float, n_alphas: int, norm: Any, p: int = 4000, **settings: Any) -> Timed:
+    """Return a cross-validated fit of 1000 size rows."""
+    from atomlearn import AtomicRegressorCV
+    from atomlearn.datasets import make_correlated
+
+    made = make_correlated(
+        int(1000 * size), int(p * min(1.0, 4 * size)), rho=0.5, n_true=30, seed=0
+    )
+    model = AtomicRegressorCV(norm, cv=5, n_alphas=n_alphas, **settings)
+    return lambda: float(model.fit(made.X, made.y).n_passes_)
+
+
+@problem
+def pairs(size: float) -> Timed:
+    """100 of 10^13 pairs: products of 4.5 million sparse columns, 20 of them planted."""
+    from scipy import sparse
+
+    from atomlearn import FeatureGenerator
+
+    rng = np.random.default_rng(0)
+    n, p = int(20_000 * size), int(4_500_000 * size)
+    held = rng.integers(0, p, size=20 * n) ** 2 // p  # a few columns are common, as words are
+    X = sparse.csr_matrix((np.ones(20 * n), held, np.arange(0, 20 * n + 1, 20)), shape=(n, p))
+    X.sum_duplicates()
+    common = np.argsort(-np.bincount(X.indices, minlength=p), kind="stable")[:40]
+    both = X[:, common[:20]].multiply(X[:, common[20:]]).toarray()
+    y = np.sign(both @ rng.standard_normal(20) + 0.1 * rng.standard_normal(n))
+    model = FeatureGenerator(100, features="polynomial", fit_intercept=False)
+    return lambda: float(model.fit(X, y).n_passes_)
+
+
+@problem
 def groups(size: float) -> Timed:
     """Group lasso, 1000 x 50,000 in tens."""
     from atomlearn.norms import Groups
