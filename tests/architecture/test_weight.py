@@ -1,0 +1,159 @@
+"""The weight of the package only falls: what a person carries who takes the code over.
+
+Tokens are counted, not lines, so that neither prose nor layout changes a figure: comments,
+docstrings and blank lines weigh nothing, and no file is exempt. A change that lightens the package
+lowers the ceilings here; one that makes it heavier says why.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from atomlearn import AtomicRegressor
+from tests.oracles.sources import PACKAGE, nodes, trees
+
+CEILINGS = {
+    "tokens of Python": 478_433,
+    "tokens of C++": 90_526,
+    "files": 477,
+    "functions": 4_676,
+    "numbers that decide": 641,
+    "isinstance": 234,
+    "getattr and hasattr": 242,
+    "fmt: skip": 110,
+    "public names that stand twice": 65,
+    "files with TYPE_CHECKING": 21,
+    "members of Loss": 39,
+    "members of Norm": 38,
+    "members of Design": 31,
+    "members of Block": 22,
+    "constructions of Result": 1,
+    "handlers of KeyboardInterrupt in the core": 2,
+}
+#: One l1 fit of 300 x 5000, by the estimator: through how much of the package does it pass?
+FIT = {"files": 70, "functions": 361, "frames": 26}
+
+SILENT = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+    tokenize.ENCODING, tokenize.ENDMARKER,
+}  # fmt: skip
+CPP_TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"[^\"]*\"|'[^']*'|::|->|[<>=!&|+\-*/%^]=?|[^\s\w]")
+
+
+def tokens(text: str, found: list[ast.AST]) -> int:
+    """Return the number of tokens of Python that are neither prose nor layout."""
+    prose = set()
+    for node in found:
+        body = getattr(node, "body", None)
+        first = body[0] if isinstance(body, list) and body else None
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            prose.add((first.lineno, first.col_offset))
+    read = tokenize.generate_tokens(io.StringIO(text).readline)
+    return sum(one.type not in SILENT and one.start not in prose for one in read)
+
+
+def is_number(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def numbers(tree: ast.Module, found: list[ast.AST]) -> int:
+    """Count constants in capitals, and numeric defaults of fields."""
+    count = 0
+    for node in tree.body:
+        targets: list[Any] = node.targets if isinstance(node, ast.Assign) else []
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+        capitals = [isinstance(t, ast.Name) and t.id.strip("_").isupper() for t in targets]
+        if targets and all(capitals):
+            count += any(is_number(each) for each in ast.walk(node))
+    fields = [
+        node.value
+        for kind in found
+        if isinstance(kind, ast.ClassDef)
+        for node in kind.body
+        if isinstance(node, ast.AnnAssign) and node.value is not None
+    ]
+    plain = [value for value in fields if not isinstance(value, ast.Call)]
+    return count + sum(any(is_number(each) for each in ast.walk(value)) for value in plain)
+
+
+def weighed() -> dict[str, int]:
+    """Return every figure that has a ceiling."""
+    weight, names = Counter[str](), Counter[str]()
+    for path, tree in trees().items():
+        text, found = path.read_text(encoding="utf-8"), nodes()[path]
+        weight["files"] += 1
+        weight["tokens of Python"] += tokens(text, found)
+        weight["numbers that decide"] += numbers(tree, found)
+        weight["fmt: skip"] += len(re.findall(r"fmt: (?:skip|off)", text))
+        weight["files with TYPE_CHECKING"] += "if TYPE_CHECKING" in text
+        for node in found:
+            weight["functions"] += isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                called = node.func.id
+                weight["isinstance"] += called == "isinstance"
+                weight["getattr and hasattr"] += called in ("getattr", "hasattr")
+                weight["constructions of Result"] += called == "Result"
+            if isinstance(node, ast.ExceptHandler) and PACKAGE / "core" in path.parents:
+                caught = node.type is not None and "KeyboardInterrupt" in ast.unparse(node.type)
+                weight["handlers of KeyboardInterrupt in the core"] += caught
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                names[node.name] += 1
+            if isinstance(node, ast.ClassDef) and node.name in ("Loss", "Norm", "Design", "Block"):
+                functions = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+                public = sum(not each.name.startswith("_") for each in functions)
+                name = f"members of {node.name}"
+                weight[name] = max(weight[name], public)
+    weight["public names that stand twice"] = sum(count > 1 for count in names.values())
+    for path in [path for end in ("cpp", "hpp", "h") for path in PACKAGE.rglob(f"*.{end}")]:
+        text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", path.read_text(encoding="utf-8"), flags=re.S)
+        weight["tokens of C++"] += len(CPP_TOKEN.findall(text))
+        weight["numbers that decide"] += len(re.findall(r"\bconstexpr\b[^;(]*=\s*[-\d.]", text))
+    return {name: weight[name] for name in CEILINGS}
+
+
+@pytest.fixture(scope="module")
+def weight() -> dict[str, int]:
+    return weighed()
+
+
+@pytest.mark.parametrize("name", CEILINGS)
+def test_the_package_does_not_grow_heavier(name: str, weight: dict[str, int]) -> None:
+    assert weight[name] <= CEILINGS[name]
+
+
+def test_a_fit_passes_through_no_more_of_the_package() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 5000))
+    y = X[:, :5].sum(1) + rng.standard_normal(300)
+    model = AtomicRegressor("l1", alpha=0.1).fit(X, y)
+    files, functions, depth, deepest = set(), set(), 0, 0
+
+    def watch(frame: Any, event: str, _: object) -> None:
+        nonlocal depth, deepest
+        code = frame.f_code
+        if PACKAGE not in Path(code.co_filename).parents:
+            return
+        depth += (event == "call") - (event == "return")
+        deepest = max(deepest, depth)
+        files.add(code.co_filename)
+        functions.add((code.co_filename, code.co_firstlineno))
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        model.fit(X, y)
+    finally:
+        sys.setprofile(before)
+    found = {"files": len(files), "functions": len(functions), "frames": deepest}
+    assert all(found[name] <= FIT[name] for name in FIT), found
