@@ -25,7 +25,7 @@ MAY_KNOW_STORAGE = {
 #: Files that use sparse matrices as algebra, with the reason. None of them may look at X.
 SPARSE_ALGEBRA = {
     "core/interfaces/proximal.py": "the low-rank factors of a prox Jacobian, one column a group",
-    "core/norms/lift.py": "makes those factors",
+    "core/norms/grouped.py": "makes those factors",
     "core/interfaces/lift.py": "columns of the map L of a lifted norm",
     "lifting/expansion.py": "the map L itself",
     "lifting/operators.py": "the matrices of which L is made",

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from atomlearn import norms
 from atomlearn.core.interfaces import Atom
 from atomlearn.core.norms import user
-from atomlearn.core.norms.threshold import weighted_l1_point
+from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.vectors import l2_norm, power_of_two
 from atomlearn.designs import ArrayScores
 from atomlearn.norms import L1, Groups, KSupport, Nonnegative
@@ -37,14 +37,9 @@ def test_refused_amounts_are_called_what_they_are(suite) -> None:
 def test_an_entry_that_has_just_become_zero_has_no_part_in_the_jacobian(weights) -> None:
     c = np.ones(3) if weights is None else weights
     v = np.array([3.0, -1.0, 2.0]) * c
-    # Thresholds of 1 for each, from the amounts that lead there.
-    shrunk = np.maximum(np.abs(v) - c, 0.0)
-    amounts = {"penalized": 1.0, "constrained": float(c @ shrunk)}
-    amounts["squared"] = 1.0 / amounts["constrained"]
-    for form in FORMS:
-        found = weighted_l1_point(v, weights, amounts[form], form)
-        assert_allclose(found.point, np.copysign(shrunk, v), atol=1e-15)
-        assert_array_equal(found.jacobian().support, [0, 2])
+    found = l1_point(v, weights, 1.0, "penalized")
+    assert_allclose(found.point, np.copysign(np.maximum(np.abs(v) - c, 0.0), v), atol=1e-15)
+    assert_array_equal(found.jacobian().support, [0, 2])
 
 
 def test_columns_without_a_price_and_without_a_score_do_not_matter() -> None:

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from atomlearn.core.norms import lift
+from atomlearn.core.norms import grouped
 from atomlearn.core.norms.scores import PositiveScores, subset_scores
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm, Scores
@@ -179,9 +179,9 @@ class TestJacobians:
             Restricted(KSupport(3, labels), rng.permutation(30)[:20]),
         ):
             v, u = rng.normal(size=30), rng.normal(size=30)
-            monkeypatch.setattr(lift, "MAX_DENSE_FACTORS", 2**18)
+            monkeypatch.setattr(grouped, "MAX_DENSE_FACTORS", 2**18)
             dense = norm.prox_point(v, 0.4, form).jacobian()
-            monkeypatch.setattr(lift, "MAX_DENSE_FACTORS", 0)
+            monkeypatch.setattr(grouped, "MAX_DENSE_FACTORS", 0)
             slim = norm.prox_point(v, 0.4, form).jacobian()
             assert isinstance(dense.factors, np.ndarray)
             assert isinstance(slim.factors, sparse.csc_array)

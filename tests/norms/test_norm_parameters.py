@@ -246,11 +246,6 @@ class TestPartition:
         assert norm.best_columns(ArrayScores(z), 1).tolist() == [0, 1, 4, 5]
 
 
-def test_what_is_read_once_is_read_again_for_another_number_of_features() -> None:
-    norm = Groups([[0, 1], [2, 3]])
-    assert [norm._read_once(size, lambda n: n) for size in (4, 4, 7, 4)] == [4, 4, 7, 4]
-
-
 def test_norms_that_differ_in_one_of_several_groups_are_not_equal() -> None:
     assert Groups([[0, 1], [2]]) == Groups([[0, 1], [2]])
     assert Groups([[0, 1], [2]]) != Groups([[0, 1], [3]])

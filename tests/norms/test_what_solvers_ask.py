@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.interfaces.excess import Excess
-from atomlearn.core.norms.parameters import _all_values
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm
 from atomlearn.norms import (
@@ -248,13 +247,6 @@ def test_factors_reach_every_bound() -> None:
         u = np.abs(np.arange(lift.expansion.shape[1])) + 1.0
         assert lift.norm.value(u) == expected * plain.norm.value(u)
         assert (lift.norm.value(-u) == math.inf) == isinstance(wrapped, Nonnegative)
-
-
-def test_norms_inside_lists_are_parameters_too() -> None:
-    inner = KSupport(2)
-    assert any(value is inner for value in _all_values([0.5, inner]))
-    numbers = [1, 2, 3]
-    assert _all_values(numbers) == [numbers]
 
 
 @pytest.mark.parametrize(("given", "said"), [(3, "got int$"), (L1, r"write L1\(\.\.\.\)")])

@@ -15,6 +15,7 @@ from atomlearn.core.norms.combine import Scaled, scaled
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import needs_names, resolved
 from atomlearn.core.norms.parameters import Parameters
+from atomlearn.core.norms.partition import set_weights
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.lifting.expansion import Selection
 from atomlearn.lifting.membership import Membership, membership_of
@@ -34,9 +35,6 @@ class LiftedNorm(Parameters, Norm):
 
     def on(self, n_features: int) -> Norm:
         """The same norm with its lift made."""
-        return self._read_once(n_features, self._image)
-
-    def _image(self, n_features: int) -> Image:
         lift = self.lift(n_features)
         lift.norm.check(lift.expansion.shape[1])
         return Image(self, lift)
@@ -153,42 +151,17 @@ class LatentNorm(LiftedNorm):
 
     def _delta(self, sets: Membership) -> Array | None:
         """Return the weight of every set; None: all ones."""
-        return set_weights(self.weights, sets, type(self).__name__)
-
-
-def set_weights(weights: Any, sets: Membership, owner: str) -> Array | None:
-    """Return delta_B of every set, checked: the listed ones first, 1 for features on their own."""
-    if weights is None:
-        return None
-    if isinstance(weights, str):
-        if weights != "sqrt_size":
-            raise ValueError(
-                f"{owner}: weights must be 'sqrt_size', one number a group, or None for all ones; "
-                f"got {weights!r}"
-            )
-        return np.sqrt(sets.sizes.astype(np.float64))
-    if isinstance(weights, Mapping):
-        if sets.names is None:
-            raise TypeError(f"{owner}: weights by name need groups with names, a mapping")
-        absent = [name for name in sets.names if name not in weights]
-        if absent:
-            raise ValueError(
-                f"{owner}: weights has no entry for group {absent[0]!r}; give every one"
-            )
-        weights = [weights[name] for name in sets.names]
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (sets.n_listed,):
-        raise ValueError(
-            f"{owner}: weights must hold one number for each of the {sets.n_listed} groups, got "
-            f"shape {given.shape}; give one a group, 'sqrt_size', or None for all ones"
-        )
-    bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
-    if bad.size:
-        raise ValueError(
-            f"{owner}: weights[{int(bad[0])}] is {given[bad[0]]}, but weights must be positive and "
-            "finite"
-        )
-    return np.concatenate([given, np.ones(sets.n_sets - sets.n_listed)])
+        owner, weights = type(self).__name__, self.weights
+        if isinstance(weights, Mapping):
+            if sets.names is None:
+                raise TypeError(f"{owner}: weights by name need groups with names, a mapping")
+            absent = [name for name in sets.names if name not in weights]
+            if absent:
+                raise ValueError(
+                    f"{owner}: weights has no entry for group {absent[0]!r}; give every one"
+                )
+            weights = [weights[name] for name in sets.names]
+        return set_weights(weights, sets.sizes, sets.n_listed, owner)
 
 
 class LatentGroups(LatentNorm):

@@ -221,16 +221,21 @@ class Norm(Ratings, ABC):
         )
 
     def prox(self, w: Array, step: float) -> Array:
-        """Return argmin_x 1/2 ||x - w||^2 + step * gauge(x)."""
-        return self.prox_point(w, step, "penalized").point
+        """Return argmin_x 1/2 ||x - w||^2 + step * gauge(x), in the dtype of w."""
+        return self._mapped(w, step, "penalized")
 
     def prox_squared(self, w: Array, step: float) -> Array:
-        """Return argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2."""
-        return self.prox_point(w, step, "squared").point
+        """Return argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, in the dtype of w."""
+        return self._mapped(w, step, "squared")
 
     def project(self, w: Array, radius: float) -> Array:
-        """Return the point of { x : gauge(x) <= radius } nearest to w."""
-        return self.prox_point(w, radius, "constrained").point
+        """Return the point of { x : gauge(x) <= radius } nearest to w, in the dtype of w."""
+        return self._mapped(w, radius, "constrained")
+
+    def _mapped(self, w: Array, amount: float, form: Form) -> Array:
+        point = self.prox_point(w, amount, form).point
+        is_single = np.asarray(w).dtype == np.float32
+        return point.astype(np.float32) if is_single else point  # type: ignore[return-value]
 
     # What is known of the coordinates.
 

@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import math
 from typing import Any
 
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxPoint
-from atomlearn.core.norms.parameters import Parameters, amount_of_prox
-from atomlearn.core.norms.vectors import like, to_float64
+from atomlearn.core.norms.forms import three_forms
+from atomlearn.core.norms.parameters import Parameters
+from atomlearn.core.norms.vectors import to_float64
 
 
 class VectorNorm(Parameters, Norm):
-    """A gauge of vectors with ``_point``, from which prox, prox_squared and project follow."""
+    """A gauge of vectors that knows the proximal map of step * gauge: the other two follow."""
 
     @property
     def absolute(self) -> bool:
         """True where gauge(w) = gauge(|w|), growing with each |w_j|: what Nonnegative needs."""
         return True
 
-    @abstractmethod
+    def _penalized(self, v: Array, step: float) -> ProxPoint:
+        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x), v float64, step >= 0 finite."""
+        raise NotImplementedError
+
+    def _last_step(self, v: Array) -> float:
+        """Return the step from which on the gauge of that point is 0: the polar of v."""
+        return self.polar(v)  # type: ignore[arg-type]
+
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form`` at the float64 vector v, amount >= 0 finite."""
-
-    def prox(self, w: NDArray[Any], step: float) -> NDArray[Any]:
-        """argmin_x 1/2 ||x - w||^2 + step * gauge(x), in the dtype of w."""
-        return like(self.prox_point(w, step, "penalized").point, w)
-
-    def prox_squared(self, w: NDArray[Any], step: float) -> NDArray[Any]:
-        """argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, in the dtype of w."""
-        return like(self.prox_point(w, step, "squared").point, w)
-
-    def project(self, w: NDArray[Any], radius: float) -> NDArray[Any]:
-        """argmin_x 1/2 ||x - w||^2 subject to gauge(x) <= radius, in the dtype of w."""
-        return like(self.prox_point(w, radius, "constrained").point, w)
+        """Return the proximal map of ``form``; a norm may know a faster way."""
+        return three_forms(v, amount, form, self._penalized, self._last_step)
 
     def prox_point(self, w: NDArray[Any], amount: float, form: Form) -> ProxPoint:
         """One of the three maps in float64, with its gauge and (when called) its Jacobian."""
-        name = "radius" if form == "constrained" else "step"
-        return self._point(to_float64(w), amount_of_prox(type(self).__name__, name, amount), form)
+        value = float(amount)
+        if not (math.isfinite(value) and value >= 0):
+            name = "radius" if form == "constrained" else "step"
+            raise ValueError(
+                f"{type(self).__name__}: {name} must be finite and at least 0, got {amount!r}; "
+                "check the step size or level that produced it"
+            )
+        return self._point(to_float64(w), value, form)
 
 
 class Wrapper(VectorNorm):

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores, whole_number
+from atomlearn.core.norms.grouped import RatedNorm, lifted_point, rated_groups
 from atomlearn.core.norms.ksupport_point import ksupport_point
-from atomlearn.core.norms.lift import GroupedNorm, best_groups, groups_above, lifted_point
-from atomlearn.core.norms.names import named_groups
-from atomlearn.core.norms.parameters import amount_of_prox
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
 
 
-class KSupport(GroupedNorm):
+class KSupport(RatedNorm):
     """gauge of conv { w : ||w||_2 <= 1, w is zero outside k coordinates (or k groups) }.
 
     Its polar is the l2 norm of the k largest |z_j| (of the k groups of largest ||z_g||_2). k = 1
@@ -73,19 +69,12 @@ class KSupport(GroupedNorm):
         scale = power_of_two(magnitudes)
         return scale * float(_kernels.ksupport_gauge(magnitudes / scale, self._k(magnitudes.size)))
 
-    def polar(self, scores: Scores) -> float:
-        """l2 norm of the k largest |z_j|, or of the k largest group norms of z."""
-        if self.groups is None:
-            return l2_norm(scores.top(self._k(scores.n_columns))[1])
-        norms = self.partition(scores.n_columns).norms_of_scores(scores)
-        return l2_norm(np.sort(norms)[-self._k(norms.size) :])
+    def _least(self, n_ratings: int) -> int:
+        return self._k(n_ratings)
 
-    def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The max(k, count) columns of largest |z_j|; with groups whole groups, k at least."""
-        k = self._k(scores.n_columns)
-        if self.groups is None:
-            return scores.top(max(k, count))[0]
-        return best_groups(scores, self.partition(scores.n_columns), None, k, count)
+    def _ratings(self, scores: Scores) -> Scores:
+        groups = self._groups(scores.n_columns)
+        return scores if groups is None else rated_groups(scores, groups, None)
 
     usual_form = "squared"
 
@@ -101,19 +90,6 @@ class KSupport(GroupedNorm):
         """Return k, for columns that are not grouped."""
         return self._k(n_features) if self.groups is None else None
 
-    def with_names(self, names: Sequence[str]) -> KSupport:
-        """Return the same norm with names and patterns of columns replaced by their indices."""
-        groups = named_groups(self.groups, names, "KSupport")
-        return self if groups is self.groups else KSupport(self.k, groups)
-
-    def prox_squared(self, w: NDArray[Any], step: float) -> NDArray[Any]:
-        """argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, all in the dtype of w."""
-        vector = np.asarray(w)
-        if self.groups is None and vector.dtype in (np.float32, np.float64):
-            size = amount_of_prox("KSupport", "step", step)
-            return _kernels.ksupport_prox(vector, self._k(vector.size), size)[0]
-        return super().prox_squared(w, step)
-
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         if self.groups is None or v.size == 0:
             return ksupport_point(v, self._k(v.size), amount, form)
@@ -126,20 +102,6 @@ class KSupport(GroupedNorm):
         if self.groups is None:
             return KSupport(self.k)
         return KSupport(self.k, self.partition(n_features).restrict(columns)[0])
-
-    def reference(self, scores: Scores) -> float:
-        """The k-th largest |z_j|, or group norm of z."""
-        k = self._k(scores.n_columns)
-        if self.groups is None:
-            return float(np.abs(scores.top(k)[1]).min(initial=math.inf))
-        norms = self.partition(scores.n_columns).norms_of_scores(scores)
-        return float(np.sort(norms)[-self._k(norms.size)])
-
-    def rated(self, scores: Scores, bound: float) -> Columns:
-        """The columns, or whole groups, of at least this |z_j| or group norm."""
-        if self.groups is None:
-            return scores.above(bound)[0]
-        return groups_above(scores, self.partition(scores.n_columns), None, bound)
 
     @property
     def asks_large(self) -> bool:

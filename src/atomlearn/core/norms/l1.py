@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores
+from atomlearn.core.interfaces import Array, Columns, ProxPoint, Scores
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.forms import soft_point
+from atomlearn.core.norms.grouped import RatedNorm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.sides import Sides, by_name
-from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
 
 
-class L1(VectorNorm):
+class L1(RatedNorm):
     """gauge(w) = sum_j weight_j |w_j| for lower <= w <= upper; without them, ||w||_1.
 
     The polar of the plain norm is max_j |z_j|, of weights max_j |z_j| / weight_j. The proximal
@@ -72,16 +72,11 @@ class L1(VectorNorm):
 
     def on(self, n_features: int) -> L1:
         """The same norm with one number a column."""
-        return self if self._plain else self._read_once(n_features, self._on)
-
-    def _on(self, n_features: int) -> L1:
         sides = self._sides(n_features)
-        return self if sides is None else L1(sides)
+        return self if sides is None or sides is self.weights else L1(sides)
 
     def with_names(self, names: Sequence[str]) -> L1:
         """Return the same norm with numbers by name replaced by one a column."""
-        if self._plain or self._read is not None:
-            return self
         return L1(
             by_name(self.weights, names, 1.0, "weights"),
             by_name(self.lower, names, -np.inf, "lower"),
@@ -101,25 +96,15 @@ class L1(VectorNorm):
         sides = self._sides(w.size)
         return float(np.abs(w).sum()) if sides is None else sides.value(w)
 
-    def polar(self, scores: Scores) -> float:
-        """max_j |z_j| / weight_j, over the signs that w_j can have"""
-        sides = self._sides(scores.n_columns)
-        if sides is None:
-            return float(np.abs(scores.top(1)[1]).max(initial=0.0))
-        return float(sides.ratios(scores.full()).max(initial=0.0))
-
     def excess(self, scores: Scores) -> Excess | None:
         """What the bounded sides add to the conjugate."""
         sides = None if self.absolute else self._sides(scores.n_columns)
         return None if sides is None else sides.excess(scores.full())
 
-    def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The ``count`` columns of largest |z_j| / weight_j."""
+    def _ratings(self, scores: Scores) -> Scores:
+        """|z_j| / weight_j, over the signs that w_j can have."""
         sides = self._sides(scores.n_columns)
-        if sides is None:
-            return scores.top(max(1, count))[0]
-        columns, ratios = ArrayScores(sides.ratios(scores.full())).top(max(1, count))
-        return columns[ratios > 0] if (ratios > 0).any() else columns[:1]
+        return scores if sides is None else ArrayScores(sides.ratios(scores.full()))
 
     def free(self, n_features: int) -> Columns:
         """The columns of weight 0."""
@@ -159,11 +144,13 @@ class L1(VectorNorm):
         """The sum of the norms of the groups."""
         return Groups(groups)
 
-    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+    def _penalized(self, v: Array, step: float) -> ProxPoint:
         sides = self._sides(v.size)
-        if sides is None:
-            return weighted_l1_point(v, None, amount, form)
-        return sides.point(v, amount, form)
+        return soft_point(v, step) if sides is None else sides.point(v, step)
+
+    def _last_step(self, v: Array) -> float:
+        sides = self._sides(v.size)
+        return float(np.abs(v).max(initial=0.0)) if sides is None else sides.last_step(v)
 
     def restrict(self, columns: Columns, n_features: int) -> L1:
         """The same norm on these columns: l1 does not mix coordinates."""
@@ -197,16 +184,6 @@ class L1(VectorNorm):
     def rates_columns(self) -> bool:
         """True without bounds, at which scores may be beyond those of all others."""
         return self.absolute
-
-    def reference(self, scores: Scores) -> float:
-        """The largest |z_j| / weight_j."""
-        return self.polar(scores)
-
-    def rated(self, scores: Scores, bound: float) -> Columns:
-        """The columns with |z_j| / weight_j of at least the bound."""
-        sides = self._sides(scores.n_columns)
-        ratings = scores if sides is None else ArrayScores(sides.ratios(scores.full()))
-        return ratings.above(bound)[0]
 
     @property
     def asks_large(self) -> bool:

@@ -149,6 +149,32 @@ class Partition:
         return f"Partition({self.labels.size} features in {self.n_groups} groups)"
 
 
+def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Array | None:
+    """Return the weight of every set, checked: listed ones first, 1 for features on their own."""
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        if weights != "sqrt_size":
+            raise ValueError(
+                f"{owner}: weights must be 'sqrt_size', one number a group, or None for all ones; "
+                f"got {weights!r}"
+            )
+        weights = np.sqrt(sizes[:n_listed])
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (n_listed,):
+        raise ValueError(
+            f"{owner}: weights must hold one number for each of the {n_listed} groups, got shape "
+            f"{given.shape}; give one a group, 'sqrt_size', or None for all ones"
+        )
+    bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
+    if bad.size:
+        raise ValueError(
+            f"{owner}: weights[{int(bad[0])}] is {given[bad[0]]}, but weights must be positive and "
+            "finite; name columns without a penalty in unpenalized="
+        )
+    return np.concatenate([given, np.ones(sizes.size - n_listed)])
+
+
 def is_listing(given: object) -> bool:
     """Return whether this is a listing of several things, and no text."""
     return isinstance(given, Iterable) and not isinstance(given, str | bytes)
