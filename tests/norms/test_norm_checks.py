@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from atomlearn.core.norms.blocks import Cover
 from atomlearn.norms import (
     L1,
     L2,
+    Blocks,
     ElasticNetNorm,
     Groups,
     KSupport,
     Nonnegative,
-    Restricted,
     Scaled,
 )
 from atomlearn.testing.norms import NormChecks
@@ -181,14 +182,8 @@ class RestrictedChecks(NormChecks):
         return result
 
 
-class TestRestrictedKSupport(RestrictedChecks):
-    norm = Restricted(KSupport(2), RestrictedChecks.allowed)
-    n_features = 10
-    changes = {"norm": L1(), "columns": [1, 2, 6, 4]}
-
-
-class TestRestrictedGroups(RestrictedChecks):
-    norm = Restricted(KSupport(2, LABELS), RestrictedChecks.allowed.tolist())
+class TestKSupportOfSomeColumns(RestrictedChecks):
+    norm = Blocks([KSupport(2)], Cover((RestrictedChecks.allowed,), 10))
     n_features = 10
 
 

@@ -95,7 +95,7 @@ def test_one_feature() -> None:
         (([0, 0], [1.0, 1.0]), ValueError, "repeat"),
         (([0.5], [1.0]), TypeError, "whole numbers"),
         (([0, 1], [1.0]), ValueError, "one length"),
-        (([0], [1.0], 2), ValueError, "tuple of 3"),
+        (([0], [1.0], 2), ValueError, "two vectors of one length"),
         (([0], [np.inf]), ValueError, "inf at feature 0"),
         (sp.csr_array(np.ones((2, 5))), ValueError, r"\(2, 5\)"),
         (-np.ones(5), ValueError, "-a is better"),

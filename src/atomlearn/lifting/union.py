@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Atom, Lift, Norm, Scores, Solver, Term
+from atomlearn.core.interfaces import Array, Atom, Lift, Norm, Scores, Solver, Term
+from atomlearn.core.interfaces.lift import Expansion
+from atomlearn.core.norms.blocks import Blocks
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.partition import Partition
 from atomlearn.lifting.latent import LiftedNorm
-from atomlearn.lifting.lifting import plain_lift, union
 
 
 class Union(LiftedNorm):
@@ -59,7 +62,16 @@ class Union(LiftedNorm):
                     f"Union: {norm!r} has no proximal map, so that the parts cannot be re-fitted; "
                     "use a UserNorm whose oracle returns the best of both atoms"
                 )
-        return union([plain_lift(norm, n_features) for norm in norms])
+        lifts = [_lift_of(norm, n_features) for norm in norms]
+        sizes = [lift.expansion.shape[1] for lift in lifts]
+        groups = [lift.norm.as_groups(size) for lift, size in zip(lifts, sizes, strict=True)]
+        known = [one for one in groups if one is not None]
+        if len(known) == len(groups):
+            return _joined(lifts, [one.parts(m) for one, m in zip(known, sizes, strict=True)])
+        expansion = Expansion.stacked([lift.expansion for lift in lifts])
+        columns = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+        inner = Blocks([lift.norm for lift in lifts], columns)
+        return Lift(expansion, inner, np.repeat(np.arange(len(sizes)), sizes))
 
     def _has_rays(self) -> bool:
         """Return whether a part has neither a value nor a proximal map, only atoms."""
@@ -135,3 +147,27 @@ class Union(LiftedNorm):
     def with_names(self, names: Sequence[str]) -> Union:
         """Return the same norm with the names of columns in its parts replaced by indices."""
         return Union([norm.with_names(names) for norm in self.norms])
+
+
+def _lift_of(norm: Norm, n_features: int) -> Lift:
+    """Return the lift of the norm; a norm without one is lifted by the identity."""
+    lift = norm.lift(n_features)
+    if lift is not None:
+        return lift
+    identity = Expansion.repeating(np.arange(n_features), n_features)
+    return Lift(identity, norm, np.zeros(n_features, dtype=np.int64))
+
+
+def _joined(lifts: list[Lift], parts: list[tuple[Partition, Array | None]]) -> Lift:
+    """Return one group norm over the coordinates of all, one after the other."""
+    labels, weights, names, count = [], [], [], 0
+    for lift, (groups, own) in zip(lifts, parts, strict=True):
+        labels.append(groups.labels + count)
+        weights.append(np.ones(groups.n_groups) if own is None else own)
+        known = list(lift.names or ())
+        names += known + [""] * (groups.n_groups - len(known))
+        count += groups.n_groups
+    together = Partition(np.concatenate(labels), count, count)
+    expansion = Expansion.stacked([lift.expansion for lift in lifts])
+    norm = Groups(together, np.concatenate(weights))
+    return Lift(expansion, norm, together.labels, tuple(names) if any(names) else None)

@@ -6,7 +6,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from atomlearn.core.interfaces import Array, Expansion, Lift, Norm
+from atomlearn.core.interfaces import Array, Lift, Norm
+from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.problem.result import TINY
@@ -42,8 +43,8 @@ def _value_of_groups(expansion: Expansion, norm: Groups, w: Array) -> float:
     partition, weights = norm.parts(expansion.shape[1])
     delta = np.ones(partition.n_groups) if weights is None else weights
     order, starts = partition.order
-    if expansion.members is not None:
-        return latent_value(w, expansion.members[order], starts, delta)
+    if expansion.repeats:
+        return latent_value(w, expansion.matrix.indices[order], starts, delta)
     matrix = expansion.matrix[:, order]
     return family_value(w, OperatorFamily(matrix.toarray(), starts, delta))
 

@@ -190,10 +190,6 @@ class Norm(Ratings, ABC):
         """
         return None
 
-    def labels(self, columns: Columns, n_features: int) -> Columns:
-        """Return the number of the group of each of these columns; 0 where there are none."""
-        return np.zeros(columns.size, dtype=np.int64)
-
     def as_groups(self, n_features: int) -> Groups | None:
         """Return the ``Groups`` that this norm is, its groups read; None where it is none.
 

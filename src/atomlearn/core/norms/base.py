@@ -65,10 +65,6 @@ class Wrapper(VectorNorm):
         """As the norm inside."""
         return self.norm.proximal
 
-    def labels(self, columns: Columns, n_features: int) -> Columns:
-        """Those of the norm inside."""
-        return self.norm.labels(columns, n_features)
-
     def zero_threshold(self, w: Array) -> float:
         """That of the norm inside."""
         return self.norm.zero_threshold(w)

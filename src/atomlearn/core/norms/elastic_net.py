@@ -93,7 +93,7 @@ class ElasticNetNorm(VectorNorm):
             columns, values = scores.top(count)
             theta = balance_level(values, k)
             # Scores left out are at most the last one: up to theta they change nothing.
-            if count >= scores.n_columns or theta >= abs(values[-1]):
+            if count >= scores.n_columns or values.size < count or theta >= abs(values[-1]):
                 return columns, values, theta
             count = min(4 * count, scores.n_columns)
 

@@ -10,14 +10,12 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn.core.interfaces import Array, Columns, ProxJacobian, ProxPoint, Scores
+from atomlearn.core.interfaces.proximal import side_by_side
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.vectors import l2_norm
-
-#: Entries of the factors up to which they are a dense array, which is faster where they are few.
-MAX_DENSE_FACTORS = 2**18
 
 
 class GroupedNorm(VectorNorm):
@@ -28,12 +26,6 @@ class GroupedNorm(VectorNorm):
     def partition(self, n_features: int) -> Partition:
         """Return the groups of n_features features, every feature in exactly one."""
         return Partition.of(self.groups, n_features, type(self).__name__)
-
-    def labels(self, columns: Columns, n_features: int) -> Columns:
-        """The number of the group of each column; 0 where there are none."""
-        if self.groups is None:
-            return super().labels(columns, n_features)
-        return self.partition(n_features).labels[columns]
 
     def with_names(self, names: Sequence[str]) -> Self:
         """Return the same norm with names and patterns of columns replaced by their indices."""
@@ -128,13 +120,10 @@ def _lift_jacobian(
     column = np.full(partition.n_groups, -1, dtype=np.int64)
     column[own] = np.arange(own.size)
     rows = np.flatnonzero(column[labels] >= 0)
-    factors: Any = sparse.csc_array(
+    factors = sparse.csc_array(
         (direction[rows], (rows, column[labels[rows]])), shape=(v.size, own.size)
     )
     spread = direction[:, None] * among[labels]
     coefficients = np.concatenate([(delta - ratio)[own], inner.coefficients])
-    if v.size * coefficients.size <= MAX_DENSE_FACTORS:
-        factors = np.column_stack([factors.toarray(), spread])
-    elif spread.shape[1]:
-        factors = sparse.hstack([factors, sparse.csc_array(spread)], format="csc")
+    factors = side_by_side([factors, spread])
     return ProxJacobian(diagonal[labels], factors, coefficients)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxPoint, Scores
+from atomlearn.core.norms.blocks import Blocks, Cover
 from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.grouped import RatedNorm, lifted_point, rated_groups
-from atomlearn.core.norms.partition import Partition, set_weights
-from atomlearn.core.norms.restricted import Restricted
+from atomlearn.core.norms.partition import Partition
+from atomlearn.core.norms.sets import set_weights
 from atomlearn.core.norms.vectors import to_float64
 
 
@@ -104,7 +105,8 @@ class Groups(RatedNorm):
         own = self._all_weights(w.size)
         new = np.divide(own, sizes**power, out=np.ones(sizes.size), where=used)
         kept = np.flatnonzero(used[partition.labels])
-        return Restricted(Groups(partition.all_listed(), new), kept)
+        over = Groups(partition.all_listed(), new).restrict(kept, w.size)
+        return Blocks([over], Cover((kept,), w.size))
 
     def restrict(self, columns: Columns, n_features: int) -> Groups:
         """The same norm over these columns, with the weights of the groups they touch."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Scores
+from atomlearn.core.norms.sets import Membership, is_listing, membership_of
 from atomlearn.core.norms.vectors import power_of_two
 
 
@@ -37,15 +39,9 @@ class Partition:
                     f"{n_features}; pass groups of these features"
                 )
             return groups
-        if not is_listing(groups):
-            raise TypeError(
-                f"{owner}: groups must be index lists such as [[0, 1], [2, 3]] or one label a "
-                f"feature, got {groups!r}"
-            )
-        items = groups if isinstance(groups, np.ndarray) else list(groups)
-        if _is_labels(items):
-            return cls._of_labels(np.asarray(items), n_features, owner)
-        return cls._of_lists(list(items), n_features, owner)
+        if _is_labels(groups):
+            return cls._of_labels(np.asarray(groups), n_features, owner)
+        return cls._of_sets(membership_of(groups, n_features, owner), owner)
 
     @classmethod
     def _of_labels(cls, labels: NDArray[Any], n_features: int, owner: str) -> Partition:
@@ -68,22 +64,16 @@ class Partition:
         return cls(result, names.size + n_alone, names.size)
 
     @classmethod
-    def _of_lists(cls, lists: list[Any], n_features: int, owner: str) -> Partition:
-        result = np.full(n_features, -1, dtype=np.int64)
-        for number, group in enumerate(lists):
-            members = index_list(group, number, n_features, owner)
-            taken = members[result[members] >= 0]
-            if taken.size or np.unique(members).size != members.size:
-                repeated = int(taken[0]) if taken.size else _first_repeated(members)
-                raise ValueError(
-                    f"{owner}: groups must be disjoint, but feature {repeated} appears again in "
-                    f"group {number}; remove it there, or use a norm for overlapping groups"
-                )
-            result[members] = number
-        alone = result < 0
-        n_alone = int(alone.sum())
-        result[alone] = len(lists) + np.arange(n_alone)
-        return cls(result, len(lists) + n_alone, len(lists))
+    def _of_sets(cls, sets: Membership, owner: str) -> Partition:
+        labels, first = sets.labels, np.unique(sets.members, return_index=True)[1]
+        if first.size < sets.members.size:
+            again = int(np.setdiff1d(np.arange(sets.members.size), first)[0])
+            raise ValueError(
+                f"{owner}: groups must be disjoint, but feature {int(sets.members[again])} appears "
+                f"again in group {int(labels[again])}; remove it there, or use a norm for "
+                "overlapping groups"
+            )
+        return cls(labels[first], sets.n_sets, sets.n_listed)
 
     def all_listed(self) -> Partition:
         """Return the same groups, the lone features among those that are listed."""
@@ -149,71 +139,10 @@ class Partition:
         return f"Partition({self.labels.size} features in {self.n_groups} groups)"
 
 
-def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Array | None:
-    """Return the weight of every set, checked: listed ones first, 1 for features on their own."""
-    if weights is None:
-        return None
-    if isinstance(weights, str):
-        if weights != "sqrt_size":
-            raise ValueError(
-                f"{owner}: weights must be 'sqrt_size', one number a group, or None for all ones; "
-                f"got {weights!r}"
-            )
-        weights = np.sqrt(sizes[:n_listed])
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (n_listed,):
-        raise ValueError(
-            f"{owner}: weights must hold one number for each of the {n_listed} groups, got shape "
-            f"{given.shape}; give one a group, 'sqrt_size', or None for all ones"
-        )
-    bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
-    if bad.size:
-        raise ValueError(
-            f"{owner}: weights[{int(bad[0])}] is {given[bad[0]]}, but weights must be positive and "
-            "finite; name columns without a penalty in unpenalized="
-        )
-    return np.concatenate([given, np.ones(sizes.size - n_listed)])
-
-
-def is_listing(given: object) -> bool:
-    """Return whether this is a listing of several things, and no text."""
-    return isinstance(given, Iterable) and not isinstance(given, str | bytes)
-
-
-def _is_labels(items: NDArray[Any] | list[Any]) -> bool:
-    if isinstance(items, np.ndarray):
-        if items.dtype == object:
-            return _is_labels(list(items))
-        return items.ndim == 1
-    return bool(items) and all(
-        isinstance(item, numbers.Number | np.generic | str) for item in items
-    )
-
-
-def index_list(group: Any, number: int, n_features: int, owner: str) -> Columns:
-    """Return one group's indices, checked."""
-    if not is_listing(group) or not hasattr(group, "__getitem__"):
-        raise TypeError(
-            f"{owner}: group {number} must be a list of column indices, got {group!r}; "
-            "pass [[0, 1], [2, 3]], or one label a feature"
-        )
-    members = np.asarray(group)
-    if members.size == 0:
-        raise ValueError(f"{owner}: group {number} is empty; remove it")
-    if members.ndim != 1 or members.dtype.kind not in "iu":
-        raise TypeError(
-            f"{owner}: group {number} must hold whole column indices, got dtype "
-            f"{members.dtype} of shape {members.shape}; pass a list of int"
-        )
-    outside = members[(members < 0) | (members >= n_features)]
-    if outside.size:
-        raise ValueError(
-            f"{owner}: group {number} names feature {int(outside[0])}, but features are numbered "
-            f"0 to {n_features - 1}; check the groups against the columns of X"
-        )
-    return members.astype(np.int64)
-
-
-def _first_repeated(members: Columns) -> int:
-    values, counts = np.unique(members, return_counts=True)
-    return int(values[counts > 1][0])
+def _is_labels(groups: Any) -> bool:
+    if isinstance(groups, np.ndarray) and groups.dtype != object:
+        return groups.ndim == 1
+    if not is_listing(groups) or isinstance(groups, Mapping) or sparse.issparse(groups):
+        return False
+    items = list(groups)
+    return bool(items) and all(isinstance(one, numbers.Number | np.generic | str) for one in items)
