@@ -10,8 +10,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import norms
-from atomlearn.core.interfaces import Atom
-from atomlearn.core.norms import user
 from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.vectors import l2_norm, power_of_two
 from atomlearn.designs import ArrayScores
@@ -31,6 +29,19 @@ def test_refused_amounts_are_called_what_they_are(suite) -> None:
         for amount in (-1.0, math.nan):
             with pytest.raises(ValueError, match=rf"{name} must be finite and at least 0"):
                 call(v, amount)
+
+
+@EACH
+def test_maps_are_in_the_precision_of_their_argument(suite) -> None:
+    v = suite().sample(0)
+    for form, call in zip(
+        FORMS, (suite.norm.prox, suite.norm.prox_squared, suite.norm.project), strict=True
+    ):
+        expected = suite.norm.prox_point(v, 0.7, form).point
+        assert_array_equal(call(v, 0.7), expected)
+        single = call(v.astype(np.float32), 0.7)
+        assert single.dtype == np.float32
+        assert_allclose(single, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0, 0.5])])
@@ -80,7 +91,9 @@ def test_lengths_of_vectors_at_the_ends_of_floats() -> None:
     assert l2_norm(np.array([1.0, np.inf])) == np.inf
     assert power_of_two(np.array([1.7e308])) == 2.0**1023
     assert l2_norm(np.array([3e-320, 4e-320])) == pytest.approx(5e-320, rel=1e-3)
-    assert KSupport(1).zero_threshold(np.array([1e307, 2e307])) == pytest.approx(1.0)
+    assert KSupport(1).thresholds(np.array([1e307, 2e307]), np.zeros(1, int), 3) == pytest.approx(
+        1.0
+    )
 
 
 def test_norms_without_free_columns_are_without_them() -> None:
@@ -106,16 +119,6 @@ def test_a_parameter_that_is_a_list_is_not_one_that_is_none() -> None:
     assert KSupport(2, [[0, 1]]) != KSupport(2)
     assert KSupport(2) != KSupport(2, [[0, 1]])
     assert KSupport(2, [[0, 1], [2]]) != KSupport(2, [[0, 1]])
-
-
-def test_the_oldest_answers_of_an_oracle_are_forgotten_first(monkeypatch) -> None:
-    monkeypatch.setattr(user, "REMEMBERED_ENTRIES", 3)
-    memory = user.Memory((None, True, 4))
-    for size in (2, 1, 1):
-        memory.add(Atom(np.arange(size), np.full(size, 2.0)))
-    assert [atom.columns.size for atom, _ in memory.former] == [1, 1]
-    memory.add(Atom(np.arange(4), np.ones(4)))
-    assert [length for _, length in memory.former] == [2.0]
 
 
 def test_labels_may_be_a_column_of_a_table() -> None:

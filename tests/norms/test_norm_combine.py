@@ -139,7 +139,8 @@ class TestWrappers:
         assert_allclose(norm.prox(v, 0.1), plain.prox(v, 0.4), rtol=SAME)
         assert_allclose(norm.prox_squared(v, 0.1), plain.prox_squared(v, 1.6), rtol=SAME)
         assert_allclose(norm.project(v, 2.0), plain.project(v, 0.5), rtol=SAME)
-        assert_allclose(norm.zero_threshold(v), 4.0 * plain.zero_threshold(v), rtol=SAME)
+        at = v, np.zeros(1, int), 3
+        assert_allclose(norm.thresholds(*at), 4.0 * plain.thresholds(*at), rtol=SAME)
 
     def test_nested_restriction(self):
         norm = Blocks([KSupport(2)], Cover((np.array([4, 1, 0]),), 6))
@@ -162,7 +163,7 @@ class TestWrappers:
         with pytest.raises(TypeError, match="PolarOnly has no proximal map"):
             Scaled(PolarOnly(), 2.0).prox(np.ones(3), 1.0)
         assert Scaled(PolarOnly(), 2.0).restrict(np.array([0]), 3) is None
-        assert Scaled(PolarOnly(), 2.0).zero_threshold(np.ones(3)) == 0.0
+        assert Scaled(PolarOnly(), 2.0).thresholds(np.ones(3), np.zeros(1, int), 3) == 0.0
         assert Scaled(PolarOnly(), 2.0).value(np.ones(3)) == 2.0
 
 

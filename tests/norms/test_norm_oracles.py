@@ -133,14 +133,15 @@ class TestKSupport:
         norm = KSupport(2)
         gauge = norm.value(np.array([3.0, 1.0, -1.0, 0.0]))
         assert_allclose(gauge, math.sqrt(13.0), rtol=SAME)
-        threshold = norm.zero_threshold(np.array([3.0, 1.0, -1.0, 0.0]))
+        threshold = norm.thresholds(np.array([3.0, 1.0, -1.0, 0.0]), np.zeros(1, int), 3)
         assert_allclose(threshold, 2.0 / gauge, rtol=SAME)
-        assert norm.zero_threshold(np.array([3.0, 0.0, 1.0])) == 0.0
-        assert norm.zero_threshold(np.zeros(3)) == 0.0
-        assert norm.zero_threshold(np.zeros(0)) == 0.0
-        assert L1().zero_threshold(np.ones(3)) == 1.0
-        assert L2().zero_threshold(np.ones(3)) == 0.0
-        assert_allclose(KSupport(1).zero_threshold(np.array([3.0, 1.0])), 1.0, rtol=SAME)
+        assert norm.thresholds(np.array([3.0, 0.0, 1.0]), np.zeros(1, int), 3) == 0.0
+        assert norm.thresholds(np.zeros(3), np.zeros(1, int), 3) == 0.0
+        assert norm.thresholds(np.zeros(0), np.zeros(1, int), 3) == 0.0
+        assert L1().thresholds(np.ones(3), np.zeros(1, int), 3) == 1.0
+        assert L2().thresholds(np.ones(3), np.zeros(1, int), 3) == 0.0
+        told = KSupport(1).thresholds(np.array([3.0, 1.0]), np.zeros(1, int), 3)
+        assert_allclose(told, 1.0, rtol=SAME)
 
 
 class TestElasticNet:

@@ -109,9 +109,6 @@ class Union(LiftedNorm):
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """The largest lower and the largest upper bound on the polars of the norms."""
-        if not self.of_matrices:
-            polar = super().polar(scores)
-            return polar, polar
         found = [norm.polar_bounds(scores, thorough) for norm in self.norms]
         return max(low for low, _ in found), max(high for _, high in found)
 
@@ -121,8 +118,6 @@ class Union(LiftedNorm):
 
     def best_atom(self, scores: Scores) -> Atom:
         """The best atom of the norm whose best atom is best."""
-        if not self.of_matrices:
-            return super().best_atom(scores)
         atoms = [norm.best_atom(scores) for norm in self.norms]
         values = [float(atom.values @ scores.at(atom.columns)) for atom in atoms]
         return atoms[int(np.argmax(values))]

@@ -147,7 +147,7 @@ class LiftedScores(Scores):
         if nested is None or labels is not nested.labels:
             return _kernels.group_norms(self.full(), labels, n_groups)
         cells = self.base.group_norms(nested.home, nested.inside.shape[1])
-        return np.sqrt(nested.inside @ cells**2)
+        return np.asarray(np.sqrt(nested.inside @ cells**2))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxPoint
+from atomlearn.core.interfaces import Array, Columns, Form, Lift, Norm, ProxPoint
 from atomlearn.core.norms.forms import three_forms
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import to_float64
@@ -44,6 +47,22 @@ class VectorNorm(Parameters, Norm):
             )
         return self._point(to_float64(w), value, form)
 
+    def prox(self, w: NDArray[Any], step: float) -> NDArray[Any]:
+        """Return argmin_x 1/2 ||x - w||^2 + step * gauge(x), in the dtype of w."""
+        return self._mapped(w, step, "penalized")
+
+    def prox_squared(self, w: NDArray[Any], step: float) -> NDArray[Any]:
+        """Return argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, in the dtype of w."""
+        return self._mapped(w, step, "squared")
+
+    def project(self, w: NDArray[Any], radius: float) -> NDArray[Any]:
+        """Return the point of { x : gauge(x) <= radius } nearest to w, in the dtype of w."""
+        return self._mapped(w, radius, "constrained")
+
+    def _mapped(self, w: NDArray[Any], amount: float, form: Form) -> NDArray[Any]:
+        point = self.prox_point(w, amount, form).point
+        return point.astype(np.float32) if np.asarray(w).dtype == np.float32 else point
+
 
 class Wrapper(VectorNorm):
     """A norm made of another one, ``norm``, as which it answers unless it says otherwise."""
@@ -65,10 +84,6 @@ class Wrapper(VectorNorm):
         """As the norm inside."""
         return self.norm.proximal
 
-    def zero_threshold(self, w: Array) -> float:
-        """That of the norm inside."""
-        return self.norm.zero_threshold(w)
-
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
         """Those of the norm inside."""
         return self.norm.thresholds(w, columns, n_features)
@@ -77,11 +92,34 @@ class Wrapper(VectorNorm):
         """Those of the norm inside."""
         return self.norm.free(n_features)
 
-    def _check_inside(self) -> None:
-        """Raise where the norm inside is no norm."""
-        owner = type(self).__name__
+    def check(self, n_features: int) -> None:
+        """Raise where the norm inside is no norm, or unusable."""
         if not isinstance(self.norm, Norm):
             raise TypeError(
-                f"{owner}: norm must be a norm object such as norms.KSupport(k=10), "
+                f"{type(self).__name__}: norm must be a norm object such as norms.KSupport(k=10), "
                 f"got {type(self.norm).__name__}"
             )
+        self.norm.check(n_features)
+
+    def on(self, n_features: int) -> Norm:
+        """The same norm with the norm inside read."""
+        self.check(n_features)
+        return self._of(self.norm.on(n_features))
+
+    def with_names(self, names: Sequence[str]) -> Norm:
+        """The same norm with names of columns in the norm inside replaced by their indices."""
+        return self._of(self.norm.with_names(names))
+
+    def restrict(self, columns: Columns, n_features: int) -> Norm | None:
+        """The same of the restriction of the norm inside; None where it has none."""
+        inner = self.norm.restrict(columns, n_features)
+        return None if inner is None else self._of(inner)
+
+    def lift(self, n_features: int) -> Lift | None:
+        """That of the norm inside, with the same of the norm over it; None where it has none."""
+        inner = self.norm.lift(n_features)
+        return None if inner is None else replace(inner, norm=self._of(inner.norm))
+
+    def _of(self, inner: Norm) -> Norm:
+        """Return the same norm of another one."""
+        return self if inner is self.norm else self.replaced(norm=inner)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores, whole_number
 from atomlearn.core.norms.grouped import RatedNorm, lifted_point, rated_groups
 from atomlearn.core.norms.ksupport_point import ksupport_point
-from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
+from atomlearn.core.norms.vectors import power_of_two, to_float64
 
 
 class KSupport(RatedNorm):
@@ -78,17 +77,9 @@ class KSupport(RatedNorm):
 
     usual_form = "squared"
 
-    def of_groups(self, groups: Any) -> KSupport:
-        """The k-support norm of the norms of the groups."""
-        return KSupport(self.k, groups)
-
     def scaling(self, w: Array) -> Array | None:
         """d_j = clip(t |w_j|, 0, 1) with sum d <= k; none with groups."""
         return scaling_vector(w, self.k) if self.groups is None else None
-
-    def support_size(self, n_features: int) -> int | None:
-        """Return k, for columns that are not grouped."""
-        return self._k(n_features) if self.groups is None else None
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         if self.groups is None or v.size == 0:
@@ -108,39 +99,33 @@ class KSupport(RatedNorm):
         """True where columns are rated by their own scores: the polar asks for the k largest."""
         return self.groups is None
 
-    def zero_threshold(self, w: Array) -> float:
+    def thresholds(self, w: Array, columns: Columns, n_features: int) -> float:
         """(T / (k - q)) / gauge, T = sum |w_j| over 0 < d_j < 1, q = #{d_j = 1}.
 
         0 where at most k entries are not zero. With groups 0: a zero entry of an active group
         always wants to enter.
         """
-        magnitudes = np.abs(to_float64(w))
-        magnitudes = magnitudes[magnitudes > 0]
-        k = self._k(max(1, magnitudes.size))
-        if self.groups is not None or magnitudes.size <= k:
+        w = to_float64(w)
+        if self.groups is not None or np.count_nonzero(w) <= self.k:
             return 0.0
-        largest = np.sort(np.partition(magnitudes, magnitudes.size - k)[-k:])[::-1]
-        rest = float(np.partition(magnitudes, magnitudes.size - k)[:-k].sum())
-        # Entries with d = 1: the longest run of largest ones above the mean share of the rest.
-        tail = rest + np.cumsum(largest[::-1])[::-1]
-        fixed = largest * (k - np.arange(k)) >= tail
-        q = int(np.argmin(fixed)) if not fixed.all() else k - 1
-        share = float(tail[q]) / (k - q)
-        return share / math.hypot(l2_norm(largest[:q]), share * math.sqrt(k - q))
+        return fair_share(w, self.k) / self.value(w)
 
     def _k(self, size: int) -> int:
         return min(whole_number("KSupport", "k", self.k), max(1, size))
 
 
+def fair_share(w: Array, k: int) -> float:
+    """Return the 1 / t of d_j = clip(t |w_j|, 0, 1), sum d = k, for more than k non-zeros."""
+    ordered = -np.sort(-np.abs(w))
+    tails = np.cumsum(ordered[::-1])[::-1]
+    rest = k - np.arange(k)
+    # q entries have d = 1: those that are at least the fair share of what is left.
+    q = min(int(np.count_nonzero(ordered[:k] * rest >= tails[:k])), k - 1)
+    return float(tails[q] / (k - q))
+
+
 def scaling_vector(w: Array, k: int) -> Array:
     """Return argmin_d sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k: d_j = clip(t |w_j|, 0, 1)."""
-    magnitudes = np.abs(w)
-    if np.count_nonzero(magnitudes) <= k:
-        return (magnitudes > 0).astype(np.float64)
-    ordered = -np.sort(-magnitudes)
-    tails = np.cumsum(ordered[::-1])[::-1]
-    ones = np.arange(min(k, ordered.size))
-    # q entries have d = 1 where the q-th is at least the fair share of what is left, 1 / t.
-    q = int(np.count_nonzero(ordered[: ones.size] * (k - ones) >= tails[: ones.size]))
-    q = min(q, k - 1)
-    return np.asarray(np.clip((k - q) / tails[q] * magnitudes, 0.0, 1.0))
+    if np.count_nonzero(w) <= k:
+        return (w != 0).astype(np.float64)
+    return np.asarray(np.clip(np.abs(w) / fair_share(w, k), 0.0, 1.0))

@@ -140,10 +140,6 @@ class L1(RatedNorm):
             return None
         return L1(Sides(factor * sides.price, sides.lower, sides.upper))
 
-    def of_groups(self, groups: Any) -> Groups:
-        """The sum of the norms of the groups."""
-        return Groups(groups)
-
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         sides = self._sides(v.size)
         return soft_point(v, step) if sides is None else sides.point(v, step)
@@ -189,10 +185,6 @@ class L1(RatedNorm):
     def asks_large(self) -> bool:
         """True without weights: the polar is the largest magnitude."""
         return self._plain
-
-    def zero_threshold(self, w: Array) -> float:
-        """1: a zero coordinate stays zero where |z_j| <= multiplier; weights have one each."""
-        return 1.0 if self._plain else 0.0
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
         """The weights of these columns; 0 with bounds, where multipliers do not tell."""

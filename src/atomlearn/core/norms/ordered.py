@@ -165,7 +165,7 @@ class LInf(OWL):
         super().__init__(None)
 
     def _weights(self, n_features: int) -> Array:
-        return (np.arange(n_features) == 0).astype(np.float64)
+        return np.where(np.arange(n_features) == 0, 1.0, 0.0)
 
     def restrict(self, columns: Columns, n_features: int) -> LInf:
         """The same norm: zero coordinates do not change the maximum."""

@@ -92,7 +92,7 @@ def _of_matrix(groups: Any, n_features: int, owner: str) -> tuple[Columns, Colum
         )
     columns = sparse.csc_array(groups, copy=True)
     columns.eliminate_zeros()
-    return columns.indices.astype(np.int64), columns.indptr
+    return columns.indices.astype(np.int64), columns.indptr.astype(np.int64)
 
 
 def _index_list(group: Any, number: int, owner: str) -> Columns:

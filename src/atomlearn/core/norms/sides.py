@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,7 @@ from atomlearn.core.interfaces import Array, Columns, ProxJacobian, ProxPoint
 from atomlearn.core.interfaces.excess import Excess
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sides:
+class Sides(NamedTuple):
     """gauge(w) = sum_j price_j |w_j| for lower <= w <= upper, infinite elsewhere; (n,) each.
 
     price : in [0, inf]; of infinite price w_j is 0. lower <= 0 <= upper, infinite where there is
@@ -48,14 +46,6 @@ class Sides:
             )
         out = np.isinf(price) | ((low == 0) & (high == 0))
         return cls(np.where(out, np.inf, price), np.where(out, 0.0, low), np.where(out, 0.0, high))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sides) and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("price", "lower", "upper")
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def fitting(self, n_features: int) -> Sides:
         """Return these, which must be of so many columns."""

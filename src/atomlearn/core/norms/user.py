@@ -13,8 +13,8 @@ from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 
-#: Former answers that a new one is compared with.
-REMEMBERED = 16
+#: Former answers that a new one is compared with: at most so many, of so many entries together.
+REMEMBERED, REMEMBERED_ENTRIES = 16, 2**20
 #: An atom counts as better than the oracle's where it is by this, relative to ||a|| ||z||.
 BEATEN = 1e-9
 
@@ -44,7 +44,7 @@ class UserNorm(Parameters, Norm):
     Each answer is checked: its shape, that it is finite, that <a, z> >= 0 (symmetric), and that
     none of the last few answers, all of them atoms, goes farther along z. That finds many oracles
     that miss the best atom, not all. The oracle is called once for each z: the last answer is
-    kept, and so are up to 16 former ones; copies and pickles begin without.
+    kept, and so are up to 16 former ones (16 MB at most); copies and pickles begin without.
 
     ``best_columns`` are those of the one best atom. There is no restriction and no proximal map.
 
@@ -106,11 +106,6 @@ class UserNorm(Parameters, Norm):
                 f"{self._title}: symmetric must be True or False, got {self.symmetric!r}"
             )
 
-    @property
-    def knows_value(self) -> bool:
-        """True where ``value`` was given."""
-        return self._value is not None
-
     def value(self, w: Array) -> float:
         """gauge(w), by the function given as ``value``."""
         if self._value is None:
@@ -150,14 +145,15 @@ class UserNorm(Parameters, Norm):
                 atom = self._read(self.oracle(z.copy()), z.size)
                 reached = float(atom.values @ z[atom.columns])
                 self._compare(atom, reached, z)
-                self._former = [*self._former, atom][-REMEMBERED:]
+                kept = max(1, min(REMEMBERED, REMEMBERED_ENTRIES // z.size))
+                self._former = [*self._former, atom][-kept:]
             self._last = (z, atom, reached) if reached > 0 else (z, none, 0.0)
         return self._last[1:]
 
     def _read(self, answer: Any, n_features: int) -> Atom:
         """Return what the oracle gave as an atom, checked."""
         if sparse.issparse(answer):
-            dense = answer.toarray()
+            dense = np.asarray(answer.todense())
             dense = dense.ravel() if 1 in dense.shape else dense
         elif isinstance(answer, tuple):
             dense = self._of_pair(answer, n_features)
