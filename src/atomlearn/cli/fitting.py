@@ -125,8 +125,9 @@ def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array
     coefficients = weights / scales
     intercepts = np.array([result.intercept for result in results]) - coefficients @ means
     norm = results[0].norm
-    one = len(results) == 1 and isinstance(norm, KSupport)
-    return columns, coefficients, intercepts, norm.scaling(weights[0]) if one else None
+    if len(results) > 1 or not isinstance(norm, KSupport):
+        return columns, coefficients, intercepts, None
+    return columns, coefficients, intercepts, norm.scaling(weights[0])
 
 
 def _moments(outcome: Outcome, units: Units, columns: Columns) -> tuple[Array, Array]:

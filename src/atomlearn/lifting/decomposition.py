@@ -72,7 +72,8 @@ class Family:
 
     def squares(self, s: Array) -> Array:
         """Return ||L_g's||^2 for every set."""
-        return np.bincount(self.labels, (self.matrix.T @ s) ** 2, minlength=self.delta.size)
+        shares: Array = (self.matrix.T @ s) ** 2
+        return np.asarray(np.bincount(self.labels, shares, self.delta.size), dtype=np.float64)
 
     def hessian(self, s: Array, eta: Array) -> Array:
         """Return V'D^-1 V, V_g = L_g L_g's."""

@@ -127,5 +127,5 @@ def fair_share(w: Array, k: int) -> float:
 def scaling_vector(w: Array, k: int) -> Array:
     """Return argmin_d sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k: d_j = clip(t |w_j|, 0, 1)."""
     if np.count_nonzero(w) <= k:
-        return (w != 0).astype(np.float64)
+        return np.asarray(w != 0, dtype=np.float64)
     return np.asarray(np.clip(np.abs(w) / fair_share(w, k), 0.0, 1.0))
