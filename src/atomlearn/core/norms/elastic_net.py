@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, Columns, ProxJacobian, ProxPoint, Scores
+from atomlearn.core.interfaces import Array, Atom, Columns, Form, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.norms.base import VectorNorm
-from atomlearn.core.norms.forms import soft_point, soft_threshold
+from atomlearn.core.norms.forms import l1_point, soft_threshold
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
 
@@ -103,27 +103,33 @@ class ElasticNetNorm(VectorNorm):
     def _root(self) -> float:
         return math.sqrt(self._k())
 
-    def _penalized(self, v: Array, step: float) -> ProxPoint:
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         """One soft threshold and one scaling, in three regimes.
 
         The l2 norm dominates at the solution (no threshold), or the l1 norm does (no scaling), or
-        both are equal, and then the threshold is theta whatever the step.
+        both are equal, and then the threshold is theta whatever the amount.
         """
         root = self._root()
         theta = balance_level(v, self._k())
         if theta == 0.0:
-            return L2().prox_point(v, step, "penalized")
+            return L2().prox_point(v, amount, form)
         shrunk = soft_threshold(v, theta)
         length = l2_norm(shrunk)
-        gauge = length + root * theta - step
-        if step <= root * theta:
-            return soft_point(v, step, np.full(v.size, 1.0 / root))
-        if gauge <= 0.0:
+        polar = length + root * theta
+        if form == "penalized":
+            no_scaling, gauge = amount <= root * theta, max(polar - amount, 0.0)
+        elif form == "squared":
+            no_scaling, gauge = amount * length <= root * theta, polar / (1.0 + amount)
+        else:
+            no_scaling, gauge = amount >= length, amount
+        if no_scaling:
+            return l1_point(v, np.full(v.size, 1.0 / root), amount, form)
+        if gauge == 0.0:
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
         direction = shrunk / length
 
         def jacobian() -> ProxJacobian:
-            return _balanced_jacobian(v, direction, gauge / length, self._k())
+            return _balanced_jacobian(v, direction, gauge / length, self._k(), amount, form)
 
         return ProxPoint(gauge * direction, gauge, jacobian)
 
@@ -155,14 +161,17 @@ def balance_level(v: Array, k: float) -> float:
     return theta * scale
 
 
-def _balanced_jacobian(v: Array, direction: Array, ratio: float, k: float) -> ProxJacobian:
-    """Return ratio * (P - u u' - q q' / (m - k)) + u u', u the direction of the m active entries.
+def _balanced_jacobian(
+    v: Array, direction: Array, ratio: float, k: float, amount: float, form: Form
+) -> ProxJacobian:
+    """Return ratio * (P - u u' - q q' / (m - k)) + a u u', u the direction of the m active entries.
 
-    P selects them, q = signs - sqrt k u.
+    P selects them, q = signs - sqrt k u; a = d gauge / d polar = 1, 1 / (1 + step), or 0.
     """
     active = direction != 0
     count = int(np.count_nonzero(active))
-    factors, coefficients = [direction], [1.0 - ratio]
+    along = {"penalized": 1.0, "squared": 1.0 / (1.0 + amount), "constrained": 0.0}[form]
+    factors, coefficients = [direction], [along - ratio]
     if count > k:
         factors.append(np.where(active, np.sign(v), 0.0) - math.sqrt(k) * direction)
         coefficients.append(-ratio / (count - k))
