@@ -13,6 +13,7 @@ from atomlearn import norms
 from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.vectors import l2_norm, power_of_two
 from atomlearn.designs import ArrayScores
+from atomlearn.interfaces import Scores
 from atomlearn.norms import L1, Groups, KSupport, Nonnegative
 from tests.norms.test_bounded_l1 import FORMS, one_by_one
 from tests.norms.test_what_solvers_ask import EACH
@@ -164,3 +165,19 @@ def test_adaptive_groups_need_a_first_fit_that_selects():
 def test_zero_is_left_where_it_is_by_a_prox_of_no_size():
     point = norms.L2().prox_point(np.zeros(3), 0.0, "penalized")
     assert_allclose(point.jacobian().apply(np.array([1.0, 2.0, 3.0])), [1.0, 2.0, 3.0])
+
+
+def test_the_atom_of_the_two_support_norm() -> None:
+    atom = KSupport(2).best_atom(ArrayScores(np.array([3.0, -2.0, 0.5, 0.1, 1.0, -1.0])))
+    assert_array_equal(atom.columns, [0, 1])
+    assert_allclose(atom.values, np.array([3.0, -2.0]) / np.sqrt(13))
+
+
+class _Wrong(L1):
+    def polar(self, scores: Scores) -> float:
+        return 2.0 * super().polar(scores)
+
+
+def test_an_atom_that_misses_the_polar_is_refused() -> None:
+    with pytest.raises(TypeError, match="_Wrong"):
+        _Wrong().best_atom(ArrayScores(np.array([1.0, -2.0])))

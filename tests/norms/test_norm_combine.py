@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from atomlearn.core.interfaces import proximal
-from atomlearn.core.norms.blocks import Cover, scores_at
+from atomlearn.core.norms.blocks import Cover
 from atomlearn.core.norms.scores import PositiveScores
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm, Scores
@@ -97,18 +97,6 @@ class TestViews:
             positive = best > 0  # zeros are left out
             assert_array_equal(values, best[positive])
             assert_array_equal(columns, expected[positive])
-
-    def test_subset_scores_keep_the_contract(self):
-        rng = np.random.default_rng(5)
-        for _ in range(200):
-            z = np.round(rng.normal(size=30), 1)
-            chosen = rng.permutation(30)[: int(rng.integers(1, 31))].astype(np.int64)
-            view, plain = scores_at(ArrayScores(z), chosen), ArrayScores(z[chosen])
-            count = int(rng.integers(0, 35))
-            for received, expected in zip(view.top(count), plain.top(count), strict=True):
-                assert_array_equal(received, expected)
-            assert_array_equal(view.full(), z[chosen])
-            assert view.n_columns == chosen.size
 
 
 class TestWrappers:

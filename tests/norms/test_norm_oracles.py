@@ -268,18 +268,6 @@ class TestThresholds:
                 received = norm.prox_point(v, amount, form)
                 assert_allclose(received.point, expected.point, atol=10 * SAME * scale)
 
-    @pytest.mark.parametrize("form", FORMS)
-    def test_l2_is_ksupport_of_all_and_one_group(self, form):
-        rng = np.random.default_rng(11)
-        for _ in range(300):
-            v = random_vector(rng)
-            amount = float(10.0 ** rng.uniform(-2, 2))
-            expected = L2().prox_point(v, amount, form)
-            scale = float(np.abs(v).max())
-            for norm in (KSupport(v.size), Groups(np.zeros(v.size, int)), ElasticNetNorm(v.size)):
-                received = norm.prox_point(v, amount, form)
-                assert_allclose(received.point, expected.point, atol=10 * SAME * scale)
-
 
 class Program:
     """One CVXPY program for each form, solved again for each v: the norm by its definition."""

@@ -73,32 +73,12 @@ def test_columns_are_rated_in_the_order_in_which_they_are_best(suite: type[NormC
 
 
 @EACH
-def test_thresholds_leave_a_subgradient_one_and_none_beyond_do(suite: type[NormChecks]) -> None:
-    norm, checks = suite.norm.on(suite.n_features), suite()
-    for seed in range(8):
-        v = checks.sample(seed)
-        w = checks.point(v, 0.3, "squared").point
-        gauge, usable = norm.value(w), checks.inside(np.ones(w.size)) != 0
-        zeros = np.flatnonzero((w == 0) & usable)
-        if gauge == 0.0 or not zeros.size:
-            continue
-        told = norm.thresholds(w[w != 0], zeros, suite.n_features)
-        thresholds = np.broadcast_to(np.asarray(told, dtype=float), zeros.shape)
-        subgradient = (v - w) / (0.3 * gauge)
-        subgradient[zeros] = thresholds
-        assert checks.polar(subgradient) <= 1.0 + 1e-9
-        for column, threshold in zip(zeros, thresholds, strict=True):
-            beyond = subgradient.copy()
-            beyond[column] = 1.01 * threshold
-            assert checks.polar(beyond) > 1.0 + 1e-6 or threshold == 0.0
-
-
-@EACH
 def test_simpler_names_are_of_the_same_norm(suite: type[NormChecks]) -> None:
     """Groups, weights, prices and shares that a norm says it has make up its gauge."""
     checks, n = suite(), suite.n_features
     for norm in (suite.norm.on(n),):
-        groups, weights, prices = norm.as_groups(n), norm.l1_weights(n), norm.prices(n)
+        groups, weights = norm.as_groups(n), norm.l1_weights(n)
+        prices = norm.l1_weights(n, nonnegative=True)
         for seed in range(4):
             w = checks.inside(checks.sample(seed))
             gauge = norm.value(w)
@@ -131,7 +111,8 @@ def test_simpler_names_are_of_the_same_norm(suite: type[NormChecks]) -> None:
 )  # fmt: skip
 def test_which_norms_are_sums_of_magnitudes(norm: Norm, weights: object, prices: object) -> None:
     norm = norm.on(N)
-    for told, expected in ((norm.l1_weights(N), weights), (norm.prices(N), prices)):
+    both = norm.l1_weights(N), norm.l1_weights(N, nonnegative=True)
+    for told, expected in zip(both, (weights, prices), strict=True):
         assert (told is None) == (expected is None)
         if expected is not None:
             assert_allclose(told, expected)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Atom, Lift, Norm, Scores, Solver, Term
+from atomlearn.core.interfaces import Atom, Lift, Norm, Scores, Solver, Term
 from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.groups import Groups
@@ -64,19 +64,18 @@ class Union(LiftedNorm):
                 )
         lifts = [_lift_of(norm, n_features) for norm in norms]
         sizes = [lift.expansion.shape[1] for lift in lifts]
+        expansion = Expansion.stacked([lift.expansion for lift in lifts])
         groups = [lift.norm.as_groups(size) for lift, size in zip(lifts, sizes, strict=True)]
         known = [one for one in groups if one is not None]
         if len(known) == len(groups):
-            return _joined(lifts, [one.parts(m) for one, m in zip(known, sizes, strict=True)])
-        expansion = Expansion.stacked([lift.expansion for lift in lifts])
+            return _joined(expansion, lifts, known)
         columns = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
         inner = Blocks([lift.norm for lift in lifts], columns)
         return Lift(expansion, inner, np.repeat(np.arange(len(sizes)), sizes))
 
     def _has_rays(self) -> bool:
         """Return whether a part has neither a value nor a proximal map, only atoms."""
-        kinds = [term.norm for term in self.terms()]
-        return any(norm.of_matrices and not norm.proximal for norm in kinds)
+        return any(term.norm.of_matrices and not term.norm.proximal for term in self.terms())
 
     def on(self, n_features: int) -> Norm:
         """The same norm with its parts read, and its lift made where it is a norm of vectors."""
@@ -153,16 +152,16 @@ def _lift_of(norm: Norm, n_features: int) -> Lift:
     return Lift(identity, norm, np.zeros(n_features, dtype=np.int64))
 
 
-def _joined(lifts: list[Lift], parts: list[tuple[Partition, Array | None]]) -> Lift:
+def _joined(expansion: Expansion, lifts: list[Lift], groups: list[Groups]) -> Lift:
     """Return one group norm over the coordinates of all, one after the other."""
     labels, weights, names, count = [], [], [], 0
-    for lift, (groups, own) in zip(lifts, parts, strict=True):
-        labels.append(groups.labels + count)
-        weights.append(np.ones(groups.n_groups) if own is None else own)
+    for lift, one in zip(lifts, groups, strict=True):
+        partition, own = one.parts(lift.expansion.shape[1])
+        labels.append(partition.labels + count)
+        weights.append(np.ones(partition.n_groups) if own is None else own)
         known = list(lift.names or ())
-        names += known + [""] * (groups.n_groups - len(known))
-        count += groups.n_groups
+        names += known + [""] * (partition.n_groups - len(known))
+        count += partition.n_groups
     together = Partition(np.concatenate(labels), count, count)
-    expansion = Expansion.stacked([lift.expansion for lift in lifts])
     norm = Groups(together, np.concatenate(weights))
     return Lift(expansion, norm, together.labels, tuple(names) if any(names) else None)

@@ -123,17 +123,19 @@ class NormChecks:
             assert_allclose(self.polar(7.0 * z), 7.0 * polar, rtol=same)
             assert self.polar(z + other) <= (polar + self.polar(other)) * (1.0 + same)
 
-    def test_polar_is_attained(self) -> None:
-        """The best atom is where the projection of t z onto the unit ball goes as t grows."""
+    def test_the_best_atom_attains_the_polar(self) -> None:
+        """Distinct columns, <a, z> = gauge°(z) and gauge(a) = 1; no atom where z is 0."""
         for seed in range(20):
             z = self.sample(seed)
-            polar, far = self.polar(z), 1e4
-            if polar == 0.0:
-                continue
-            atom = self.point(far / polar * z, 1.0, "constrained").point
-            assert self.norm.value(atom) <= 1.0 + far * tolerances.SAME_FLOAT64
-            # A projection falls short of the best atom a by at most ||a||^2 / 2t.
-            assert polar - atom @ z <= polar * self.n_features / far
+            atom, polar = self.norm.best_atom(ArrayScores(z)), self.polar(z)
+            dense = np.zeros(self.n_features)
+            dense[atom.columns] = atom.values
+            assert np.unique(atom.columns).size == atom.columns.size
+            assert_allclose(dense @ z, polar, rtol=1e-12, atol=1e-15)
+            if polar > 0.0:
+                assert_allclose(self.norm.value(dense), 1.0, rtol=max(self.accuracy, 1e-12))
+        nothing = ArrayScores(np.zeros(self.n_features))
+        assert not self.norm.best_atom(nothing).columns.size
 
     def assert_same(self, norm: Norm, other: Norm) -> None:
         """Assert that the two are one gauge: same values, polars, columns and proximal maps."""

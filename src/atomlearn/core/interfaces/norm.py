@@ -240,16 +240,13 @@ class Norm(Ratings, ABC):
         """
         return self
 
-    def prices(self, n_features: int) -> Array | None:
-        """Return p > 0 with gauge(w) = p'w for w >= 0 and infinite elsewhere; None if no such p.
+    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
+        """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf; None for other norms.
 
-        With prices a norm can be the gauge of rays: each column an atom, its coefficient >= 0.
+        ``nonnegative``: p with gauge(w) = p'w for w >= 0 and infinite elsewhere. With such p a norm
+        can be the gauge of rays: each column an atom, its coefficient >= 0.
         """
-        return None
-
-    def l1_weights(self, n_features: int) -> Array | None:
-        """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf; None for other norms."""
-        groups = self.as_groups(n_features)
+        groups = None if nonnegative else self.as_groups(n_features)
         return None if groups is None else groups.l1_weights(n_features)
 
     # Norms of matrices.

@@ -222,6 +222,6 @@ class Nonnegative(Wrapper):
         """The non-negative part of the norm inside without them."""
         return self._of(self.norm.without(columns, n_features))
 
-    def prices(self, n_features: int) -> Array | None:
+    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
         """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""
-        return self.norm.l1_weights(n_features)
+        return self.norm.l1_weights(n_features) if nonnegative else None

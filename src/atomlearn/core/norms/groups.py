@@ -86,10 +86,10 @@ class Groups(RatedNorm):
         partition, weights = self.parts(v.size)
         return lifted_point(v, partition, lambda norms: l1_point(norms, weights, amount, form))
 
-    def l1_weights(self, n_features: int) -> Array | None:
+    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
         """Those of the groups, where each has one column; else None."""
         partition = self.partition(n_features)
-        if partition.n_groups < n_features:
+        if nonnegative or partition.n_groups < n_features:
             return None
         return self._all_weights(n_features)[partition.labels]
 

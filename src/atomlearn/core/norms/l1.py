@@ -116,14 +116,9 @@ class L1(RatedNorm):
         sides = self._sides(n_features)
         if sides is None:
             return self
-        out = np.isin(np.arange(n_features), columns)
-        return L1(
-            Sides(
-                np.where(out, np.inf, sides.price),
-                np.where(out, 0.0, sides.lower),
-                np.where(out, 0.0, sides.upper),
-            )
-        )
+        price = sides.price.copy()
+        price[columns] = np.inf
+        return L1(sides._replace(price=price).settled())
 
     def adapted(self, w: Array, power: float) -> L1:
         """The same norm with weights divided by |w_j|^power."""
@@ -131,14 +126,12 @@ class L1(RatedNorm):
         sizes = np.abs(to_float64(w)) ** power
         price = np.divide(sides.price, sizes, out=np.full(w.size, np.inf), where=sizes > 0)
         # What is free stays free: its weight was 0, or it is left out here and fitted elsewhere.
-        return L1(Sides(np.where(sides.price == 0, 0.0, price), sides.lower, sides.upper))
+        return L1(sides._replace(price=np.where(sides.price == 0, 0.0, price)).settled())
 
     def times(self, factor: float) -> L1 | None:
         """The same norm with its weights multiplied, once they are one a column."""
         sides = self._read
-        if sides is None:
-            return None
-        return L1(Sides(factor * sides.price, sides.lower, sides.upper))
+        return None if sides is None else L1(sides._replace(price=factor * sides.price))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         sides = self._sides(v.size)
@@ -155,26 +148,19 @@ class L1(RatedNorm):
 
     def as_groups(self, n_features: int) -> Groups | None:
         """Groups of one column; None with bounds, or columns left out."""
-        partition = Partition(np.arange(n_features), n_features, n_features)
-        if self._plain:
-            return Groups(partition)
-        weights = self.l1_weights(n_features)
-        return None if weights is None else Groups(partition, weights)
+        weights = None if self._plain else self.l1_weights(n_features)
+        if weights is None and not self._plain:
+            return None
+        return Groups(Partition(np.arange(n_features), n_features, n_features), weights)
 
-    def l1_weights(self, n_features: int) -> Array | None:
-        """The weights, where all are finite and there are no bounds."""
+    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
+        """The weights, where all are finite and there are no bounds, or exactly those at 0."""
         sides = self._sides(n_features)
         if sides is None:
-            return np.ones(n_features)
-        usable = np.isfinite(sides.price) & (sides.price > 0)
-        return sides.price if sides.symmetric and usable.all() else None
-
-    def prices(self, n_features: int) -> Array | None:
-        """The weights, where all are finite, lower bounds are 0 and upper ones infinite."""
-        sides = self._sides(n_features)
-        if sides is None or not ((sides.lower == 0) & np.isposinf(sides.upper)).all():
-            return None
-        return sides.price if (sides.price > 0).all() else None
+            return None if nonnegative else np.ones(n_features)
+        at_zero = bool(((sides.lower == 0) & np.isposinf(sides.upper)).all())
+        usable = (np.isfinite(sides.price) & (sides.price > 0)).all()
+        return sides.price if usable and (at_zero if nonnegative else sides.symmetric) else None
 
     @property
     def rates_columns(self) -> bool:

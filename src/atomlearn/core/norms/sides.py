@@ -44,8 +44,13 @@ class Sides(NamedTuple):
                 "L1: a column of weight 0 is free and has no bounds, and column "
                 f"{int(np.flatnonzero((price == 0) & bounded)[0])} has both; give it a small weight"
             )
-        out = np.isinf(price) | ((low == 0) & (high == 0))
-        return cls(np.where(out, np.inf, price), np.where(out, 0.0, low), np.where(out, 0.0, high))
+        return cls(price, low, high).settled()
+
+    def settled(self) -> Sides:
+        """Return the same with an infinite price and bounds of 0 for columns left out."""
+        out = np.isinf(self.price) | ((self.lower == 0) & (self.upper == 0))
+        low, high = np.where(out, 0.0, self.lower), np.where(out, 0.0, self.upper)
+        return Sides(np.where(out, np.inf, self.price), low, high)
 
     def fitting(self, n_features: int) -> Sides:
         """Return these, which must be of so many columns."""
@@ -104,7 +109,6 @@ class Sides(NamedTuple):
     def point(self, v: Array, step: float) -> ProxPoint:
         """Return the map of step * gauge: soft thresholds step * price_j, cut at the bounds."""
         caps = np.where(v > 0, self.upper, -self.lower)
-        caps = np.where(np.isfinite(self.price), np.maximum(caps, 0.0), 0.0)
         price = np.where(np.isfinite(self.price), self.price, 0.0)
         rest = np.abs(v) - step * price
         sizes = np.clip(rest, 0.0, caps)

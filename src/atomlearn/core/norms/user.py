@@ -152,8 +152,9 @@ class UserNorm(Parameters, Norm):
 
     def _read(self, answer: Any, n_features: int) -> Atom:
         """Return what the oracle gave as an atom, checked."""
+        dense: Any = answer
         if sparse.issparse(answer):
-            dense = sparse.csr_array(sparse.coo_matrix(answer)).toarray()
+            dense = dense.toarray()
             dense = dense.ravel() if 1 in dense.shape else dense
         elif isinstance(answer, tuple):
             dense = self._of_pair(answer, n_features)
