@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Atom, Lift, Norm, Scores, Solver, Term
 from atomlearn.core.interfaces.lift import Expansion
+from atomlearn.core.norms.base import checked_norm
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
@@ -49,12 +50,7 @@ class Union(LiftedNorm):
         if not norms:
             raise ValueError("Union needs at least one norm, got none")
         for norm in norms:
-            if not isinstance(norm, Norm):
-                raise TypeError(
-                    f"Union: norms must be norm objects such as norms.L1(), got "
-                    f"{type(norm).__name__}"
-                )
-            norm.check(n_features)
+            checked_norm("Union", norm).check(n_features)
             if norm.lift(n_features) is None and not (
                 norm.proximal and (norm.of_matrices or norm.over_columns)
             ):

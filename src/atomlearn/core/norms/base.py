@@ -64,6 +64,16 @@ class VectorNorm(Parameters, Norm):
         return point.astype(np.float32) if np.asarray(w).dtype == np.float32 else point
 
 
+def checked_norm(owner: str, norm: Any) -> Norm:
+    """Return one of the norms that a norm is made of; raise where it is none."""
+    if not isinstance(norm, Norm):
+        raise TypeError(
+            f"{owner}: norm must be a norm object such as norms.KSupport(k=10), got "
+            f"{type(norm).__name__}"
+        )
+    return norm
+
+
 class Wrapper(VectorNorm):
     """A norm made of another one, ``norm``, as which it answers unless it says otherwise."""
 
@@ -94,12 +104,7 @@ class Wrapper(VectorNorm):
 
     def check(self, n_features: int) -> None:
         """Raise where the norm inside is no norm, or unusable."""
-        if not isinstance(self.norm, Norm):
-            raise TypeError(
-                f"{type(self).__name__}: norm must be a norm object such as norms.KSupport(k=10), "
-                f"got {type(self.norm).__name__}"
-            )
-        self.norm.check(n_features)
+        checked_norm(type(self).__name__, self.norm).check(n_features)
 
     def on(self, n_features: int) -> Norm:
         """The same norm with the norm inside read."""

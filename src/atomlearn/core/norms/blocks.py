@@ -18,7 +18,7 @@ from atomlearn.core.interfaces import (
 )
 from atomlearn.core.interfaces.proximal import side_by_side
 from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.base import VectorNorm, checked_norm
 from atomlearn.core.norms.vectors import to_float64
 
 
@@ -170,11 +170,7 @@ class Blocks(VectorNorm):
                 f"{len(self.columns)} lists"
             )
         for norm in self.norms:
-            if not isinstance(norm, Norm):
-                raise TypeError(
-                    f"Blocks: norms must be norm objects such as norms.L1(), got "
-                    f"{type(norm).__name__}"
-                )
+            checked_norm("Blocks", norm)
         blocks = [np.asarray(columns) for columns in self.columns]
         for number, columns in enumerate(blocks):
             if columns.size and (columns.ndim != 1 or columns.dtype.kind not in "iu"):

@@ -117,16 +117,8 @@ class Partition:
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, and which of the old groups it consists of."""
-        mine = self.labels[columns]
-        if self.n_groups > 8 * mine.size + 1000:
-            kept, labels = np.unique(mine, return_inverse=True)
-            return Partition(labels.ravel().astype(np.int64), kept.size, kept.size), kept
-        # The same without sorting.
-        number = np.zeros(self.n_groups, dtype=np.int64)
-        number[mine] = 1
-        kept = np.flatnonzero(number)
-        number[kept] = np.arange(kept.size)
-        return Partition(number[mine], kept.size, kept.size), kept
+        kept, labels = np.unique(self.labels[columns], return_inverse=True)
+        return Partition(labels.ravel().astype(np.int64), kept.size, kept.size), kept
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Partition):
