@@ -44,7 +44,7 @@ def _alternating(lift: Lift, norm: Norm, matrix: sparse.csc_array, w: Array) -> 
     low, high = 0.0, lift.norm.value(u)
     for iteration in range(1, SETTINGS.most_iterations + 1):
         x = norm.prox_point(u - dual, step, "penalized").point
-        shifted = SETTINGS.relaxation * x + (1.0 - SETTINGS.relaxation) * u + dual
+        shifted = x + dual
         before, u = u, shifted + matrix.T @ solve.solve(w - matrix @ shifted)
         dual = shifted - u
         if iteration % 10 == 0:

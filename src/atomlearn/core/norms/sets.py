@@ -72,9 +72,9 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
         )
     sets = Membership(members, starts.astype(np.int64), starts.size - 1, names)
     _check_members(sets, n_features, owner)
-    order = np.lexsort((members, sets.labels))
-    alone = np.setdiff1d(np.arange(n_features), members)
-    members = np.concatenate([members[order], alone])
+    members = _sorted(sets, owner)
+    alone = np.flatnonzero(np.bincount(members, minlength=n_features) == 0)
+    members = np.concatenate([members, alone])
     starts = np.concatenate([starts, starts[-1] + 1 + np.arange(alone.size)]).astype(np.int64)
     return Membership(members, starts, sets.n_listed, names)
 
@@ -112,7 +112,7 @@ def _index_list(group: Any, number: int, owner: str) -> Columns:
 
 
 def _check_members(sets: Membership, n_features: int, owner: str) -> None:
-    """Raise where a set is empty, or holds a feature that does not exist, or one twice."""
+    """Raise where a set is empty, or holds a feature that does not exist."""
     empty = np.flatnonzero(sets.sizes == 0)
     if empty.size:
         raise ValueError(f"{owner}: group {int(empty[0])} is empty; remove it")
@@ -125,14 +125,20 @@ def _check_members(sets: Membership, n_features: int, owner: str) -> None:
             f"features are numbered 0 to {n_features - 1}; check the groups against the columns "
             "of X"
         )
-    order = np.lexsort((members, labels))
-    same = (np.diff(members[order]) == 0) & (np.diff(labels[order]) == 0)
-    if same.any():
-        place = int(order[np.flatnonzero(same)[0]])
+
+
+def _sorted(sets: Membership, owner: str) -> Columns:
+    """Return the members increasing within each set; raise where a set holds one twice."""
+    labels = sets.labels
+    members = sets.members[np.lexsort((sets.members, labels))]
+    again = np.flatnonzero((np.diff(members) == 0) & (np.diff(labels) == 0))
+    if again.size:
+        place = int(again[0])
         raise ValueError(
             f"{owner}: group {int(labels[place])} holds feature {int(members[place])} twice; "
             "list each feature of a group once"
         )
+    return members
 
 
 def is_listing(given: object) -> bool:
