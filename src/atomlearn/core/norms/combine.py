@@ -95,6 +95,11 @@ class Scaled(Wrapper):
         groups = self.norm.as_groups(n_features)
         return None if groups is None else groups.times(self.factor)
 
+    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
+        """factor times those of the norm inside."""
+        inner = self.norm.l1_weights(n_features, nonnegative)
+        return None if inner is None else self.factor * inner
+
     def times(self, factor: float) -> Norm:
         """The norm inside with both factors."""
         return scaled(self.norm, factor * self.factor)
