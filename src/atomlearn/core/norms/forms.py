@@ -118,7 +118,7 @@ def _search(
         else:
             high = theta
         scale = at.gauge + offset + slope * theta
-        if abs(excess) <= 4e-16 * scale or high - low <= 4e-16 * high:
+        if abs(excess) <= 2e-15 * scale or high - low <= 4e-16 * high:
             break
         s = (v - at.point) / theta if theta > 0 else v
         bend = float(s @ at.jacobian().apply(s)) + slope

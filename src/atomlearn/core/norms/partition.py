@@ -101,8 +101,6 @@ class Partition:
     def members(self, numbers_of_groups: Columns) -> Columns:
         """Return the features of these groups, group after group, increasing within each."""
         order, starts = self.order
-        if numbers_of_groups.size == 0:
-            return np.zeros(0, dtype=np.int64)
         sizes = self.sizes[numbers_of_groups]
         ends = np.cumsum(sizes)
         shift = np.repeat(starts[numbers_of_groups] - (ends - sizes), sizes)
