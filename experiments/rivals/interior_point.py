@@ -205,7 +205,7 @@ def _gauge_parts(
 ) -> list[tuple[slice, Array]]:
     """Constrain the program so that gauge(w) <= the sum of the parts, with equality at optima."""
     size = weights.stop
-    price = norm.prices(size)
+    price = norm.l1_weights(size, nonnegative=True)
     if isinstance(norm, Scaled):
         return _gauge_parts(program, weights, norm.norm, scale * norm.factor)
     if isinstance(norm, Nonnegative):

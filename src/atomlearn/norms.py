@@ -1,5 +1,6 @@
 """Norms: gauges of atoms, known by value, polar, best columns and (where it exists) prox."""
 
+from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
 from atomlearn.core.norms.groups import Groups
@@ -8,9 +9,7 @@ from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.ordered import OWL, LInf
 from atomlearn.core.norms.registry import NAMES, as_norm
-from atomlearn.core.norms.restricted import Restricted
 from atomlearn.core.norms.user import UserNorm
-from atomlearn.lifting.blocks import Blocks
 from atomlearn.lifting.hierarchy import Hierarchy
 from atomlearn.lifting.latent import Chains, LatentGroups
 from atomlearn.lifting.latent_ksupport import LatentKSupport
@@ -41,7 +40,6 @@ __all__ = [
     "LatentKSupport",
     "Nonnegative",
     "Operators",
-    "Restricted",
     "RowGroups",
     "Scaled",
     "SparsePSD",

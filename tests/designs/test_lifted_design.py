@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.problem.rounding import growth
 from atomlearn.designs import DenseBlock, Lifted, Standardized, as_design
-from atomlearn.lifting.expansion import Selection, SparseExpansion
 
 N, P, M = 15, 8, 20
 
@@ -20,7 +20,7 @@ def expansions(rng):
     matrix = sparse.random_array((P, M), density=0.4, rng=rng, format="csc")
     selected = np.zeros((P, M))
     selected[members, np.arange(M)] = 1.0
-    return [(Selection(members, P), selected), (SparseExpansion(matrix), matrix.toarray())]
+    return [(Expansion.repeating(members, P), selected), (Expansion(matrix), matrix.toarray())]
 
 
 @pytest.mark.parametrize("storage", ["dense", "single", "sparse"])
@@ -90,7 +90,7 @@ def same(block, twin, rng):
 
 
 def test_places_a_warm_start_or_says_it_cannot():
-    expansion = Selection(np.array([1, 2, 2, 0]), 5)
+    expansion = Expansion.repeating(np.array([1, 2, 2, 0]), 5)
     lifted, weights = expansion.place(np.array([2, 0]), np.array([3.0, 4.0]))
     features, values = expansion.apply(lifted, weights)
     assert_array_equal(features, [0, 2])
@@ -100,7 +100,7 @@ def test_places_a_warm_start_or_says_it_cannot():
 
 def test_a_design_of_other_columns_is_refused():
     with pytest.raises(ValueError, match="of 5 features, but the design has 3"):
-        Lifted(as_design(np.eye(3)), Selection(np.array([1, 2]), 5))
+        Lifted(as_design(np.eye(3)), Expansion.repeating(np.array([1, 2]), 5))
 
 
 @pytest.mark.parametrize("kind", [0, 1])
@@ -121,6 +121,6 @@ def test_digits_that_scores_lose_are_told(kind):
 def test_scores_of_features_that_cancel_are_told_of():
     X = np.random.default_rng(5).normal(size=(N, 1)) @ np.ones((1, 2))
     L = sparse.csc_array([[1.0], [-1.0]])
-    design = Lifted(as_design(X), SparseExpansion(L))
+    design = Lifted(as_design(X), Expansion(L))
     taken = design.taken_off(np.array([0]))
     assert_allclose(taken, 2.0 * np.sqrt((X[:, 0] ** 2).mean()), rtol=1e-12)

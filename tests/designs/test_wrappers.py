@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.data.parts import check_columns
+from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.designs import (
     ArrayScores,
     ColumnSubset,
@@ -23,7 +24,6 @@ from atomlearn.designs import (
     Standardized,
 )
 from atomlearn.interfaces import Block, Design, Scores
-from atomlearn.lifting.expansion import Selection, SparseExpansion
 
 X = np.random.default_rng(0).standard_normal((9, 5))
 
@@ -176,9 +176,10 @@ STORAGES = {
     "side by side": lambda: Concatenated([DenseDesign(WIDE[:, :4]), DenseDesign(WIDE[:, 4:])]),
     "subset": lambda: ColumnSubset(DenseDesign(np.hstack([WIDE, WIDE])), np.arange(10, 20)),
     "lifted": lambda: Lifted(
-        SparseDesign(sp.csc_array(WIDE)), Selection(np.array([3, 0, 3, 9, 5, 1, 2, 8]), 10)
+        SparseDesign(sp.csc_array(WIDE)),
+        Expansion.repeating(np.array([3, 0, 3, 9, 5, 1, 2, 8]), 10),
     ),
-    "mixed": lambda: Lifted(DenseDesign(WIDE), SparseExpansion(sp.csc_array(np.tri(10)[:, :7]))),
+    "mixed": lambda: Lifted(DenseDesign(WIDE), Expansion(sp.csc_array(np.tri(10)[:, :7]))),
 }
 WIDE = np.random.default_rng(1).standard_normal((9, 10))
 

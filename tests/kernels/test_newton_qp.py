@@ -36,7 +36,7 @@ def task(rng, loss, form, *, n=60, p=12, tau=0.0, intercept=True, signed=True, w
 def by_kernel(task, weights=None, shift=0.0, **options):
     norm, X = task.regularizer.norm, np.asarray(task.design.array)
     signed = norm.l1_weights(X.shape[1])
-    price = norm.prices(X.shape[1]) if signed is None else signed
+    price = norm.l1_weights(X.shape[1], nonnegative=True) if signed is None else signed
     level, coupling, radius = model_terms(task.regularizer)
     start = np.zeros(X.shape[1]) if weights is None else weights
     return newton_qp(

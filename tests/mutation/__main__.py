@@ -32,7 +32,7 @@ ROOMS = {
                    "tests/solvers/test_offset_and_free.py",
     "core/norms": "tests/norms/test_norm_checks.py tests/norms/test_norm_parameters.py "
                   "tests/norms/test_norm_combine.py "
-                  "tests/norms/test_norm_atoms.py tests/norms/test_norm_oracles.py",
+                  "tests/norms/test_norm_oracles.py",
     "core/masters": "tests/masters/test_master_suite.py tests/masters/test_linear_algebra.py "
                     "tests/masters",
     "core/solvers": "tests/solvers/test_contracts_of_run.py tests/solvers/test_run.py "

@@ -10,11 +10,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import norms
-from atomlearn.core.interfaces import Atom
-from atomlearn.core.norms import user
-from atomlearn.core.norms.threshold import weighted_l1_point
+from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.vectors import l2_norm, power_of_two
 from atomlearn.designs import ArrayScores
+from atomlearn.interfaces import Scores
 from atomlearn.norms import L1, Groups, KSupport, Nonnegative
 from tests.norms.test_bounded_l1 import FORMS, one_by_one
 from tests.norms.test_what_solvers_ask import EACH
@@ -33,18 +32,26 @@ def test_refused_amounts_are_called_what_they_are(suite) -> None:
                 call(v, amount)
 
 
+@EACH
+def test_maps_are_in_the_precision_of_their_argument(suite) -> None:
+    v = suite().sample(0)
+    for form, call in zip(
+        FORMS, (suite.norm.prox, suite.norm.prox_squared, suite.norm.project), strict=True
+    ):
+        expected = suite.norm.prox_point(v, 0.7, form).point
+        assert_array_equal(call(v, 0.7), expected)
+        single = call(v.astype(np.float32), 0.7)
+        assert single.dtype == np.float32
+        assert_allclose(single, expected, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0, 0.5])])
 def test_an_entry_that_has_just_become_zero_has_no_part_in_the_jacobian(weights) -> None:
     c = np.ones(3) if weights is None else weights
     v = np.array([3.0, -1.0, 2.0]) * c
-    # Thresholds of 1 for each, from the amounts that lead there.
-    shrunk = np.maximum(np.abs(v) - c, 0.0)
-    amounts = {"penalized": 1.0, "constrained": float(c @ shrunk)}
-    amounts["squared"] = 1.0 / amounts["constrained"]
-    for form in FORMS:
-        found = weighted_l1_point(v, weights, amounts[form], form)
-        assert_allclose(found.point, np.copysign(shrunk, v), atol=1e-15)
-        assert_array_equal(found.jacobian().support, [0, 2])
+    found = l1_point(v, weights, 1.0, "penalized")
+    assert_allclose(found.point, np.copysign(np.maximum(np.abs(v) - c, 0.0), v), atol=1e-15)
+    assert_array_equal(found.jacobian().support, [0, 2])
 
 
 def test_columns_without_a_price_and_without_a_score_do_not_matter() -> None:
@@ -85,7 +92,9 @@ def test_lengths_of_vectors_at_the_ends_of_floats() -> None:
     assert l2_norm(np.array([1.0, np.inf])) == np.inf
     assert power_of_two(np.array([1.7e308])) == 2.0**1023
     assert l2_norm(np.array([3e-320, 4e-320])) == pytest.approx(5e-320, rel=1e-3)
-    assert KSupport(1).zero_threshold(np.array([1e307, 2e307])) == pytest.approx(1.0)
+    assert KSupport(1).thresholds(np.array([1e307, 2e307]), np.zeros(1, int), 3) == pytest.approx(
+        1.0
+    )
 
 
 def test_norms_without_free_columns_are_without_them() -> None:
@@ -111,16 +120,6 @@ def test_a_parameter_that_is_a_list_is_not_one_that_is_none() -> None:
     assert KSupport(2, [[0, 1]]) != KSupport(2)
     assert KSupport(2) != KSupport(2, [[0, 1]])
     assert KSupport(2, [[0, 1], [2]]) != KSupport(2, [[0, 1]])
-
-
-def test_the_oldest_answers_of_an_oracle_are_forgotten_first(monkeypatch) -> None:
-    monkeypatch.setattr(user, "REMEMBERED_ENTRIES", 3)
-    memory = user.Memory((None, True, 4))
-    for size in (2, 1, 1):
-        memory.add(Atom(np.arange(size), np.full(size, 2.0)))
-    assert [atom.columns.size for atom, _ in memory.former] == [1, 1]
-    memory.add(Atom(np.arange(4), np.ones(4)))
-    assert [length for _, length in memory.former] == [2.0]
 
 
 def test_labels_may_be_a_column_of_a_table() -> None:
@@ -166,3 +165,19 @@ def test_adaptive_groups_need_a_first_fit_that_selects():
 def test_zero_is_left_where_it_is_by_a_prox_of_no_size():
     point = norms.L2().prox_point(np.zeros(3), 0.0, "penalized")
     assert_allclose(point.jacobian().apply(np.array([1.0, 2.0, 3.0])), [1.0, 2.0, 3.0])
+
+
+def test_the_atom_of_the_two_support_norm() -> None:
+    atom = KSupport(2).best_atom(ArrayScores(np.array([3.0, -2.0, 0.5, 0.1, 1.0, -1.0])))
+    assert_array_equal(atom.columns, [0, 1])
+    assert_allclose(atom.values, np.array([3.0, -2.0]) / np.sqrt(13))
+
+
+class _Wrong(L1):
+    def polar(self, scores: Scores) -> float:
+        return 2.0 * super().polar(scores)
+
+
+def test_an_atom_that_misses_the_polar_is_refused() -> None:
+    with pytest.raises(TypeError, match="_Wrong"):
+        _Wrong().best_atom(ArrayScores(np.array([1.0, -2.0])))

@@ -44,11 +44,6 @@ class TestLatentGroups(LatentChecks):
     }
 
 
-class TestLatentGroupsBySize(LatentChecks):
-    norm: Norm = LatentGroups(OVERLAPPING, weights="sqrt_size")
-    n_features = 8
-
-
 class TestChains(LatentChecks):
     norm: Norm = Chains(3)
     n_features = 10
@@ -61,11 +56,6 @@ class TestTrees(LatentChecks):
     )
     n_features = 8
     changes = {"groups": [[0, 1], [0], [2, 3, 4], [3], [7]], "weights": [2.0, 0.2, 1.0, 1.0, 3.0]}
-
-
-class TestWeakHierarchy(LatentChecks):
-    norm: Norm = Hierarchy("weak")
-    n_features = 10
 
 
 class TestStrongHierarchy(LatentChecks):
@@ -90,11 +80,6 @@ class TestOWL(NormChecks):
     norm: Norm = OWL(np.array([3.0, 2.0, 2.0, 1.0, 0.5, 0.5, 0.1, 0.1]))
     n_features = 8
     changes = {"weights": np.array([3.0, 2.0, 1.0, 1.0, 0.5, 0.0, 0.0, 0.0])}
-
-
-class TestOscar(NormChecks):
-    norm: Norm = OWL.oscar(7, 0.3)
-    n_features = 7
 
 
 class TestLInf(NormChecks):

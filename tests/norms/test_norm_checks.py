@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from atomlearn.core.norms.blocks import Cover
 from atomlearn.norms import (
     L1,
     L2,
+    Blocks,
     ElasticNetNorm,
     Groups,
     KSupport,
     Nonnegative,
-    Restricted,
     Scaled,
 )
 from atomlearn.testing.norms import NormChecks
@@ -49,10 +50,6 @@ class TestOneSidedL1(OneSidedChecks):
     norm = L1(OneSidedChecks.weights, OneSidedChecks.lower, OneSidedChecks.upper)
 
 
-class TestScaledOneSidedL1(OneSidedChecks):
-    norm = Scaled(L1(OneSidedChecks.weights, OneSidedChecks.lower, OneSidedChecks.upper), 2.0)
-
-
 class TestNonnegativeWeightedL1(NormChecks):
     norm = Nonnegative(L1(weights=[1.0, 2.0, 0.5, 1.0, 3.0, 1.0, 1.0, 0.1, 7.0, 1.0]))
     n_features = 10
@@ -73,16 +70,6 @@ class TestKSupport(NormChecks):
     changes = {"k": 2, "groups": LABELS}
 
 
-class TestKSupportOfOne(NormChecks):
-    norm = KSupport(1)
-    n_features = 7
-
-
-class TestKSupportOfAll(NormChecks):
-    norm = KSupport(7)
-    n_features = 7
-
-
 class TestKSupportOfMoreThanAll(NormChecks):
     norm = KSupport(50)
     n_features = 7
@@ -91,12 +78,6 @@ class TestKSupportOfMoreThanAll(NormChecks):
 class TestKSupportOverLabels(NormChecks):
     norm = KSupport(2, LABELS)
     n_features = 10
-
-
-class TestKSupportOverLists(NormChecks):
-    norm = KSupport(3, groups=LISTS)
-    n_features = 10
-    changes = {"k": 2, "groups": [[0, 1, 2], [5, 9]]}
 
 
 class TestElasticNet(NormChecks):
@@ -113,11 +94,6 @@ class TestElasticNetBetweenWholeNumbers(NormChecks):
 
 class TestElasticNetOfOne(NormChecks):
     norm = ElasticNetNorm(1)
-    n_features = 7
-
-
-class TestElasticNetOfAll(NormChecks):
-    norm = ElasticNetNorm(7)
     n_features = 7
 
 
@@ -146,11 +122,6 @@ class NonnegativeChecks(NormChecks):
         return np.maximum(w, 0.0)
 
 
-class TestNonnegativeL1(NonnegativeChecks):
-    norm = Nonnegative(L1())
-    n_features = 10
-
-
 class TestNonnegativeL2(NonnegativeChecks):
     norm = Nonnegative(L2())
     n_features = 10
@@ -160,11 +131,6 @@ class TestNonnegativeKSupport(NonnegativeChecks):
     norm = Nonnegative(Scaled(KSupport(3), 0.5))
     n_features = 10
     changes = {"norm": L2()}
-
-
-class TestNonnegativeElasticNet(NonnegativeChecks):
-    norm = Nonnegative(ElasticNetNorm(3))
-    n_features = 10
 
 
 class TestNonnegativeGroups(NonnegativeChecks):
@@ -181,14 +147,8 @@ class RestrictedChecks(NormChecks):
         return result
 
 
-class TestRestrictedKSupport(RestrictedChecks):
-    norm = Restricted(KSupport(2), RestrictedChecks.allowed)
-    n_features = 10
-    changes = {"norm": L1(), "columns": [1, 2, 6, 4]}
-
-
-class TestRestrictedGroups(RestrictedChecks):
-    norm = Restricted(KSupport(2, LABELS), RestrictedChecks.allowed.tolist())
+class TestKSupportOfSomeColumns(RestrictedChecks):
+    norm = Blocks([KSupport(2)], Cover((RestrictedChecks.allowed,), 10))
     n_features = 10
 
 

@@ -28,7 +28,6 @@ NORMS: list[Norm] = [
     norms.Scaled(norms.KSupport(2), 2.0),
     norms.Union([norms.L1(), norms.L2()]),
     norms.Blocks([norms.L1(), norms.L2()], [[0, 1], [2, 3, 4, 5]]),
-    norms.Restricted(norms.L1(), [0, 2, 3]),
     norms.Operators([np.eye(6), np.eye(6)[:3]]),
     norms.TraceNorm(shape=(2, 3)),
     norms.TensorTrace((3, 2, 1)),

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import AtomicRegressor, solve
 from atomlearn.designs import ArrayScores, Polynomial
-from atomlearn.norms import Hierarchy, LatentGroups, Trees
+from atomlearn.norms import Hierarchy, LatentGroups, LatentKSupport, Trees
 
 
 def test_from_parents():
@@ -38,30 +38,33 @@ def test_groups_that_overlap_are_refused():
     Trees([[0, 1], [0, 1], [0]]).check(2)
 
 
-def test_the_search_equals_that_over_all_groups_and_leaves_subtrees_out():
+class Unlisted(ArrayScores):
+    """Scores as of all pairs of columns: never listed, known by their norms over groups."""
+
+    def full(self):
+        raise TypeError("never stored")
+
+    def group_norms(self, labels, n_groups):
+        return np.sqrt(np.bincount(labels, weights=self._z**2, minlength=n_groups))
+
+
+@pytest.mark.parametrize("kind", [Trees, lambda groups, weights: LatentKSupport(3, Trees(groups))])
+def test_trees_are_rated_as_any_sets_are_and_without_all_scores(kind):
     rng = np.random.default_rng(0)
-    depth = 9
-    groups = [
-        list(range(start, start + 2**level))
-        for level in range(depth, -1, -1)
-        for start in range(0, 2**depth, 2**level)
-    ]
+    sizes = [2**level for level in range(6, 0, -1)]
+    groups = [list(range(start, start + size)) for size in sizes for start in range(0, 60, size)]
+    groups = [[feature for feature in group if feature < 60] for group in groups]
     weights = [np.sqrt(len(group)) for group in groups]
-    tree, plain = Trees(groups, weights), LatentGroups(groups, weights)
-    saved = 0
-    for _ in range(10):
-        z = rng.normal(size=2**depth) * (rng.random(2**depth) < 0.02)
-        scores = ArrayScores(z)
-        assert_allclose(tree.polar(scores), plain.polar(scores), rtol=1e-12)
-        for count in (1, 5, 50):
-            lift, other = tree.lift(z.size), plain.lift(z.size)
-            mine = lift.norm.search(lift.expansion.scores(scores), count)
-            rating = other.norm.partition(lift.expansion.shape[1]).norms_of_scores(
-                other.expansion.scores(scores)
-            ) / np.array(weights)
-            assert_allclose(np.sort(rating[mine])[::-1], np.sort(rating)[::-1][:count], rtol=1e-12)
-            saved += lift.norm.visited < len(groups) / 2
-    assert saved >= 20
+    tree = kind(groups, weights)
+    plain = LatentGroups(groups, weights)
+    if isinstance(tree, LatentKSupport):
+        plain = LatentKSupport(3, LatentGroups(groups))
+    for norm, other in ((tree, plain), (tree.on(64), plain.on(64))):
+        for _ in range(10):
+            z = rng.normal(size=64) * (rng.random(64) < 0.2)
+            assert_allclose(norm.polar(Unlisted(z)), other.polar(z), rtol=1e-12)
+            mine, all_of_it = norm.best_columns(Unlisted(z), 9), other.best_columns(z, 9)
+            assert_array_equal(np.sort(mine), np.sort(all_of_it))
 
 
 @pytest.mark.parametrize("kind", ["weak", "strong"])

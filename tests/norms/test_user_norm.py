@@ -95,7 +95,7 @@ def test_one_feature() -> None:
         (([0, 0], [1.0, 1.0]), ValueError, "repeat"),
         (([0.5], [1.0]), TypeError, "whole numbers"),
         (([0, 1], [1.0]), ValueError, "one length"),
-        (([0], [1.0], 2), ValueError, "tuple of 3"),
+        (([0], [1.0], 2), ValueError, "two vectors of one length"),
         (([0], [np.inf]), ValueError, "inf at feature 0"),
         (sp.csr_array(np.ones((2, 5))), ValueError, r"\(2, 5\)"),
         (-np.ones(5), ValueError, "-a is better"),
@@ -174,7 +174,6 @@ def test_another_oracle_begins_afresh() -> None:
 
 def test_value() -> None:
     norm = UserNorm(signs, value=lambda w: np.abs(w).max())
-    assert norm.knows_value
     assert norm.value(np.array([1.0, -3.0])) == 3.0
     with pytest.raises(TypeError, match="gauge_by_generation"):
         UserNorm(signs).value(np.ones(2))
@@ -206,7 +205,6 @@ def test_parameters_copies_and_pickles() -> None:
     assert twin.value(np.array([2.0])) == 2.0
     assert twin == norm
     twin.set_params(value=None, name="other")
-    assert not twin.knows_value
     assert twin != norm
     assert "box" in repr(norm)
     restored = pickle.loads(pickle.dumps(UserNorm(signs, name="box")))
@@ -228,4 +226,4 @@ def test_what_it_cannot_do() -> None:
     assert not norm.proximal
     assert norm.restrict(np.arange(2), 4) is None
     with pytest.raises(TypeError, match="no proximal map"):
-        norm.prox(np.ones(4), 1.0)
+        norm.prox_point(np.ones(4), 1.0, "penalized")

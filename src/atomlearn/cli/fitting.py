@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -26,6 +26,7 @@ from atomlearn.core.problem.result import Status
 from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
+from atomlearn.norms import KSupport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +124,10 @@ def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array
     means, scales = _moments(outcome, units, columns)
     coefficients = weights / scales
     intercepts = np.array([result.intercept for result in results]) - coefficients @ means
-    scaling = cast(Norm, results[0].norm).scaling(weights[0]) if len(results) == 1 else None
-    return columns, coefficients, intercepts, scaling
+    norm = results[0].norm
+    if len(results) > 1 or not isinstance(norm, KSupport):
+        return columns, coefficients, intercepts, None
+    return columns, coefficients, intercepts, norm.scaling(weights[0])
 
 
 def _moments(outcome: Outcome, units: Units, columns: Columns) -> tuple[Array, Array]:

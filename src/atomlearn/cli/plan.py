@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from atomlearn.cli.errors import CommandError
 from atomlearn.core.interfaces import Form, Norm, Task
 from atomlearn.losses import as_loss, loss_names
-from atomlearn.norms import as_norm
+from atomlearn.norms import L1, Groups, KSupport, as_norm
 
 #: Norms that groups are part of.
 OF_GROUPS = ("groups", "latentgroups", "latentksupport", "atmost")
@@ -210,7 +210,7 @@ def _candidates(options: argparse.Namespace) -> tuple[Norm, ...]:
     else:
         norms = _norms(options.norm)
         if options.additive:
-            norms = tuple(norm.of_groups("inputs") for norm in norms)
+            norms = tuple(_over_inputs(norm) for norm in norms)
         for name in ("n_features", "C", "batch"):
             if getattr(options, name) is not None:
                 option = "--" + name.replace("_", "-")
@@ -243,6 +243,13 @@ def _words(text: str) -> tuple[tuple[str, dict[str, Any]], ...]:
         given = [_value(text, value) for value in values.split(",")]
         candidates = [{**others, key: value} for others in candidates for value in given]
     return tuple((plain, parameters) for parameters in candidates)
+
+
+def _over_inputs(norm: Norm) -> Norm:
+    """Return the norm over the groups of columns that one input makes."""
+    if isinstance(norm, KSupport):
+        return KSupport(norm.k, "inputs")
+    return Groups("inputs") if norm == L1() else norm
 
 
 def _norms(text: str) -> tuple[Norm, ...]:

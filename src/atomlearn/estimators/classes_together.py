@@ -12,6 +12,7 @@ from atomlearn.core.interfaces import Array, Columns, Design, Loss
 from atomlearn.core.losses import FreeIntercepts
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import named, named_columns
+from atomlearn.core.norms.sets import Membership
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -20,7 +21,6 @@ from atomlearn.estimators.base import offset_of
 from atomlearn.estimators.selection import Selected, norm_of
 from atomlearn.estimators.units import too_many
 from atomlearn.lifting.latent_ksupport import LatentKSupport
-from atomlearn.lifting.membership import Membership
 from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.norms.rows import over_tasks
 

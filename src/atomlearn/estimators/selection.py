@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Columns, Design, Lift, Loss
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l2 import L2
+from atomlearn.core.norms.sets import membership_of
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
@@ -21,7 +22,6 @@ from atomlearn.estimators.targets import checked_labels, checked_target, encoded
 from atomlearn.estimators.units import block_of
 from atomlearn.lifting.latent import LatentNorm
 from atomlearn.lifting.latent_ksupport import LatentKSupport
-from atomlearn.lifting.membership import membership_of
 from atomlearn.papers.feature_generation import FeatureGeneration, GenerationState
 
 #: Relative gap to which the weights of selected features are re-fitted.
@@ -104,7 +104,7 @@ class Selected:
 
 def _features(lift: Lift, lifted: Columns) -> Columns:
     features, local = lift.expansion.columns(lifted)
-    return np.asarray(features[local])
+    return features[local.indices]
 
 
 def debiased(problem: Problem, result: Result, factor: float) -> Result:

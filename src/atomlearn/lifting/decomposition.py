@@ -13,123 +13,88 @@ delta_g) is at most that. Where L repeats features (latent groups) D is diagonal
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.masters.dual_interior import longest_inside
 from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.vectors import power_of_two
 from atomlearn.lifting.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
-class FewLatent:
-    """A few sets of features: ``member`` is a dense array of 0 and 1; D is diagonal."""
+class Family:
+    """Sets of columns of L: ``matrix`` (p, m), ``labels`` (m,) the set of each column, ``delta``.
 
-    member: Array
+    repeats : whether each column of L is one feature, so that D is diagonal and L sparse; else L
+    is dense.
+    """
+
+    matrix: Any
+    labels: Columns
     delta: Array
+    repeats: bool
 
-    def dual(self, w: Array, eta: Array) -> Array:
-        """Return s = D(eta)^-1 w."""
-        return np.asarray(w / (eta @ self.member))
+    @classmethod
+    def of(cls, expansion: Expansion, norm: Groups, w: Array) -> Family:
+        """Return the sets, those that only repeat features cut down to the features with w != 0."""
+        partition, weights = norm.parts(expansion.shape[1])
+        delta = np.ones(partition.n_groups) if weights is None else weights
+        if not expansion.repeats:
+            return cls(expansion.matrix.toarray(), partition.labels, delta, False)
+        used = w != 0
+        kept = np.flatnonzero(used[expansion.matrix.indices])
+        sets, labels = np.unique(partition.labels[kept], return_inverse=True)
+        matrix = expansion.matrix[:, kept][np.flatnonzero(used)]
+        return cls(matrix, labels.ravel(), delta[sets], True)
+
+    def take(self, sets: Columns) -> Family:
+        """Return these sets, in their order."""
+        place = np.full(self.delta.size, -1, dtype=np.int64)
+        place[sets] = np.arange(sets.size)
+        kept = np.flatnonzero(place[self.labels] >= 0)
+        labels = place[self.labels[kept]]
+        return Family(self.matrix[:, kept], labels, self.delta[sets], self.repeats)
+
+    def dual(self, V: Array, eta: Array) -> Array:
+        """Return D(eta)^-1 V."""
+        shares = eta[self.labels]
+        if self.repeats:
+            return np.asarray((V.T / (self.matrix @ shares)).T)
+        factor = cho_factor((self.matrix * shares) @ self.matrix.T, lower=True, check_finite=False)
+        return np.asarray(cho_solve(factor, V, check_finite=False))
 
     def squares(self, s: Array) -> Array:
         """Return ||L_g's||^2 for every set."""
-        return np.asarray(self.member @ (s * s))
+        shares: Array = (self.matrix.T @ s) ** 2
+        return np.asarray(np.bincount(self.labels, shares, self.delta.size), dtype=np.float64)
 
     def hessian(self, s: Array, eta: Array) -> Array:
         """Return V'D^-1 V, V_g = L_g L_g's."""
-        scaled = self.member * (np.abs(s) / np.sqrt(eta @ self.member))
-        return np.asarray(scaled @ scaled.T)
-
-
-@dataclass(frozen=True, slots=True)
-class LatentFamily:
-    """All sets of features: ``member`` is (n_sets, n_features) CSR of ones; D is diagonal."""
-
-    member: sparse.csr_array
-    delta: Array
-
-    @classmethod
-    def on(cls, used: Columns, members: Columns, starts: Columns, delta: Array) -> LatentFamily:
-        """Return the sets cut down to the features ``used``, those that are left with any."""
-        place = np.full(int(members.max()) + 1, -1, dtype=np.int64)
-        place[used] = np.arange(used.size)
-        local = place[members]
-        inside = local >= 0
-        counts = np.add.reduceat(inside.astype(np.int64), starts[:-1])
-        kept = np.flatnonzero(counts)
-        indptr = np.concatenate([[0], np.cumsum(counts[kept])])
-        parts = (np.ones(int(indptr[-1])), local[inside], indptr)
-        return cls(sparse.csr_array(parts, shape=(kept.size, used.size)), delta[kept])
-
-    def take(self, sets: Columns) -> FewLatent:
-        """Return these sets."""
-        return FewLatent(self.member[sets].toarray(), self.delta[sets])
-
-    def squares(self, s: Array) -> Array:
-        """As of a few sets."""
-        return np.asarray(self.member @ (s * s))
+        m = self.labels.size
+        parts = self.matrix.T @ s, self.labels, np.arange(m + 1)
+        images = self.matrix @ sparse.csr_array(parts, shape=(m, self.delta.size))
+        images = images.toarray() if self.repeats else images
+        return np.asarray(images.T @ self.dual(images, eta))
 
     def cover(self, w: Array) -> Columns:
-        """Return sets enough for D to be invertible, those with much of w first."""
+        """Return sets enough for D to be invertible: for each feature the one with most of w."""
+        if not self.repeats:
+            return np.arange(self.delta.size, dtype=np.int64)
         rating = np.sqrt(self.squares(w)) / self.delta
-        rows = np.repeat(np.arange(rating.size), np.diff(self.member.indptr))
-        order = np.lexsort((rating[rows], self.member.indices))
-        columns = self.member.indices[order]
-        last = np.append(np.flatnonzero(np.diff(columns)), columns.size - 1)
-        return np.unique(rows[order][last])
+        features = self.matrix.indices
+        order = np.lexsort((rating[self.labels], features))
+        last = np.append(np.diff(features[order]) != 0, True)
+        return np.unique(self.labels[order[last]])
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorFamily:
-    """Sets, all or a few, of columns of any L: ``matrix`` is dense (p, m), ``starts`` their runs.
-
-    Its methods are those of ``LatentFamily`` and ``FewLatent``.
-    """
-
-    matrix: Array
-    starts: Columns
-    delta: Array
-
-    def take(self, sets: Columns) -> OperatorFamily:
-        runs = [np.arange(self.starts[g], self.starts[g + 1]) for g in sets]
-        starts = np.cumsum([0, *(run.size for run in runs)], dtype=np.int64)
-        return OperatorFamily(self.matrix[:, np.concatenate(runs)], starts, self.delta[sets])
-
-    def _factor(self, eta: Array) -> tuple[Array, bool]:
-        scaled = self.matrix * np.repeat(eta, np.diff(self.starts))
-        product = scaled @ self.matrix.T
-        lower: tuple[Array, bool] = cho_factor(product, lower=True, check_finite=False)
-        return lower
-
-    def dual(self, w: Array, eta: Array) -> Array:
-        return np.asarray(cho_solve(self._factor(eta), w, check_finite=False))
-
-    def squares(self, s: Array) -> Array:
-        return np.asarray(np.add.reduceat((self.matrix.T @ s) ** 2, self.starts[:-1]))
-
-    def hessian(self, s: Array, eta: Array) -> Array:
-        products = self.matrix * (self.matrix.T @ s)
-        images = np.add.reduceat(products, self.starts[:-1], axis=1)
-        return np.asarray(images.T @ cho_solve(self._factor(eta), images, check_finite=False))
-
-    def cover(self, w: Array) -> Columns:
-        return np.arange(self.delta.size, dtype=np.int64)
-
-
-def latent_value(w: Array, members: Columns, starts: Columns, delta: Array) -> float:
-    """Return gauge(w) of latent groups: set g holds members[starts[g]:starts[g + 1]]."""
-    used = np.flatnonzero(w)
-    if not used.size:
-        return 0.0
-    return family_value(w[used], LatentFamily.on(used, members, starts, delta))
-
-
-def family_value(w: Array, family: LatentFamily | OperatorFamily) -> float:
+def value_of_groups(w: Array, expansion: Expansion, norm: Groups) -> float:
     """Return gauge(w), an upper bound, to a relative gap of 1e-10 (or what rounding allows).
 
     Column generation over the sets: an interior point method solves for the sizes of a few of
@@ -140,8 +105,8 @@ def family_value(w: Array, family: LatentFamily | OperatorFamily) -> float:
     ValueError
         Where w is not a sum of parts: the gauge is infinite.
     """
-    scale = power_of_two(w)
-    w = w / scale
+    family, scale = Family.of(expansion, norm, w), power_of_two(w)
+    w = (w[w != 0] if family.repeats else w) / scale
     active = family.cover(w)
     eta = np.full(active.size, 1.0)
     best_low, best_high = 0.0, np.inf
@@ -173,7 +138,7 @@ def family_value(w: Array, family: LatentFamily | OperatorFamily) -> float:
     return scale * best_high
 
 
-def _sizes(w: Array, family: FewLatent | OperatorFamily, eta: Array) -> Array:
+def _sizes(w: Array, family: Family, eta: Array) -> Array:
     """Return argmin over eta >= 0 of 1/2 w'D^-1 w + 1/2 delta^2'eta.
 
     Primal-dual interior point: (H + diag(lambda / eta)) d eta = -(gradient - mu / eta), cut before

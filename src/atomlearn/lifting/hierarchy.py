@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, positive_number
+from atomlearn.core.norms.sets import Membership
 from atomlearn.lifting.latent import LatentNorm
-from atomlearn.lifting.membership import Membership
 
 
 class Hierarchy(LatentNorm):
@@ -47,31 +47,23 @@ class Hierarchy(LatentNorm):
         self.pairs = pairs
         self.pair_weight = pair_weight
 
-    def _membership(self, n_features: int) -> Membership:
+    def membership(self, n_features: int) -> Membership:
+        """Return the main effects, then each interaction with one of them, or with both."""
         if self.kind not in ("weak", "strong"):
             raise ValueError(f"Hierarchy: kind must be 'weak' or 'strong', got {self.kind!r}")
         pairs = self._pairs(n_features)
         n_main = n_features - pairs.shape[0]
-        i, j = pairs[:, 0], pairs[:, 1]
-        column = n_main + np.arange(pairs.shape[0], dtype=np.int64)
+        i, j = np.sort(pairs, axis=1).T
+        column = n_main + np.arange(pairs.shape[0])
         mixed = i != j
-        single = np.arange(n_main, dtype=np.int64)
         if self.kind == "weak":
-            parts = [
-                np.column_stack([i, column]),
-                np.column_stack([j[mixed], column[mixed]]),
-            ]
+            parts = [np.column_stack([i, column]), np.column_stack([j, column])[mixed]]
         else:
-            parts = [
-                np.column_stack([i, column])[~mixed],
-                np.column_stack([np.minimum(i, j), np.maximum(i, j), column])[mixed],
-            ]
-        members = np.concatenate([single, *(part.ravel() for part in parts)])
-        sizes = np.concatenate(
-            [np.ones(n_main), *(np.full(part.shape[0], part.shape[1]) for part in parts)]
-        )
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return Membership(members, starts, sizes.size)
+            parts = [np.column_stack([i, column])[~mixed], np.column_stack([i, j, column])[mixed]]
+        members = np.concatenate([np.arange(n_main), *(part.ravel() for part in parts)])
+        sizes = [np.ones(n_main), *(np.full(part.shape[0], part.shape[1]) for part in parts)]
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+        return Membership(members, starts, starts.size - 1)
 
     def _delta(self, sets: Membership) -> Array:
         weight = positive_number("Hierarchy", "pair_weight", self.pair_weight)

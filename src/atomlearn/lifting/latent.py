@@ -6,19 +6,19 @@ import copy
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Atom, Columns, Lift, Norm, Scores, whole_number
+from atomlearn.core.interfaces.lift import Expansion, Nested
 from atomlearn.core.norms.combine import Scaled, scaled
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import needs_names, resolved
 from atomlearn.core.norms.parameters import Parameters
+from atomlearn.core.norms.partition import Partition
+from atomlearn.core.norms.sets import Membership, membership_of, set_weights
 from atomlearn.core.norms.vectors import to_float64
-from atomlearn.lifting.expansion import Selection
-from atomlearn.lifting.membership import Membership, membership_of
-from atomlearn.lifting.segments import Segments
 from atomlearn.lifting.value import lifted_value
 
 
@@ -34,16 +34,12 @@ class LiftedNorm(Parameters, Norm):
 
     def on(self, n_features: int) -> Norm:
         """The same norm with its lift made."""
-        return self._read_once(n_features, self._image)
-
-    def _image(self, n_features: int) -> Image:
-        lift = self.lift(n_features)
-        lift.norm.check(lift.expansion.shape[1])
-        return Image(self, lift)
+        return Image(self, self.lift(n_features))
 
     def check(self, n_features: int) -> None:
         """Raise where a parameter is unusable for this many features."""
-        self.on(n_features)
+        lift = self.lift(n_features)
+        lift.norm.check(lift.expansion.shape[1])
 
     def polar(self, scores: Scores) -> float:
         """The polar of the lifted norm at L'z."""
@@ -55,9 +51,8 @@ class LiftedNorm(Parameters, Norm):
         lift = self.lift(scores.n_columns)
         lifted = lift.norm.best_columns(lift.expansion.scores(scores), count)
         features, local = lift.expansion.columns(lifted)
-        rows: Columns = local.indices if lift.expansion.members is None else local
-        _, first = np.unique(rows, return_index=True)
-        return features[rows[np.sort(first)]]
+        _, first = np.unique(local.indices, return_index=True)
+        return features[local.indices[np.sort(first)]]
 
     def best_atom(self, scores: Scores) -> Atom:
         """L u of the best atom u of the lifted norm."""
@@ -98,18 +93,18 @@ class Image(LiftedNorm):
         return repr(self.norm)
 
     def lift(self, n_features: int) -> Lift:
-        """The one that was made; for another number of features, another."""
-        if n_features == self.made.expansion.shape[0]:
-            return self.made
-        other = self.norm.lift(n_features)
-        assert other is not None
-        return other
+        """The one that was made."""
+        if n_features != self.made.expansion.shape[0]:
+            raise ValueError(
+                f"{self!r} was read for {self.made.expansion.shape[0]} features, and there are "
+                f"{n_features}; pass the norm with its parameters"
+            )
+        return self.made
 
     def on(self, n_features: int) -> Norm:
-        """The norm itself where it is for so many features."""
-        if n_features == self.made.expansion.shape[0]:
-            return self
-        return self.norm.on(n_features)
+        """The norm itself."""
+        self.lift(n_features)
+        return self
 
     def times(self, factor: float) -> Image:
         """The image of factor times the lifted norm."""
@@ -124,9 +119,7 @@ class LatentNorm(LiftedNorm):
     which sets there are.
     """
 
-    weights: Any
-    #: Whether any two sets are nested or disjoint, so that they can be searched from a root down.
-    nested: ClassVar[bool] = False
+    weights: Any = None
 
     @property
     def absolute(self) -> bool:
@@ -134,61 +127,39 @@ class LatentNorm(LiftedNorm):
         return True
 
     @abstractmethod
-    def _membership(self, n_features: int) -> Membership:
-        """Return the sets, every feature in one at least."""
-
     def membership(self, n_features: int) -> Membership:
-        """Return the sets of this many features; sets beyond ``n_listed`` are lone features."""
-        return self._membership(n_features)
+        """Return the sets, each feature in one; sets beyond ``n_listed`` are lone features."""
+
+    def nested(self, sets: Membership, n_features: int) -> Nested | None:
+        """Return how the sets lie in each other; None where they overlap otherwise."""
+        return None
 
     def lift(self, n_features: int) -> Lift:
-        """Return L, which repeats each feature once for every set, and the group norm over it."""
-        sets = self._membership(n_features)
-        norm = self._groups(sets, n_features)
-        return Lift(Selection(sets.members, n_features), norm, sets.names)
+        """Return L, which repeats each feature once for every set, and the norm over the sets."""
+        sets = self.membership(n_features)
+        nested = self.nested(sets, n_features)
+        labels = sets.labels if nested is None else nested.labels
+        norm = self._over(Partition(labels, sets.n_sets, sets.n_sets), sets)
+        expansion = Expansion.repeating(sets.members, n_features, nested)
+        return Lift(expansion, norm, labels, sets.names)
 
-    def _groups(self, sets: Membership, n_features: int) -> Groups:
-        """Return the group norm over the memberships, set after set."""
-        return Groups(Segments(sets.starts), self._delta(sets))
+    def _over(self, partition: Partition, sets: Membership) -> Norm:
+        """Return the norm of the parts, which do not overlap."""
+        return Groups(partition, self._delta(sets))
 
     def _delta(self, sets: Membership) -> Array | None:
         """Return the weight of every set; None: all ones."""
-        return set_weights(self.weights, sets, type(self).__name__)
-
-
-def set_weights(weights: Any, sets: Membership, owner: str) -> Array | None:
-    """Return delta_B of every set, checked: the listed ones first, 1 for features on their own."""
-    if weights is None:
-        return None
-    if isinstance(weights, str):
-        if weights != "sqrt_size":
-            raise ValueError(
-                f"{owner}: weights must be 'sqrt_size', one number a group, or None for all ones; "
-                f"got {weights!r}"
-            )
-        return np.sqrt(sets.sizes.astype(np.float64))
-    if isinstance(weights, Mapping):
-        if sets.names is None:
-            raise TypeError(f"{owner}: weights by name need groups with names, a mapping")
-        absent = [name for name in sets.names if name not in weights]
-        if absent:
-            raise ValueError(
-                f"{owner}: weights has no entry for group {absent[0]!r}; give every one"
-            )
-        weights = [weights[name] for name in sets.names]
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (sets.n_listed,):
-        raise ValueError(
-            f"{owner}: weights must hold one number for each of the {sets.n_listed} groups, got "
-            f"shape {given.shape}; give one a group, 'sqrt_size', or None for all ones"
-        )
-    bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
-    if bad.size:
-        raise ValueError(
-            f"{owner}: weights[{int(bad[0])}] is {given[bad[0]]}, but weights must be positive and "
-            "finite"
-        )
-    return np.concatenate([given, np.ones(sets.n_sets - sets.n_listed)])
+        owner, weights = type(self).__name__, self.weights
+        if isinstance(weights, Mapping):
+            if sets.names is None:
+                raise TypeError(f"{owner}: weights by name need groups with names, a mapping")
+            absent = [name for name in sets.names if name not in weights]
+            if absent:
+                raise ValueError(
+                    f"{owner}: weights has no entry for group {absent[0]!r}; give every one"
+                )
+            weights = [weights[name] for name in sets.names]
+        return set_weights(weights, sets.sizes, sets.n_listed, owner)
 
 
 class LatentGroups(LatentNorm):
@@ -237,12 +208,8 @@ class LatentGroups(LatentNorm):
         self.weights = weights
         self.missing = missing
 
-    def _membership(self, n_features: int) -> Membership:
-        if needs_names(self.groups):
-            raise TypeError(
-                f"{type(self).__name__}: groups name columns, but the columns of X have no names; "
-                "pass X as a data frame, or indices"
-            )
+    def membership(self, n_features: int) -> Membership:
+        """Return the sets, each feature in one; sets beyond ``n_listed`` are lone features."""
         return membership_of(self.groups, n_features, type(self).__name__)
 
     def with_names(self, names: Sequence[str]) -> Self:
@@ -257,7 +224,7 @@ class LatentGroups(LatentNorm):
             groups = [groups[number] for number in kept]
             if weights is not None and not isinstance(weights, str):
                 weights = np.asarray(weights)[kept]
-        return type(self)(groups, weights, self.missing)
+        return self.replaced(groups=groups, weights=weights)
 
 
 class Chains(LatentNorm):
@@ -289,9 +256,9 @@ class Chains(LatentNorm):
         self.length = length
         self.weights = weights
 
-    def _membership(self, n_features: int) -> Membership:
+    def membership(self, n_features: int) -> Membership:
+        """Return the chains, by their first feature."""
         length = min(whole_number("Chains", "length", self.length), max(n_features, 1))
         n_chains = max(n_features - length + 1, 0)
-        first = np.arange(n_chains, dtype=np.int64)
-        members = (first[:, None] + np.arange(length, dtype=np.int64)).ravel()
-        return Membership(members, np.arange(n_chains + 1, dtype=np.int64) * length, n_chains)
+        members = np.add.outer(np.arange(n_chains), np.arange(length)).ravel()
+        return Membership(members, np.arange(n_chains + 1) * length, n_chains)

@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn.core.interfaces import Lift
+from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.norms.groups import Groups
-from atomlearn.lifting.expansion import SparseExpansion
+from atomlearn.core.norms.partition import Partition
 from atomlearn.lifting.latent import LiftedNorm
-from atomlearn.lifting.segments import Segments
 
 
 class Operators(LiftedNorm):
@@ -58,14 +58,12 @@ class Operators(LiftedNorm):
         if not rows:
             raise ValueError("Operators needs at least one matrix, got none")
         together = sparse.vstack(rows, format="csr")
-        self._check_rank(together, n_features)
-        starts = np.cumsum([0, *(matrix.shape[0] for matrix in rows)], dtype=np.int64)
-        return Lift(SparseExpansion(together.T.tocsc()), Groups(Segments(starts)))
-
-    def _check_rank(self, together: sparse.csr_array, n_features: int) -> None:
         unseen = np.setdiff1d(np.arange(n_features), together.indices[together.data != 0])
         if unseen.size:
             raise ValueError(
                 f"Operators: no operator sees feature {int(unseen[0])}, so that its gauge would be "
                 "infinite; add one, for example a row of the identity"
             )
+        labels = np.repeat(np.arange(len(rows)), [matrix.shape[0] for matrix in rows])
+        groups = Groups(Partition(labels, len(rows), len(rows)))
+        return Lift(Expansion(together.T), groups, labels)

@@ -16,8 +16,6 @@ class Settings:
     gap: float = 1e-8
     #: ... and the iterations after which they give up.
     most_iterations: int = 100_000
-    #: Their over-relaxation [Boyd et al. 2011, 3.4.3].
-    relaxation: float = 1.6
     #: Relative gap of the decomposition of w into parts of groups.
     decomposed_gap: float = 1e-10
 

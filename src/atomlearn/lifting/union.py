@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Atom, Lift, Norm, Scores, Solver, Term
+from atomlearn.core.interfaces.lift import Expansion
+from atomlearn.core.norms.base import checked_norm
+from atomlearn.core.norms.blocks import Blocks
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.partition import Partition
 from atomlearn.lifting.latent import LiftedNorm
-from atomlearn.lifting.lifting import plain_lift, union
 
 
 class Union(LiftedNorm):
@@ -46,12 +50,7 @@ class Union(LiftedNorm):
         if not norms:
             raise ValueError("Union needs at least one norm, got none")
         for norm in norms:
-            if not isinstance(norm, Norm):
-                raise TypeError(
-                    f"Union: norms must be norm objects such as norms.L1(), got "
-                    f"{type(norm).__name__}"
-                )
-            norm.check(n_features)
+            checked_norm("Union", norm).check(n_features)
             if norm.lift(n_features) is None and not (
                 norm.proximal and (norm.of_matrices or norm.over_columns)
             ):
@@ -59,12 +58,20 @@ class Union(LiftedNorm):
                     f"Union: {norm!r} has no proximal map, so that the parts cannot be re-fitted; "
                     "use a UserNorm whose oracle returns the best of both atoms"
                 )
-        return union([plain_lift(norm, n_features) for norm in norms])
+        lifts = [_lift_of(norm, n_features) for norm in norms]
+        sizes = [lift.expansion.shape[1] for lift in lifts]
+        expansion = Expansion.stacked([lift.expansion for lift in lifts])
+        groups = [lift.norm.as_groups(size) for lift, size in zip(lifts, sizes, strict=True)]
+        known = [one for one in groups if one is not None]
+        if len(known) == len(groups):
+            return _joined(expansion, lifts, known)
+        columns = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+        inner = Blocks([lift.norm for lift in lifts], columns)
+        return Lift(expansion, inner, np.repeat(np.arange(len(sizes)), sizes))
 
     def _has_rays(self) -> bool:
         """Return whether a part has neither a value nor a proximal map, only atoms."""
-        kinds = [term.norm for term in self.terms()]
-        return any(norm.of_matrices and not norm.proximal for norm in kinds)
+        return any(term.norm.of_matrices and not term.norm.proximal for term in self.terms())
 
     def on(self, n_features: int) -> Norm:
         """The same norm with its parts read, and its lift made where it is a norm of vectors."""
@@ -97,9 +104,6 @@ class Union(LiftedNorm):
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """The largest lower and the largest upper bound on the polars of the norms."""
-        if not self.of_matrices:
-            polar = super().polar(scores)
-            return polar, polar
         found = [norm.polar_bounds(scores, thorough) for norm in self.norms]
         return max(low for low, _ in found), max(high for _, high in found)
 
@@ -109,8 +113,6 @@ class Union(LiftedNorm):
 
     def best_atom(self, scores: Scores) -> Atom:
         """The best atom of the norm whose best atom is best."""
-        if not self.of_matrices:
-            return super().best_atom(scores)
         atoms = [norm.best_atom(scores) for norm in self.norms]
         values = [float(atom.values @ scores.at(atom.columns)) for atom in atoms]
         return atoms[int(np.argmax(values))]
@@ -135,3 +137,27 @@ class Union(LiftedNorm):
     def with_names(self, names: Sequence[str]) -> Union:
         """Return the same norm with the names of columns in its parts replaced by indices."""
         return Union([norm.with_names(names) for norm in self.norms])
+
+
+def _lift_of(norm: Norm, n_features: int) -> Lift:
+    """Return the lift of the norm; a norm without one is lifted by the identity."""
+    lift = norm.lift(n_features)
+    if lift is not None:
+        return lift
+    identity = Expansion.repeating(np.arange(n_features), n_features)
+    return Lift(identity, norm, np.zeros(n_features, dtype=np.int64))
+
+
+def _joined(expansion: Expansion, lifts: list[Lift], groups: list[Groups]) -> Lift:
+    """Return one group norm over the coordinates of all, one after the other."""
+    labels, weights, names, count = [], [], [], 0
+    for lift, one in zip(lifts, groups, strict=True):
+        partition, own = one.parts(lift.expansion.shape[1])
+        labels.append(partition.labels + count)
+        weights.append(np.ones(partition.n_groups) if own is None else own)
+        known = list(lift.names or ())
+        names += known + [""] * (partition.n_groups - len(known))
+        count += partition.n_groups
+    together = Partition(np.concatenate(labels), count, count)
+    norm = Groups(together, np.concatenate(weights))
+    return Lift(expansion, norm, together.labels, tuple(names) if any(names) else None)

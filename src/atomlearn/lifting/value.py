@@ -6,11 +6,10 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from atomlearn.core.interfaces import Array, Expansion, Lift, Norm
+from atomlearn.core.interfaces import Array, Lift, Norm
 from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.norms.groups import Groups
 from atomlearn.core.problem.result import TINY
-from atomlearn.lifting.decomposition import OperatorFamily, family_value, latent_value
+from atomlearn.lifting.decomposition import value_of_groups
 from atomlearn.lifting.settings import SETTINGS
 
 
@@ -31,21 +30,11 @@ def lifted_value(lift: Lift, w: Array) -> float:
     norm = lift.norm
     groups = norm.as_groups(lift.expansion.shape[1])
     if groups is not None:
-        return _value_of_groups(lift.expansion, groups, w)
+        return value_of_groups(w, lift.expansion, groups)
     if not norm.proximal:
         raise TypeError(f"the value of {norm!r} needs a proximal map")
     scale = float(np.abs(w).max())
     return scale * _alternating(lift, norm, lift.expansion.matrix, w / scale)
-
-
-def _value_of_groups(expansion: Expansion, norm: Groups, w: Array) -> float:
-    partition, weights = norm.parts(expansion.shape[1])
-    delta = np.ones(partition.n_groups) if weights is None else weights
-    order, starts = partition.order
-    if expansion.members is not None:
-        return latent_value(w, expansion.members[order], starts, delta)
-    matrix = expansion.matrix[:, order]
-    return family_value(w, OperatorFamily(matrix.toarray(), starts, delta))
 
 
 def _alternating(lift: Lift, norm: Norm, matrix: sparse.csc_array, w: Array) -> float:
@@ -54,8 +43,8 @@ def _alternating(lift: Lift, norm: Norm, matrix: sparse.csc_array, w: Array) -> 
     dual, step, balance = np.zeros(u.size), 1.0, 20
     low, high = 0.0, lift.norm.value(u)
     for iteration in range(1, SETTINGS.most_iterations + 1):
-        x = norm.prox(u - dual, step)
-        shifted = SETTINGS.relaxation * x + (1.0 - SETTINGS.relaxation) * u + dual
+        x = norm.prox_point(u - dual, step, "penalized").point
+        shifted = x + dual
         before, u = u, shifted + matrix.T @ solve.solve(w - matrix @ shifted)
         dual = shifted - u
         if iteration % 10 == 0:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores, whole_number
-from atomlearn.core.norms.lift import GroupedNorm
-from atomlearn.core.norms.names import named_groups
+from atomlearn.core.norms.grouped import GroupedNorm
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
 from atomlearn.papers.at_most_point import Caps, at_most_point
 
@@ -87,11 +85,6 @@ class AtMost(GroupedNorm):
             return atom
         others = scores.top(min(count, size.size))[0]
         return np.concatenate([atom, others[~np.isin(others, atom)]])[:count]
-
-    def with_names(self, names: Sequence[str]) -> AtMost:
-        """Return the same norm with names and patterns of columns replaced by their indices."""
-        groups = named_groups(self.groups, names, "AtMost")
-        return self if groups is self.groups else AtMost(self.k, groups, self.most)
 
     def restrict(self, columns: Columns, n_features: int) -> AtMost:
         """The same norm over these columns, with the limits of the groups they touch."""

@@ -18,7 +18,6 @@ from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.ordered import LInf
-from atomlearn.lifting.latent_ksupport import TreeKSupport
 from atomlearn.papers.at_most import AtMost
 
 #: An expression of the gauge at the variable w, and the constraints that go with it.
@@ -102,5 +101,4 @@ GAUGES: dict[type[Norm], Callable[[Any, Any, Any], Model]] = {
     Groups: _groups,
     KSupport: _ksupport,
     AtMost: _at_most,
-    TreeKSupport: _ksupport,
 }

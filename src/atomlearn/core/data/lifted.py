@@ -44,8 +44,8 @@ class Lifted(Derived):
     def gather(self, columns: Columns) -> Block:
         features, local = self.expansion.columns(columns)
         block = self.design.gather(features)
-        if self.expansion.members is not None:
-            return RepeatedBlock(block, features, local)
+        if self.expansion.repeats:
+            return RepeatedBlock(block, features, local.indices.astype(np.int64))
         stored = block.stored_sparse()
         if stored is not None:
             product = (stored @ local).tocsc()
@@ -54,10 +54,10 @@ class Lifted(Derived):
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def taken_off(self, columns: Columns) -> Array:
-        if self.expansion.members is not None:
-            return self.design.taken_off(self.expansion.members[columns])
         features, local = self.expansion.columns(columns)
         taken = self.design.taken_off(features)
+        if self.expansion.repeats:
+            return taken[local.indices]
         # Features that are mixed can cancel as offsets do: their scores are added up, too.
         squares = self.design.gather(features).squared_norms() / self.shape[0]
         return np.asarray(abs(local).T @ (taken + np.sqrt(squares)))

@@ -35,10 +35,6 @@ class Excess:
         """Return that of factor * z."""
         return Excess(factor * self.polar, factor * self.sizes, self.prices, self.widths)
 
-    def dearer(self, factor: float) -> Excess:
-        """Return that of factor * gauge."""
-        return Excess(self.polar / factor, self.sizes, factor * self.prices, self.widths)
-
     def best(self, start: float, constant: float, slope: float) -> float:
         """Return the t >= start that minimizes E(t) + constant t + (slope / 2) t^2, convex."""
         ends = self.sizes / self.prices

@@ -11,82 +11,143 @@ of f(X L u) + R(inner(u)): the same problem over the columns of X L, which nobod
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from atomlearn import _kernels
 from atomlearn.core.interfaces.arrays import Array, Columns
 from atomlearn.core.interfaces.norm import Norm
-from atomlearn.core.interfaces.scores import Scores
+from atomlearn.core.interfaces.scores import ArrayScores, Scores
 from atomlearn.core.interfaces.solver import WarmStart
 
 
-class Expansion(ABC):
-    """The linear map L from m lifted coordinates to p features, known by its columns."""
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """Sets of which any two are nested or disjoint: their scores are sums over a few cells.
+
+    labels : (m,) the set of each lifted coordinate; home : (p,) the cell of each feature, those
+    that lie in the same sets; inside : (n_sets, n_cells) CSR, 1 where the cell lies in the set.
+    """
+
+    labels: Columns
+    home: Columns
+    inside: sparse.csr_array
+
+
+class Expansion:
+    """The linear map L from m lifted coordinates to p features, a CSC array (p, m).
+
+    repeats : whether each lifted coordinate is one feature; nested : how its sets lie in each
+    other, where they are those of a tree.
+    """
+
+    def __init__(self, matrix: Any, repeats: bool = False, nested: Nested | None = None) -> None:
+        self.matrix = sparse.csc_array(matrix)
+        self.repeats = repeats
+        self.nested = nested
+
+    @classmethod
+    def repeating(
+        cls, members: Columns, n_features: int, nested: Nested | None = None
+    ) -> Expansion:
+        """Return the L of which lifted coordinate i is the feature members[i]."""
+        m = members.size
+        parts = np.ones(m), members, np.arange(m + 1)
+        return cls(sparse.csc_array(parts, shape=(n_features, m)), True, nested)
+
+    @classmethod
+    def stacked(cls, expansions: list[Expansion]) -> Expansion:
+        """Return [L_1, L_2, ...], of the lifted coordinates one after the other."""
+        matrices = [expansion.matrix for expansion in expansions]
+        repeats = all(expansion.repeats for expansion in expansions)
+        return cls(sparse.hstack(matrices, format="csc"), repeats)
 
     @property
-    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """(p, m): features, lifted coordinates."""
+        return int(self.matrix.shape[0]), int(self.matrix.shape[1])
 
-    @abstractmethod
     def scores(self, base: Scores) -> Scores:
-        """Return L'z for z = ``base``, asked and not necessarily stored."""
+        """Return L'z for z = ``base``, formed when it is asked for."""
+        return LiftedScores(self, base)
 
-    @abstractmethod
-    def columns(self, lifted: Columns) -> tuple[Columns, Any]:
-        """Return the features that these lifted coordinates touch, increasing, and L there.
+    def columns(self, lifted: Columns) -> tuple[Columns, sparse.csc_array]:
+        """Return the features that these lifted coordinates touch, increasing, and L there."""
+        local = self.matrix[:, lifted]
+        features, rows = np.unique(local.indices, return_inverse=True)
+        parts = (local.data, rows.ravel(), local.indptr)
+        shape = (features.size, lifted.size)
+        return features.astype(np.int64), sparse.csc_array(parts, shape=shape)
 
-        L restricted to them is a CSC array (len(features), len(lifted)), or, where there are
-        ``members``, the position of each lifted coordinate's feature among those returned.
-        """
-
-    #: (m,) int64, the feature of each lifted coordinate, where L only repeats features; else None.
-    members: Columns | None = None
-
-    @property
-    def matrix(self) -> sparse.csc_array:
-        """L as a CSC array of shape (p, m)."""
-        p, m = self.shape
-        if self.members is not None:
-            ones = (np.ones(m), self.members, np.arange(m + 1))
-            return sparse.csc_array(ones, shape=(p, m))
-        features, local = self.columns(np.arange(m, dtype=np.int64))
-        parts = (local.data, features[local.indices], local.indptr)
-        return sparse.csc_array(parts, shape=(p, m))
+    def restrict(self, lifted: Columns) -> tuple[Columns, Expansion]:
+        """Return the features that these lifted coordinates touch, increasing, and L there."""
+        features, local = self.columns(lifted)
+        return features, Expansion(local, self.repeats)
 
     def apply(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
         """Return the features and the coefficients of w = L u, u = ``weights`` at ``lifted``."""
         features, local = self.columns(lifted)
-        if self.members is not None:
-            sums = np.bincount(local, weights=weights, minlength=features.size)
-            return features, sums.astype(np.float64, copy=False)
         return features, np.asarray(local @ weights)
 
-    def transpose(self, z: Array) -> Array:
-        """Return L'z."""
-        return np.asarray(self.matrix.T @ z)
-
-    @abstractmethod
-    def restrict(self, lifted: Columns) -> tuple[Columns, Expansion]:
-        """Return the features that these lifted coordinates touch, increasing, and L there."""
-
-    @abstractmethod
     def squared_norms(self, squares: Array) -> Array:
         """Return the squared norms of the columns of X L from those of X, ``squares``.
 
         Exact where each lifted coordinate is one feature, else the bound by the triangle
         inequality.
         """
+        return np.asarray((abs(self.matrix).T @ np.sqrt(squares)) ** 2)
 
     def place(self, features: Columns, weights: Array) -> tuple[Columns, Array] | None:
-        """Return some u with L u = w for a warm start, or None where it is not easily found."""
-        return None
+        """Return some u with L u = w for a warm start: each feature in the first set that has it.
+
+        None where that is not easily found.
+        """
+        if not self.repeats:
+            return None
+        wanted = np.zeros(self.shape[0], dtype=bool)
+        wanted[features] = True
+        candidates = np.flatnonzero(wanted[self.matrix.indices])
+        found, first = np.unique(self.matrix.indices[candidates], return_index=True)
+        if found.size < features.size:
+            return None
+        order = np.argsort(features, kind="stable")
+        return candidates[first], weights[order]
+
+
+class LiftedScores(Scores):
+    """L'z, formed when first asked for all of it."""
+
+    def __init__(self, expansion: Expansion, base: Scores) -> None:
+        self.expansion = expansion
+        self.base = base
+        self._full: Array | None = None
+
+    @property
+    def n_columns(self) -> int:
+        return self.expansion.shape[1]
+
+    def full(self) -> Array:
+        if self._full is None:
+            self._full = np.asarray(self.expansion.matrix.T @ self.base.full())
+        return self._full
+
+    def at(self, columns: Columns) -> Array:
+        features, local = self.expansion.columns(columns)
+        return np.asarray(local.T @ self.base.at(features))
+
+    def top(self, count: int) -> tuple[Columns, Array]:
+        return ArrayScores(self.full()).top(count)
+
+    def group_norms(self, labels: Columns, n_groups: int) -> Array:
+        """Return the norms over sets; of nested ones without listing z, which may be implicit."""
+        nested = self.expansion.nested
+        if nested is None or labels is not nested.labels:
+            return _kernels.group_norms(self.full(), labels, n_groups)
+        cells = self.base.group_norms(nested.home, nested.inside.shape[1])
+        return np.asarray(np.sqrt(nested.inside @ cells**2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +169,13 @@ class Part:
 class Lift:
     """gauge(w) = inf { norm(u) : L u = w }, L = ``expansion``, ``norm`` over the lifted u.
 
+    labels : (m,) int64, the number of the set, or of the norm of a union, of each coordinate of u;
     names : what the user calls the sets of lifted coordinates, "" where they have no name.
     """
 
     expansion: Expansion
     norm: Norm
+    labels: Columns
     names: tuple[str, ...] | None = None
 
     def start(self, warm: WarmStart) -> WarmStart:
@@ -148,36 +211,18 @@ class Lift:
 
     def parts(self, lifted: Columns, weights: Array) -> list[Part]:
         """Return the parts of the point u = ``weights`` at ``lifted``, by number of set."""
-        labels = self.norm.labels(lifted, self.expansion.shape[1])
-        result = []
-        for group, columns, values in self._sums(lifted, weights, labels):
-            used = np.flatnonzero(values)
-            if used.size:
-                known = self.names is not None and group < len(self.names)
-                name = self.names[group] if self.names is not None and known else None
-                result.append(Part(int(group), name or None, columns[used], values[used]))
-        return result
-
-    def _sums(
-        self, lifted: Columns, weights: Array, labels: Columns
-    ) -> Iterator[tuple[int, Columns, Array]]:
-        """Yield each set in use with the features and coefficients of its part of L u."""
         features, local = self.expansion.columns(lifted)
-        if self.expansion.members is None:
-            for group in np.unique(labels):
-                mine = labels == group
-                yield int(group), *self.expansion.apply(lifted[mine], weights[mine])
-            return
-        # Coordinates are features: all sets by one sort.
-        order = np.lexsort((local, labels))
-        group_of, place = labels[order], local[order]
-        new = np.ones(order.size, dtype=bool)
-        new[1:] = (np.diff(group_of) != 0) | (np.diff(place) != 0)
-        first = np.flatnonzero(new)
-        if not first.size:
-            return
-        sums = np.add.reduceat(weights[order], first)
-        group_of, columns = group_of[first], features[place[first]]
-        cuts = np.flatnonzero(np.diff(group_of)) + 1
-        for start, end in pairwise([0, *cuts.tolist(), first.size]):
-            yield int(group_of[start]), columns[start:end], sums[start:end]
+        sets, column = np.unique(self.labels[lifted], return_inverse=True)
+        shares = weights, column.ravel(), np.arange(lifted.size + 1)
+        sums = (local @ sparse.csr_array(shares, shape=(lifted.size, sets.size))).tocsc()
+        sums.eliminate_zeros()
+        sums.sort_indices()
+        names = self.names or ()
+        result = []
+        for place, group in enumerate(sets.tolist()):
+            mine = slice(sums.indptr[place], sums.indptr[place + 1])
+            if mine.start < mine.stop:
+                name = names[group] if group < len(names) else ""
+                columns = features[sums.indices[mine]]
+                result.append(Part(group, name or None, columns, sums.data[mine]))
+        return result

@@ -111,21 +111,8 @@ class Norm(Ratings, ABC):
         """Return factor * norm as a norm of the same kind; None where there is none."""
         return None
 
-    def of_groups(self, groups: Any) -> Norm:
-        """Return the norm over groups of columns in place of columns, itself where it has none."""
-        return self
-
-    @property
-    def knows_value(self) -> bool:
-        """Whether ``value`` can be asked: of a norm known by its best atoms alone it may not."""
-        return True
-
     #: The form in which the norm is used where nobody says which.
     usual_form: ClassVar[Form] = "penalized"
-
-    def scaling(self, w: Array) -> Array | None:
-        """Return the d of gauge(w)^2 = sum_j w_j^2 / d_j, where the norm gives columns shares."""
-        return None
 
     # The oracle.
 
@@ -190,10 +177,6 @@ class Norm(Ratings, ABC):
         """
         return None
 
-    def labels(self, columns: Columns, n_features: int) -> Columns:
-        """Return the number of the group of each of these columns; 0 where there are none."""
-        return np.zeros(columns.size, dtype=np.int64)
-
     def as_groups(self, n_features: int) -> Groups | None:
         """Return the ``Groups`` that this norm is, its groups read; None where it is none.
 
@@ -220,18 +203,6 @@ class Norm(Ratings, ABC):
             "solvers.AtomGeneration()"
         )
 
-    def prox(self, w: Array, step: float) -> Array:
-        """Return argmin_x 1/2 ||x - w||^2 + step * gauge(x)."""
-        return self.prox_point(w, step, "penalized").point
-
-    def prox_squared(self, w: Array, step: float) -> Array:
-        """Return argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2."""
-        return self.prox_point(w, step, "squared").point
-
-    def project(self, w: Array, radius: float) -> Array:
-        """Return the point of { x : gauge(x) <= radius } nearest to w."""
-        return self.prox_point(w, radius, "constrained").point
-
     # What is known of the coordinates.
 
     @property
@@ -239,18 +210,14 @@ class Norm(Ratings, ABC):
         """True where gauge(w) = gauge(|w|), growing with each |w_j|: what Nonnegative needs."""
         return False
 
-    def zero_threshold(self, w: Array) -> float:
-        """Return the largest t for which a subgradient of gauge at w has |s_j| = t where w_j = 0.
+    def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
+        """Return the largest t for which a subgradient at w has |s_j| = t at these zeros of w.
 
         A zero coordinate whose |z_j| <= multiplier * t does not want to enter. ``w`` holds the
         non-zero coordinates (zeros may be left out). 0, which is always right, where w is 0, or
         every coordinate enters, or no one number tells.
         """
         return 0.0
-
-    def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
-        """Return ``zero_threshold`` for each of these columns, where they differ."""
-        return self.zero_threshold(w)
 
     def excess(self, scores: Scores) -> Excess | None:
         """Return what bounds on single coefficients add to the conjugate of R; None: no bounds."""
@@ -273,20 +240,14 @@ class Norm(Ratings, ABC):
         """
         return self
 
-    def prices(self, n_features: int) -> Array | None:
-        """Return p > 0 with gauge(w) = p'w for w >= 0 and infinite elsewhere; None if no such p.
+    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
+        """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf; None for other norms.
 
-        With prices a norm can be the gauge of rays: each column an atom, its coefficient >= 0.
+        ``nonnegative``: p with gauge(w) = p'w for w >= 0 and infinite elsewhere. With such p a norm
+        can be the gauge of rays: each column an atom, its coefficient >= 0.
         """
-        return None
-
-    def l1_weights(self, n_features: int) -> Array | None:
-        """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf; None for other norms."""
-        return None
-
-    def support_size(self, n_features: int) -> int | None:
-        """Return the k of the k-support norm of single columns, where it is this one."""
-        return None
+        groups = None if nonnegative else self.as_groups(n_features)
+        return None if groups is None else groups.l1_weights(n_features)
 
     # Norms of matrices.
 

@@ -12,6 +12,9 @@ from scipy import sparse
 
 from atomlearn.core.interfaces.arrays import Array, Columns
 
+#: Entries of the factors up to which they are a dense array.
+MAX_DENSE_FACTORS = 2**18
+
 
 class ProxJacobian:
     """J = diag(diagonal) + factors @ diag(coefficients) @ factors', symmetric, 0 <= J <= I.
@@ -56,13 +59,10 @@ class ProxJacobian:
 
     def plus(self, factors: Array, coefficients: Array) -> ProxJacobian:
         """Return J + factors diag(coefficients) factors'."""
-        joined = (
-            np.column_stack([self.factors, factors])
-            if self.is_dense
-            else sparse.hstack([self.factors, sparse.csc_array(factors)], format="csc")
-        )
         return ProxJacobian(
-            self.diagonal, joined, np.concatenate([self.coefficients, coefficients])
+            self.diagonal,
+            side_by_side([self.factors, factors]),
+            np.concatenate([self.coefficients, coefficients]),
         )
 
     def dense_factors(self) -> Array:
@@ -98,6 +98,13 @@ class ProxJacobian:
         """Return J as an (m, m) array (tests)."""
         factors = self.dense_factors()
         return np.diag(self.diagonal) + (factors * self.coefficients) @ factors.T
+
+
+def side_by_side(factors: list[Any]) -> Any:
+    """Return factors as one array, dense where it has few entries, which is faster."""
+    if factors[0].shape[0] * sum(one.shape[1] for one in factors) <= MAX_DENSE_FACTORS:
+        return np.hstack([one if isinstance(one, np.ndarray) else one.toarray() for one in factors])
+    return sparse.hstack([sparse.csc_array(one) for one in factors], format="csc")
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,13 +70,6 @@ class Scores(ABC):
         result = np.bincount(labels, weights=z * z, minlength=n_groups)
         return np.sqrt(result[:n_groups])
 
-    #: The scores z of the features, where these are L'z of a lifted norm; else None.
-    base: Scores | None = None
-
-    def once(self, owner: object, compute: Callable[[], Array]) -> Array:
-        """Return what ``compute`` gives; scores that are asked twice for it may remember it."""
-        return compute()
-
     #: z as a matrix that multiplies, for norms of matrices; None until it is first asked for.
     as_matrix: Any = None
 

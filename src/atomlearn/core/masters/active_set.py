@@ -174,7 +174,7 @@ def prices_of(problem: Problem) -> Prices | None:
     """Return the prices of a norm that is a weighted sum of weights or of their magnitudes."""
     norm, size = problem.regularizer.norm, problem.design.shape[1]
     signed = norm.l1_weights(size)
-    price = norm.prices(size) if signed is None else signed
+    price = norm.l1_weights(size, nonnegative=True) if signed is None else signed
     return None if price is None else Prices(price, signed is not None)
 
 

@@ -11,7 +11,7 @@ from atomlearn.core.interfaces import Array, Block, Master, Refit
 from atomlearn.core.masters.active_set import prices_of
 from atomlearn.core.masters.compressed import CompressedSamples, is_compressible
 from atomlearn.core.masters.coupled_newton import CoupledNewton, by_samples
-from atomlearn.core.masters.ksupport_newton import KSupportNewton
+from atomlearn.core.masters.ksupport_newton import KSupportNewton, support_size
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem
 from atomlearn.core.masters.sequential_qp import SequentialQP, kernel_columns
@@ -93,8 +93,7 @@ def _inner(problem: Problem) -> Master:
         return priced_master() if kernel_columns(problem) is not None else SemismoothNewton()
     if is_group_problem(problem):
         return ScalingNewton()
-    size = problem.design.shape[1]
-    if problem.loss.is_quadratic and problem.regularizer.norm.support_size(size) is not None:
+    if problem.loss.is_quadratic and support_size(problem) is not None:
         return KSupportNewton(SemismoothNewton())
     return SemismoothNewton()
 

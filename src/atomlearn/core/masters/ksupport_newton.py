@@ -15,7 +15,16 @@ from atomlearn.core.interfaces import Array, Block, Master, Refit
 from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
+
+
+def support_size(problem: Problem) -> int | None:
+    """Return the k of a k-support norm of single columns; None for other norms."""
+    norm = problem.regularizer.norm
+    if not isinstance(norm, KSupport) or norm.groups is not None:
+        return None
+    return min(norm.k, max(1, problem.design.shape[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +70,7 @@ class KSupportNewton(Master):
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
         """Return where the kernel ends, on problems that it solves before Python has begun."""
-        k = problem.regularizer.norm.support_size(weights.size)
+        k = support_size(problem)
         if k is None or not is_small(problem):
             return None
         n_samples, size = problem.design.shape

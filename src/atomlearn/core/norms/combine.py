@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,6 @@ from atomlearn.core.interfaces import (
     Atom,
     Columns,
     Form,
-    Lift,
     Norm,
     ProxJacobian,
     ProxPoint,
@@ -21,7 +19,6 @@ from atomlearn.core.interfaces import (
     Solver,
     Term,
 )
-from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.norms.base import Wrapper
 from atomlearn.core.norms.groups import Groups
@@ -82,22 +79,26 @@ class Scaled(Wrapper):
 
     def check(self, n_features: int) -> None:
         """Raise where the factor is not positive and finite, or the norm inside is unusable."""
-        self._check_inside()
         positive_number("Scaled", "factor", self.factor)
-        self.norm.check(n_features)
+        super().check(n_features)
 
     def on(self, n_features: int) -> Norm:
         """factor times the norm inside, read, with factors multiplied."""
-        self._check_inside()
-        factor = positive_number("Scaled", "factor", self.factor)
-        inner = self.norm.on(n_features)
-        read = scaled(inner, factor)
-        return self if inner is self.norm and isinstance(read, Scaled) else read
+        self.check(n_features)
+        return scaled(self.norm.on(n_features), self.factor)
+
+    def _of(self, inner: Norm) -> Norm:
+        return self if inner is self.norm else scaled(inner, self.factor)
 
     def as_groups(self, n_features: int) -> Groups | None:
         """Those of the norm inside, with their weights multiplied."""
         groups = self.norm.as_groups(n_features)
         return None if groups is None else groups.times(self.factor)
+
+    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
+        """factor times those of the norm inside."""
+        inner = self.norm.l1_weights(n_features, nonnegative)
+        return None if inner is None else self.factor * inner
 
     def times(self, factor: float) -> Norm:
         """The norm inside with both factors."""
@@ -120,20 +121,9 @@ class Scaled(Wrapper):
         inner = self.norm.prox_point(v, amount * self.factor**power, form)
         return ProxPoint(inner.point, self.factor * inner.gauge, inner.jacobian)
 
-    def restrict(self, columns: Columns, n_features: int) -> Scaled | None:
-        """factor times the restriction of the norm inside; None where it has none."""
-        inner = self.norm.restrict(columns, n_features)
-        return None if inner is None else Scaled(inner, self.factor)
-
-    def lift(self, n_features: int) -> Lift | None:
-        """That of the norm inside, over which the norm is scaled; None where it has none."""
-        inner = self.norm.lift(n_features)
-        return None if inner is None else replace(inner, norm=scaled(inner.norm, self.factor))
-
-    def with_shape(self, shape: tuple[int, int] | None) -> Scaled:
+    def with_shape(self, shape: tuple[int, int] | None) -> Norm:
         """Return the same norm with the norm inside for matrices of this shape."""
-        known = self.norm.with_shape(shape)
-        return self if known is self.norm else Scaled(known, self.factor)
+        return self._of(self.norm.with_shape(shape))
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """Those of the polar of the norm inside, divided by the factor."""
@@ -145,42 +135,14 @@ class Scaled(Wrapper):
         inner = self.norm.gauge_bounds(w, gap)
         return None if inner is None else (self.factor * inner[0], self.factor * inner[1])
 
-    def with_names(self, names: Sequence[str]) -> Scaled:
-        """Return the same norm with names of columns replaced by their indices."""
-        return Scaled(self.norm.with_names(names), self.factor)
-
     def best_atom(self, scores: Scores) -> Atom:
         """The atom of the norm inside, divided by the factor."""
         atom = self.norm.best_atom(scores)
         return Atom(atom.columns, atom.values / self.factor)
 
-    def zero_threshold(self, w: Array) -> float:
-        """factor times that of the norm inside."""
-        return self.factor * self.norm.zero_threshold(w)
-
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
         """factor times those of the norm inside."""
         return self.factor * self.norm.thresholds(w, columns, n_features)
-
-    def excess(self, scores: Scores) -> Excess | None:
-        """That of the norm inside, at factor times its prices."""
-        inner = self.norm.excess(scores)
-        return None if inner is None else inner.dearer(self.factor)
-
-    def without(self, columns: Columns, n_features: int) -> Scaled:
-        """factor times the norm inside without them."""
-        inner = self.norm.without(columns, n_features)
-        return self if inner is self.norm else Scaled(inner, self.factor)
-
-    def prices(self, n_features: int) -> Array | None:
-        """factor times those of the norm inside, where it has them."""
-        inner = self.norm.prices(n_features)
-        return None if inner is None else self.factor * inner
-
-    def l1_weights(self, n_features: int) -> Array | None:
-        """factor times those of the norm inside, where it is an l1 norm."""
-        inner = self.norm.l1_weights(n_features)
-        return None if inner is None else self.factor * inner
 
 
 class Nonnegative(Wrapper):
@@ -216,24 +178,17 @@ class Nonnegative(Wrapper):
 
     def check(self, n_features: int) -> None:
         """Raise where the norm inside is unusable, or not a norm of |w|."""
-        self._check_inside()
+        super().check(n_features)
         if not self.norm.absolute:
             raise TypeError(
                 "Nonnegative needs a norm of vectors that depends on |w| only and grows with it, "
                 f"got {self.norm!r}; use l1, l2, groups or k-support"
             )
-        self.norm.check(n_features)
         if self.norm.free(n_features).size:
             raise ValueError(
                 "Nonnegative: a column of weight 0 is free, and of either sign; give it a small "
                 "weight instead"
             )
-
-    def on(self, n_features: int) -> Nonnegative:
-        """The same norm with the norm inside read."""
-        self.check(n_features)
-        inner = self.norm.on(n_features)
-        return self if inner is self.norm else Nonnegative(inner)
 
     def value(self, w: Array) -> float:
         """norm(w), or infinity where some w_j < 0"""
@@ -258,19 +213,9 @@ class Nonnegative(Wrapper):
 
         return ProxPoint(inner.point, inner.gauge, jacobian)
 
-    def restrict(self, columns: Columns, n_features: int) -> Nonnegative | None:
-        """The non-negative part of the restriction of the norm inside; None where it has none."""
-        inner = self.norm.restrict(columns, n_features)
-        return None if inner is None else Nonnegative(inner)
-
-    def lift(self, n_features: int) -> Lift | None:
-        """That of the norm inside with non-negative parts; None where it has none."""
-        inner = self.norm.lift(n_features)
-        return None if inner is None else replace(inner, norm=Nonnegative(inner.norm))
-
-    def with_names(self, names: Sequence[str]) -> Nonnegative:
-        """Return the same norm with names of columns replaced by their indices."""
-        return Nonnegative(self.norm.with_names(names))
+    def times(self, factor: float) -> Nonnegative:
+        """The non-negative part of factor times the norm inside."""
+        return Nonnegative(scaled(self.norm, factor))
 
     def best_atom(self, scores: Scores) -> Atom:
         """The atom of the norm inside for max(z, 0), without its zeros."""
@@ -278,11 +223,10 @@ class Nonnegative(Wrapper):
         kept = atom.values > 0
         return Atom(atom.columns[kept], atom.values[kept])
 
-    def without(self, columns: Columns, n_features: int) -> Nonnegative:
+    def without(self, columns: Columns, n_features: int) -> Norm:
         """The non-negative part of the norm inside without them."""
-        inner = self.norm.without(columns, n_features)
-        return self if inner is self.norm else Nonnegative(inner)
+        return self._of(self.norm.without(columns, n_features))
 
-    def prices(self, n_features: int) -> Array | None:
+    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
         """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""
-        return self.norm.l1_weights(n_features)
+        return self.norm.l1_weights(n_features) if nonnegative else None

@@ -9,8 +9,8 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Atom, Columns, Form, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.forms import l1_point, soft_threshold
 from atomlearn.core.norms.l2 import L2
-from atomlearn.core.norms.threshold import soft_threshold, weighted_l1_point
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
 
 
@@ -93,7 +93,7 @@ class ElasticNetNorm(VectorNorm):
             columns, values = scores.top(count)
             theta = balance_level(values, k)
             # Scores left out are at most the last one: up to theta they change nothing.
-            if count >= scores.n_columns or theta >= abs(values[-1]):
+            if count >= scores.n_columns or values.size < count or theta >= abs(values[-1]):
                 return columns, values, theta
             count = min(4 * count, scores.n_columns)
 
@@ -123,7 +123,7 @@ class ElasticNetNorm(VectorNorm):
         else:
             no_scaling, gauge = amount >= length, amount
         if no_scaling:
-            return weighted_l1_point(v, np.full(v.size, 1.0 / root), amount, form)
+            return l1_point(v, np.full(v.size, 1.0 / root), amount, form)
         if gauge == 0.0:
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
         direction = shrunk / length

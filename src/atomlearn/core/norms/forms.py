@@ -4,6 +4,7 @@ With x(theta) = argmin 1/2 ||x - v||^2 + theta gauge(x), and s = (v - x) / theta
 of the gauge there: the prox of (step / 2) gauge^2 is x(theta) at theta = step gauge(x(theta)), the
 projection onto gauge <= radius is x(theta) where gauge(x(theta)) = radius. As the gauge is
 homogeneous, dx/dtheta = -J s, and d gauge = s'J dv - s'J s dtheta, J the Jacobian at fixed theta.
+Bounds on single coefficients change none of this: J is 0 where one of them holds.
 """
 
 from __future__ import annotations
@@ -16,6 +17,33 @@ from atomlearn.core.interfaces import Array, Form, ProxJacobian, ProxPoint
 
 #: Steps of the search, each of which is one proximal map.
 MAX_SEARCH = 200
+
+
+def soft_threshold(v: Array, threshold: Array | float) -> Array:
+    """Return sign(v) max(|v| - threshold, 0)."""
+    return np.asarray(np.copysign(np.maximum(np.abs(v) - threshold, 0.0), v))
+
+
+def soft_point(v: Array, step: float, weights: Array | None = None) -> ProxPoint:
+    """Return the proximal map of step * sum_j weight_j |v_j|, a soft threshold."""
+    threshold = step if weights is None else step * weights
+    point = soft_threshold(v, threshold)
+    sizes = np.abs(point)
+
+    def jacobian() -> ProxJacobian:
+        active = (np.abs(v) > threshold) | (step == 0.0)
+        return ProxJacobian(active.astype(np.float64))
+
+    return ProxPoint(point, float(sizes.sum() if weights is None else weights @ sizes), jacobian)
+
+
+def l1_point(v: Array, weights: Array | None, amount: float, form: Form) -> ProxPoint:
+    """Return the proximal map of ``form`` of sum_j weight_j |v_j|, all weights > 0."""
+
+    def polar(z: Array) -> float:
+        return float((np.abs(z) if weights is None else np.abs(z) / weights).max(initial=0.0))
+
+    return three_forms(v, amount, form, lambda u, step: soft_point(u, step, weights), polar)
 
 
 def three_forms(
@@ -36,10 +64,10 @@ def three_forms(
     if (form == "squared" and amount == 0.0) or (form == "constrained" and start.gauge <= amount):
         return start
     high = polar(v)
-    if high == 0.0 or (form == "constrained" and amount == 0.0):
-        point = penalized(v, high)
-        zero = ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
-        return start if high == 0.0 else (point if not point.point.any() else zero)
+    if high == 0.0:
+        return ProxPoint(start.point, 0.0, lambda: _at_zero(v.size, amount, penalized, polar))
+    if form == "constrained" and amount == 0.0:
+        return penalized(v, 2.0 * high)
     theta, at = _search(v, amount, form, penalized, start, high)
 
     def jacobian() -> ProxJacobian:
@@ -52,6 +80,21 @@ def three_forms(
         return inner.plus(direction[:, None], np.array([-1.0 / bend]))
 
     return ProxPoint(at.point, at.gauge, jacobian)
+
+
+def _at_zero(
+    size: int,
+    amount: float,
+    penalized: Callable[[Array, float], ProxPoint],
+    polar: Callable[[Array], float],
+) -> ProxJacobian:
+    """Return a Jacobian of the squared form at v = 0: its limit from along a coordinate."""
+    for side in (1.0, -1.0):
+        near = np.zeros(size)
+        near[:1] = side
+        if size and polar(near) > 0.0:
+            return three_forms(near, amount, "squared", penalized, polar).jacobian()
+    return penalized(np.zeros(size), 0.0).jacobian()
 
 
 def _search(
@@ -75,7 +118,7 @@ def _search(
         else:
             high = theta
         scale = at.gauge + offset + slope * theta
-        if abs(excess) <= 4e-16 * scale or high - low <= 4e-16 * high:
+        if abs(excess) <= 2e-15 * scale or high - low <= 4e-16 * high:
             break
         s = (v - at.point) / theta if theta > 0 else v
         bend = float(s @ at.jacobian().apply(s)) + slope

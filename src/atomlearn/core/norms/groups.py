@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxPoint, Scores
-from atomlearn.core.norms.lift import GroupedNorm, best_groups, groups_above, lifted_point
-from atomlearn.core.norms.names import named_groups
+from atomlearn.core.norms.blocks import Blocks, Cover
+from atomlearn.core.norms.forms import l1_point
+from atomlearn.core.norms.grouped import RatedNorm, lifted_point, rated_groups
 from atomlearn.core.norms.partition import Partition
-from atomlearn.core.norms.restricted import Restricted
-from atomlearn.core.norms.threshold import weighted_l1_point
+from atomlearn.core.norms.sets import set_weights
 from atomlearn.core.norms.vectors import to_float64
 
 
-class Groups(GroupedNorm):
+class Groups(RatedNorm):
     """gauge(w) = sum_g weight_g ||w_g||_2 over disjoint groups; polar max_g ||z_g||_2 / weight_g.
 
     Its squared form, (level / 2) (sum_g ||w_g||)^2, is the sub-problem of feature generation, and
@@ -56,9 +55,6 @@ class Groups(GroupedNorm):
 
     def on(self, n_features: int) -> Groups:
         """The same norm with its groups and weights read."""
-        return self._read_once(n_features, self._on)
-
-    def _on(self, n_features: int) -> Groups:
         partition, weights = self.parts(n_features)
         listed = partition.all_listed()
         return self if listed is self.groups else Groups(listed, weights)
@@ -71,9 +67,7 @@ class Groups(GroupedNorm):
         """The same groups with their weights multiplied, once they are read."""
         if not isinstance(self.groups, Partition):
             return None
-        partition, weights = self.parts(self.groups.labels.size)
-        own = np.ones(partition.n_groups) if weights is None else weights
-        return Groups(partition.all_listed(), factor * own)
+        return Groups(self.groups, factor * self._all_weights(self.groups.labels.size))
 
     def value(self, w: Array) -> float:
         """sum_g weight_g ||w_g||_2"""
@@ -82,52 +76,37 @@ class Groups(GroupedNorm):
         norms = partition.norms(w)
         return float(norms.sum() if weights is None else np.dot(weights, norms))
 
-    def polar(self, scores: Scores) -> float:
-        """max_g ||z_g||_2 / weight_g"""
-        partition, weights = self.parts(scores.n_columns)
-        norms = partition.norms_of_scores(scores)
-        return float((norms if weights is None else norms / weights).max(initial=0.0))
+    def _groups(self, n_features: int) -> Partition:
+        return self.partition(n_features)
 
-    def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Whole groups of largest ||z_g||_2 / weight_g, until there are ``count`` columns."""
-        partition, weights = self.parts(scores.n_columns)
-        return best_groups(scores, partition, weights, 1, count)
-
-    def reference(self, scores: Scores) -> float:
-        """The largest ||z_g||_2 / weight_g."""
-        return self.polar(scores)
-
-    def rated(self, scores: Scores, bound: float) -> Columns:
-        """Whole groups with ||z_g||_2 / weight_g of at least the bound."""
-        partition, weights = self.parts(scores.n_columns)
-        return groups_above(scores, partition, weights, bound)
+    def _ratings(self, scores: Scores) -> Scores:
+        return rated_groups(scores, *self.parts(scores.n_columns))
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         partition, weights = self.parts(v.size)
-        return lifted_point(
-            v, partition, lambda norms: weighted_l1_point(norms, weights, amount, form)
-        )
+        return lifted_point(v, partition, lambda norms: l1_point(norms, weights, amount, form))
 
-    def l1_weights(self, n_features: int) -> Array | None:
+    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
         """Those of the groups, where each has one column; else None."""
-        partition, weights = self.parts(n_features)
-        if partition.n_groups < n_features:
+        partition = self.partition(n_features)
+        if nonnegative or partition.n_groups < n_features:
             return None
-        return np.ones(n_features) if weights is None else weights[partition.labels]
+        return self._all_weights(n_features)[partition.labels]
 
     def adapted(self, w: Array, power: float) -> Norm:
         """The same groups with weights divided by ||w_g||^power, those with w_g != 0 only."""
-        partition, weights = self.parts(w.size)
+        partition = self.partition(w.size)
         sizes = partition.norms(to_float64(w))
-        own = np.ones(partition.n_groups) if weights is None else weights
         used = sizes > 0
         if not used.any():
             raise ValueError(
                 "adaptive weights need a first fit that selects something; use a smaller alpha"
             )
+        own = self._all_weights(w.size)
         new = np.divide(own, sizes**power, out=np.ones(sizes.size), where=used)
         kept = np.flatnonzero(used[partition.labels])
-        return Restricted(Groups(partition.all_listed(), new), kept)
+        over = Groups(partition.all_listed(), new).restrict(kept, w.size)
+        return Blocks([over], Cover((kept,), w.size))
 
     def restrict(self, columns: Columns, n_features: int) -> Groups:
         """The same norm over these columns, with the weights of the groups they touch."""
@@ -135,43 +114,14 @@ class Groups(GroupedNorm):
         restricted, kept = partition.restrict(columns)
         return Groups(restricted, None if weights is None else weights[kept])
 
-    def with_names(self, names: Sequence[str]) -> Groups:
-        """Return the same norm with names and patterns of columns replaced by their indices."""
-        groups = named_groups(self.groups, names, "Groups")
-        return self if groups is self.groups else Groups(groups, self.weights)
-
     def parts(self, n_features: int) -> tuple[Partition, Array | None]:
         """Return the partition and one weight for each of its groups (None: all ones)."""
         partition = self.partition(n_features)
-        if self.weights is None:
-            return partition, None
         # A partition whose groups are all listed was read before, and its weights with it.
         if partition is self.groups and partition.n_listed == partition.n_groups:
-            return partition, np.asarray(self.weights, dtype=np.float64)
-        if isinstance(self.weights, str):
-            weights = self._named_weights(partition)
-        else:
-            weights = np.asarray(self.weights, dtype=np.float64)
-        if weights.shape != (partition.n_listed,):
-            raise ValueError(
-                f"Groups: weights must hold one number for each of the {partition.n_listed} "
-                f"groups, got shape {weights.shape}; give one a group, 'sqrt_size', or None "
-                "for all ones"
-            )
-        if not (np.isfinite(weights).all() and (weights > 0).all()):
-            position = int(np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))[0])
-            raise ValueError(
-                f"Groups: weights[{position}] is {weights[position]}, but weights must be positive "
-                "and finite; name columns without a penalty in unpenalized="
-            )
-        missing = partition.n_groups - partition.n_listed
-        return partition, np.concatenate([weights, np.ones(missing)])
+            return partition, self.weights
+        return partition, set_weights(self.weights, partition.sizes, partition.n_listed, "Groups")
 
-    def _named_weights(self, partition: Partition) -> Array:
-        """Return the weights that a name stands for, one a listed group."""
-        if self.weights != "sqrt_size":
-            raise ValueError(
-                f"Groups: weights must be 'sqrt_size', one number a group, or None for all ones; "
-                f"got {self.weights!r}"
-            )
-        return np.sqrt(partition.sizes[: partition.n_listed].astype(np.float64))
+    def _all_weights(self, n_features: int) -> Array:
+        partition, weights = self.parts(n_features)
+        return np.ones(partition.n_groups) if weights is None else weights

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores, whole_number
+from atomlearn.core.norms.grouped import RatedNorm, lifted_point, rated_groups
 from atomlearn.core.norms.ksupport_point import ksupport_point
-from atomlearn.core.norms.lift import GroupedNorm, best_groups, groups_above, lifted_point
-from atomlearn.core.norms.names import named_groups
-from atomlearn.core.norms.parameters import amount_of_prox
-from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
+from atomlearn.core.norms.vectors import power_of_two, to_float64
 
 
-class KSupport(GroupedNorm):
+class KSupport(RatedNorm):
     """gauge of conv { w : ||w||_2 <= 1, w is zero outside k coordinates (or k groups) }.
 
     Its polar is the l2 norm of the k largest |z_j| (of the k groups of largest ||z_g||_2). k = 1
@@ -73,46 +68,18 @@ class KSupport(GroupedNorm):
         scale = power_of_two(magnitudes)
         return scale * float(_kernels.ksupport_gauge(magnitudes / scale, self._k(magnitudes.size)))
 
-    def polar(self, scores: Scores) -> float:
-        """l2 norm of the k largest |z_j|, or of the k largest group norms of z."""
-        if self.groups is None:
-            return l2_norm(scores.top(self._k(scores.n_columns))[1])
-        norms = self.partition(scores.n_columns).norms_of_scores(scores)
-        return l2_norm(np.sort(norms)[-self._k(norms.size) :])
+    def _least(self, n_ratings: int) -> int:
+        return self._k(n_ratings)
 
-    def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The max(k, count) columns of largest |z_j|; with groups whole groups, k at least."""
-        k = self._k(scores.n_columns)
-        if self.groups is None:
-            return scores.top(max(k, count))[0]
-        return best_groups(scores, self.partition(scores.n_columns), None, k, count)
+    def _ratings(self, scores: Scores) -> Scores:
+        groups = self._groups(scores.n_columns)
+        return scores if groups is None else rated_groups(scores, groups, None)
 
     usual_form = "squared"
-
-    def of_groups(self, groups: Any) -> KSupport:
-        """The k-support norm of the norms of the groups."""
-        return KSupport(self.k, groups)
 
     def scaling(self, w: Array) -> Array | None:
         """d_j = clip(t |w_j|, 0, 1) with sum d <= k; none with groups."""
         return scaling_vector(w, self.k) if self.groups is None else None
-
-    def support_size(self, n_features: int) -> int | None:
-        """Return k, for columns that are not grouped."""
-        return self._k(n_features) if self.groups is None else None
-
-    def with_names(self, names: Sequence[str]) -> KSupport:
-        """Return the same norm with names and patterns of columns replaced by their indices."""
-        groups = named_groups(self.groups, names, "KSupport")
-        return self if groups is self.groups else KSupport(self.k, groups)
-
-    def prox_squared(self, w: NDArray[Any], step: float) -> NDArray[Any]:
-        """argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, all in the dtype of w."""
-        vector = np.asarray(w)
-        if self.groups is None and vector.dtype in (np.float32, np.float64):
-            size = amount_of_prox("KSupport", "step", step)
-            return _kernels.ksupport_prox(vector, self._k(vector.size), size)[0]
-        return super().prox_squared(w, step)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         if self.groups is None or v.size == 0:
@@ -127,58 +94,38 @@ class KSupport(GroupedNorm):
             return KSupport(self.k)
         return KSupport(self.k, self.partition(n_features).restrict(columns)[0])
 
-    def reference(self, scores: Scores) -> float:
-        """The k-th largest |z_j|, or group norm of z."""
-        k = self._k(scores.n_columns)
-        if self.groups is None:
-            return float(np.abs(scores.top(k)[1]).min(initial=math.inf))
-        norms = self.partition(scores.n_columns).norms_of_scores(scores)
-        return float(np.sort(norms)[-self._k(norms.size)])
-
-    def rated(self, scores: Scores, bound: float) -> Columns:
-        """The columns, or whole groups, of at least this |z_j| or group norm."""
-        if self.groups is None:
-            return scores.above(bound)[0]
-        return groups_above(scores, self.partition(scores.n_columns), None, bound)
-
     @property
     def asks_large(self) -> bool:
         """True where columns are rated by their own scores: the polar asks for the k largest."""
         return self.groups is None
 
-    def zero_threshold(self, w: Array) -> float:
+    def thresholds(self, w: Array, columns: Columns, n_features: int) -> float:
         """(T / (k - q)) / gauge, T = sum |w_j| over 0 < d_j < 1, q = #{d_j = 1}.
 
         0 where at most k entries are not zero. With groups 0: a zero entry of an active group
         always wants to enter.
         """
-        magnitudes = np.abs(to_float64(w))
-        magnitudes = magnitudes[magnitudes > 0]
-        k = self._k(max(1, magnitudes.size))
-        if self.groups is not None or magnitudes.size <= k:
+        w = to_float64(w)
+        if self.groups is not None or np.count_nonzero(w) <= self.k:
             return 0.0
-        largest = np.sort(np.partition(magnitudes, magnitudes.size - k)[-k:])[::-1]
-        rest = float(np.partition(magnitudes, magnitudes.size - k)[:-k].sum())
-        # Entries with d = 1: the longest run of largest ones above the mean share of the rest.
-        tail = rest + np.cumsum(largest[::-1])[::-1]
-        fixed = largest * (k - np.arange(k)) >= tail
-        q = int(np.argmin(fixed)) if not fixed.all() else k - 1
-        share = float(tail[q]) / (k - q)
-        return share / math.hypot(l2_norm(largest[:q]), share * math.sqrt(k - q))
+        return fair_share(w, self.k) / self.value(w)
 
     def _k(self, size: int) -> int:
         return min(whole_number("KSupport", "k", self.k), max(1, size))
 
 
+def fair_share(w: Array, k: int) -> float:
+    """Return the 1 / t of d_j = clip(t |w_j|, 0, 1), sum d = k, for more than k non-zeros."""
+    ordered = -np.sort(-np.abs(w))
+    tails = np.cumsum(ordered[::-1])[::-1]
+    rest = k - np.arange(k)
+    # q entries have d = 1: those that are at least the fair share of what is left.
+    q = min(int(np.count_nonzero(ordered[:k] * rest >= tails[:k])), k - 1)
+    return float(tails[q] / (k - q))
+
+
 def scaling_vector(w: Array, k: int) -> Array:
     """Return argmin_d sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= k: d_j = clip(t |w_j|, 0, 1)."""
-    magnitudes = np.abs(w)
-    if np.count_nonzero(magnitudes) <= k:
-        return (magnitudes > 0).astype(np.float64)
-    ordered = -np.sort(-magnitudes)
-    tails = np.cumsum(ordered[::-1])[::-1]
-    ones = np.arange(min(k, ordered.size))
-    # q entries have d = 1 where the q-th is at least the fair share of what is left, 1 / t.
-    q = int(np.count_nonzero(ordered[: ones.size] * (k - ones) >= tails[: ones.size]))
-    q = min(q, k - 1)
-    return np.asarray(np.clip((k - q) / tails[q] * magnitudes, 0.0, 1.0))
+    if np.count_nonzero(w) <= k:
+        return np.asarray(w != 0, dtype=np.float64)
+    return np.asarray(np.clip(np.abs(w) / fair_share(w, k), 0.0, 1.0))

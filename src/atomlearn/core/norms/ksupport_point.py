@@ -15,7 +15,7 @@ pattern, takes the pattern found there, and is done, exactly, when it stays the 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +25,16 @@ from atomlearn.core.interfaces import Array, Form, ProxJacobian, ProxPoint
 from atomlearn.core.norms.vectors import power_of_two
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Pattern:
     """The prox by scaling at one mu: the point and which d_j are 1 or lie between 0 and 1."""
 
+    v: Array
     k: int
     mu: float
     point: Array
     ones: NDArray[np.bool_]
     middle: NDArray[np.bool_]
-    n_ones: int = field(init=False)
-    n_middle: int = field(init=False)
-    square_of_ones: float = field(init=False)
-    sum_of_middle: float = field(init=False)
 
     @classmethod
     def at(cls, v: Array, k: int, mu: float) -> Pattern:
@@ -45,39 +42,36 @@ class Pattern:
         weights, t = _kernels.ksupport_prox(v, k, mu)
         point = np.asarray(weights, dtype=np.float64)
         if math.isinf(t):
-            ones = v != 0
-            pattern = cls(k, mu, point, ones, np.zeros(v.size, dtype=bool))
-        else:
-            unclipped = t * np.abs(v) - mu
-            ones = unclipped >= 1.0
-            # Rounding can leave a trace of d > 0 beside k entries that have used up the budget.
-            middle = (unclipped > 0.0) & ~ones & (np.count_nonzero(ones) < k)
-            if not (ones.any() or middle.any()):
-                # mu is so large that t |v| - mu cancels: every entry that is left lies between.
-                middle = point != 0
-            pattern = cls(k, mu, point, ones, middle)
-        largest = v[pattern.ones]
-        pattern.n_ones = largest.size
-        pattern.n_middle = int(np.count_nonzero(pattern.middle))
-        pattern.square_of_ones = float(np.dot(largest, largest))
-        pattern.sum_of_middle = float(np.abs(v[pattern.middle]).sum())
-        return pattern
+            return cls(v, k, mu, point, v != 0, np.zeros(v.size, dtype=bool))
+        unclipped = t * np.abs(v) - mu
+        ones = unclipped >= 1.0
+        # Rounding can leave a trace of d > 0 beside k entries that have used up the budget.
+        middle = (unclipped > 0.0) & ~ones & (np.count_nonzero(ones) < k)
+        if not (ones.any() or middle.any()):
+            # mu is so large that t |v| - mu cancels: every entry that is left lies between.
+            middle = point != 0
+        return cls(v, k, mu, point, ones, middle)
+
+    @property
+    def count(self) -> int:
+        """m = #{0 < d < 1}."""
+        return int(np.count_nonzero(self.middle))
 
     @property
     def budget(self) -> float:
         """K = k - Q: what the entries between 0 and 1 share."""
-        return float(max(self.k - self.n_ones, 0))
+        return max(float(self.k - np.count_nonzero(self.ones)), 0.0)
 
-    def level_of_middle(self) -> float:
+    @property
+    def level(self) -> float:
         """1 / t = V / (K + mu m): what gradient entries have where 0 < d < 1."""
-        if not self.n_middle:
-            return 0.0
-        return self.sum_of_middle / (self.budget + self.mu * self.n_middle)
+        total = float(np.abs(self.v[self.middle]).sum())
+        return total / (self.budget + self.mu * self.count) if total else 0.0
 
     def gauge(self) -> float:
         """Return gauge(w(mu)) from the pattern."""
-        ones = self.square_of_ones / (1.0 + self.mu) ** 2
-        return math.sqrt(ones + self.budget * self.level_of_middle() ** 2)
+        largest = self.v[self.ones] / (1.0 + self.mu)
+        return math.sqrt(float(largest @ largest) + self.budget * self.level**2)
 
 
 def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
@@ -107,26 +101,26 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
             return _identity(v, gauge * scale)
         pattern = Pattern.at(scaled, k, mu)
         gauge = amount / pattern.mu if form == "penalized" else amount
-    return ProxPoint(pattern.point * scale, gauge * scale, lambda: _jacobian(scaled, pattern, form))
+    return ProxPoint(pattern.point * scale, gauge * scale, lambda: _jacobian(pattern, form))
 
 
 def _identity(v: Array, gauge: float) -> ProxPoint:
     return ProxPoint(v.copy(), gauge, lambda: ProxJacobian(np.ones(v.size)))
 
 
-def _jacobian(v: Array, pattern: Pattern, form: Form) -> ProxJacobian:
+def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
     """Return the generalized Jacobian; that of the squared form, then one more rank-one term.
 
     J = identity on 0 < d < 1 minus c s s', 1 / (1 + mu) on d = 1. With n the gradient of the gauge,
     the projection subtracts (J n)(J n)' / n'Jn, and the penalized form adds (J n)(J n)' /
     (1 / mu - n'Jn): both denominators are written as sums of positive terms.
     """
-    mu, budget, count = pattern.mu, pattern.budget, pattern.n_middle
+    v, mu, budget, count = pattern.v, pattern.mu, pattern.budget, pattern.count
     ones, middle = pattern.ones, pattern.middle
-    if pattern.n_ones < pattern.k and not count:
+    if budget and not count:
         # Fewer non-zeros than k: zeros that move get d = 1 until k entries have it.
         ones = ones.copy()
-        ones[np.flatnonzero(~ones)[: pattern.k - pattern.n_ones]] = True
+        ones[np.flatnonzero(~ones)[: int(budget)]] = True
     diagonal = np.where(ones, 1.0 / (1.0 + mu), middle.astype(np.float64))
     signs = np.where(middle, np.sign(v), 0.0)
     factors, coefficients = [], []
@@ -134,11 +128,11 @@ def _jacobian(v: Array, pattern: Pattern, form: Form) -> ProxJacobian:
         factors.append(signs)
         coefficients.append(-mu / (budget + mu * count))
     if form != "squared":
-        level = pattern.level_of_middle()
+        level = pattern.level
         share = budget / (budget + mu * count) if count else 1.0
         gradient = np.where(ones, v / (1.0 + mu), level * signs)
         shrunk = gradient * np.where(middle, share, 1.0 / (1.0 + mu))
-        of_ones = pattern.square_of_ones / (1.0 + mu) ** 3
+        of_ones = float(v[pattern.ones] @ v[pattern.ones]) / (1.0 + mu) ** 3
         of_middle = level * level * share
         if form == "constrained":
             # The length of n cancels; of a unit length nothing underflows, however large mu.

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores
+from atomlearn.core.interfaces import Array, Columns, ProxPoint, Scores
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.forms import soft_point
+from atomlearn.core.norms.grouped import RatedNorm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.sides import Sides, by_name
-from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
 
 
-class L1(VectorNorm):
+class L1(RatedNorm):
     """gauge(w) = sum_j weight_j |w_j| for lower <= w <= upper; without them, ||w||_1.
 
     The polar of the plain norm is max_j |z_j|, of weights max_j |z_j| / weight_j. The proximal
@@ -72,16 +72,11 @@ class L1(VectorNorm):
 
     def on(self, n_features: int) -> L1:
         """The same norm with one number a column."""
-        return self if self._plain else self._read_once(n_features, self._on)
-
-    def _on(self, n_features: int) -> L1:
         sides = self._sides(n_features)
-        return self if sides is None else L1(sides)
+        return self if sides is None or sides is self.weights else L1(sides)
 
     def with_names(self, names: Sequence[str]) -> L1:
         """Return the same norm with numbers by name replaced by one a column."""
-        if self._plain or self._read is not None:
-            return self
         return L1(
             by_name(self.weights, names, 1.0, "weights"),
             by_name(self.lower, names, -np.inf, "lower"),
@@ -101,25 +96,15 @@ class L1(VectorNorm):
         sides = self._sides(w.size)
         return float(np.abs(w).sum()) if sides is None else sides.value(w)
 
-    def polar(self, scores: Scores) -> float:
-        """max_j |z_j| / weight_j, over the signs that w_j can have"""
-        sides = self._sides(scores.n_columns)
-        if sides is None:
-            return float(np.abs(scores.top(1)[1]).max(initial=0.0))
-        return float(sides.ratios(scores.full()).max(initial=0.0))
-
     def excess(self, scores: Scores) -> Excess | None:
         """What the bounded sides add to the conjugate."""
         sides = None if self.absolute else self._sides(scores.n_columns)
         return None if sides is None else sides.excess(scores.full())
 
-    def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The ``count`` columns of largest |z_j| / weight_j."""
+    def _ratings(self, scores: Scores) -> Scores:
+        """|z_j| / weight_j, over the signs that w_j can have."""
         sides = self._sides(scores.n_columns)
-        if sides is None:
-            return scores.top(max(1, count))[0]
-        columns, ratios = ArrayScores(sides.ratios(scores.full())).top(max(1, count))
-        return columns[ratios > 0] if (ratios > 0).any() else columns[:1]
+        return scores if sides is None else ArrayScores(sides.ratios(scores.full()))
 
     def free(self, n_features: int) -> Columns:
         """The columns of weight 0."""
@@ -131,14 +116,9 @@ class L1(VectorNorm):
         sides = self._sides(n_features)
         if sides is None:
             return self
-        out = np.isin(np.arange(n_features), columns)
-        return L1(
-            Sides(
-                np.where(out, np.inf, sides.price),
-                np.where(out, 0.0, sides.lower),
-                np.where(out, 0.0, sides.upper),
-            )
-        )
+        price = sides.price.copy()
+        price[columns] = np.inf
+        return L1(sides._replace(price=price).settled())
 
     def adapted(self, w: Array, power: float) -> L1:
         """The same norm with weights divided by |w_j|^power."""
@@ -146,24 +126,20 @@ class L1(VectorNorm):
         sizes = np.abs(to_float64(w)) ** power
         price = np.divide(sides.price, sizes, out=np.full(w.size, np.inf), where=sizes > 0)
         # What is free stays free: its weight was 0, or it is left out here and fitted elsewhere.
-        return L1(Sides(np.where(sides.price == 0, 0.0, price), sides.lower, sides.upper))
+        return L1(sides._replace(price=np.where(sides.price == 0, 0.0, price)).settled())
 
     def times(self, factor: float) -> L1 | None:
         """The same norm with its weights multiplied, once they are one a column."""
         sides = self._read
-        if sides is None:
-            return None
-        return L1(Sides(factor * sides.price, sides.lower, sides.upper))
+        return None if sides is None else L1(sides._replace(price=factor * sides.price))
 
-    def of_groups(self, groups: Any) -> Groups:
-        """The sum of the norms of the groups."""
-        return Groups(groups)
-
-    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+    def _penalized(self, v: Array, step: float) -> ProxPoint:
         sides = self._sides(v.size)
-        if sides is None:
-            return weighted_l1_point(v, None, amount, form)
-        return sides.point(v, amount, form)
+        return soft_point(v, step) if sides is None else sides.point(v, step)
+
+    def _last_step(self, v: Array) -> float:
+        sides = self._sides(v.size)
+        return float(np.abs(v).max(initial=0.0)) if sides is None else sides.last_step(v)
 
     def restrict(self, columns: Columns, n_features: int) -> L1:
         """The same norm on these columns: l1 does not mix coordinates."""
@@ -172,50 +148,29 @@ class L1(VectorNorm):
 
     def as_groups(self, n_features: int) -> Groups | None:
         """Groups of one column; None with bounds, or columns left out."""
-        partition = Partition(np.arange(n_features), n_features, n_features)
-        if self._plain:
-            return Groups(partition)
-        weights = self.l1_weights(n_features)
-        return None if weights is None else Groups(partition, weights)
+        weights = None if self._plain else self.l1_weights(n_features)
+        if weights is None and not self._plain:
+            return None
+        return Groups(Partition(np.arange(n_features), n_features, n_features), weights)
 
-    def l1_weights(self, n_features: int) -> Array | None:
-        """The weights, where all are finite and there are no bounds."""
+    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
+        """The weights, where all are finite and there are no bounds, or exactly those at 0."""
         sides = self._sides(n_features)
         if sides is None:
-            return np.ones(n_features)
-        usable = np.isfinite(sides.price) & (sides.price > 0)
-        return sides.price if sides.symmetric and usable.all() else None
-
-    def prices(self, n_features: int) -> Array | None:
-        """The weights, where all are finite, lower bounds are 0 and upper ones infinite."""
-        sides = self._sides(n_features)
-        if sides is None or not ((sides.lower == 0) & np.isposinf(sides.upper)).all():
-            return None
-        return sides.price if (sides.price > 0).all() else None
+            return None if nonnegative else np.ones(n_features)
+        at_zero = bool(((sides.lower == 0) & np.isposinf(sides.upper)).all())
+        usable = (np.isfinite(sides.price) & (sides.price > 0)).all()
+        return sides.price if usable and (at_zero if nonnegative else sides.symmetric) else None
 
     @property
     def rates_columns(self) -> bool:
         """True without bounds, at which scores may be beyond those of all others."""
         return self.absolute
 
-    def reference(self, scores: Scores) -> float:
-        """The largest |z_j| / weight_j."""
-        return self.polar(scores)
-
-    def rated(self, scores: Scores, bound: float) -> Columns:
-        """The columns with |z_j| / weight_j of at least the bound."""
-        sides = self._sides(scores.n_columns)
-        ratings = scores if sides is None else ArrayScores(sides.ratios(scores.full()))
-        return ratings.above(bound)[0]
-
     @property
     def asks_large(self) -> bool:
         """True without weights: the polar is the largest magnitude."""
         return self._plain
-
-    def zero_threshold(self, w: Array) -> float:
-        """1: a zero coordinate stays zero where |z_j| <= multiplier; weights have one each."""
-        return 1.0 if self._plain else 0.0
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
         """The weights of these columns; 0 with bounds, where multipliers do not tell."""

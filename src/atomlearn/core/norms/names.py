@@ -44,7 +44,7 @@ def named_groups(groups: Any, names: Sequence[str], owner: str) -> Any:
 
 def needs_names(groups: Any) -> bool:
     """Return whether these groups speak of columns by name."""
-    if hasattr(groups, "columns") and hasattr(groups, "to_numpy"):
+    if _is_frame(groups):
         return True
     if isinstance(groups, Mapping):
         return any(isinstance(group, str) or _has_strings(group) for group in groups.values())
@@ -55,7 +55,14 @@ def needs_names(groups: Any) -> bool:
     return not flat and any(isinstance(group, str) or _has_strings(group) for group in groups)
 
 
+def _is_frame(groups: Any) -> bool:
+    """Return whether this is a data frame, of whichever library."""
+    return hasattr(groups, "columns") and hasattr(groups, "to_numpy")
+
+
 def _has_strings(group: Any) -> bool:
+    if isinstance(group, np.ndarray) and group.dtype != object:
+        return group.dtype.kind in "US"
     items = group if isinstance(group, Sequence | np.ndarray | set | frozenset) else ()
     return any(isinstance(item, str) for item in items)
 
@@ -73,7 +80,7 @@ def resolved(
     if missing not in ("error", "ignore"):
         raise ValueError(f"{owner}: missing must be 'error' or 'ignore', got {missing!r}")
     place = {name: number for number, name in enumerate(names)}
-    if hasattr(groups, "columns") and hasattr(groups, "to_numpy"):
+    if _is_frame(groups):
         groups = _of_frame(groups, owner)
     if isinstance(groups, Mapping):
         found = {

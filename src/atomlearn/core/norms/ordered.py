@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from atomlearn.core.interfaces import Array, Atom, Columns, Form, ProxJacobian, ProxPoint, Scores
+from atomlearn.core.interfaces import Array, Atom, Columns, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.norms.base import VectorNorm
-from atomlearn.core.norms.forms import three_forms
-from atomlearn.core.norms.threshold import weighted_l1_point
 from atomlearn.core.norms.vectors import to_float64
 
 
@@ -92,14 +90,21 @@ class OWL(VectorNorm):
         best = int(np.argmax(ratios)) if ratios.size else 0
         return (float(ratios[best]), best + 1) if ratios.size else (0.0, 0)
 
-    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        weights = self._weights(v.size)
+    def _penalized(self, v: Array, step: float) -> ProxPoint:
+        """Isotonic regression of the sorted |v| - step weights, cut at zero."""
+        weights, magnitudes = self._weights(v.size), np.abs(v)
+        order = np.argsort(-magnitudes, kind="stable")
+        fit = isotonic_regression(magnitudes[order] - step * weights, increasing=False)
+        sizes = np.maximum(fit.x, 0.0)
+        point = np.zeros_like(v)
+        point[order] = sizes
 
-        def polar(z: Array) -> float:
-            sums = np.cumsum(-np.sort(-np.abs(z))) / np.cumsum(weights)
-            return float(sums.max(initial=0.0))
+        def jacobian() -> ProxJacobian:
+            if step == 0.0:
+                return ProxJacobian(np.ones(v.size))
+            return _block_jacobian(v, order, fit.blocks, sizes)
 
-        return three_forms(v, amount, form, lambda u, step: _penalized(u, step, weights), polar)
+        return ProxPoint(np.copysign(point, v), float(weights @ sizes), jacobian)
 
     def _weights(self, n_features: int) -> Array:
         weights = np.asarray(self.weights, dtype=np.float64)
@@ -116,25 +121,6 @@ class OWL(VectorNorm):
         if weights.size and not weights[0] > 0:
             raise ValueError("OWL: the first weight must be positive; all zero penalizes nothing")
         return weights
-
-
-def _penalized(v: Array, step: float, weights: Array) -> ProxPoint:
-    """prox of step * OWL: isotonic regression of the sorted |v| - step weights, cut at zero."""
-    magnitudes = np.abs(v)
-    order = np.argsort(-magnitudes, kind="stable")
-    fit = isotonic_regression(magnitudes[order] - step * weights, increasing=False)
-    sizes = np.maximum(fit.x, 0.0)
-    point = np.zeros_like(v)
-    point[order] = sizes
-    point = np.copysign(point, v)
-    gauge = float(weights @ sizes)
-
-    def jacobian() -> ProxJacobian:
-        if step == 0.0:
-            return ProxJacobian(np.ones(v.size))
-        return _block_jacobian(v, order, fit.blocks, sizes)
-
-    return ProxPoint(point, gauge, jacobian)
 
 
 def _block_jacobian(v: Array, order: Columns, edges: NDArray[Any], sizes: Array) -> ProxJacobian:
@@ -157,7 +143,7 @@ def _block_jacobian(v: Array, order: Columns, edges: NDArray[Any], sizes: Array)
     return ProxJacobian(diagonal, np.column_stack(factors), np.asarray(coefficients))
 
 
-class LInf(VectorNorm):
+class LInf(OWL):
     """gauge(w) = max_j |w_j|; its polar is ||z||_1, its atoms are the 2^p sign vectors.
 
     For anti-sparse representations and for robust fits in the dual: all coefficients share one
@@ -175,46 +161,12 @@ class LInf(VectorNorm):
     [V] section 2.1, the atoms of all signs.
     """
 
-    def value(self, w: Array) -> float:
-        """max_j |w_j|"""
-        return float(np.abs(to_float64(w)).max(initial=0.0))
+    def __init__(self) -> None:
+        super().__init__(None)
 
-    def polar(self, scores: Scores) -> float:
-        """||z||_1"""
-        return float(np.abs(scores.full()).sum())
-
-    def best_columns(self, scores: Scores, count: int) -> Columns:
-        """All columns: every atom uses them."""
-        return np.arange(scores.n_columns, dtype=np.int64)
-
-    def best_atom(self, scores: Scores) -> Atom:
-        """sign(z)"""
-        z = scores.full()
-        if not z.any():
-            return Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
-        return Atom(np.arange(z.size, dtype=np.int64), np.where(z < 0, -1.0, 1.0))
+    def _weights(self, n_features: int) -> Array:
+        return np.where(np.arange(n_features) == 0, 1.0, 0.0)
 
     def restrict(self, columns: Columns, n_features: int) -> LInf:
         """The same norm: zero coordinates do not change the maximum."""
         return self
-
-    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        if form == "constrained":
-            inside = (np.abs(v) < amount).astype(np.float64)
-            point = np.clip(v, -amount, amount)
-            gauge = float(np.abs(point).max(initial=0.0))
-            return ProxPoint(point, gauge, lambda: ProxJacobian(inside))
-        if amount == 0.0:
-            gauge = float(np.abs(v).max(initial=0.0))
-            return ProxPoint(v.copy(), gauge, lambda: ProxJacobian(np.ones(v.size)))
-        # Moreau: v minus its projection on the l1 ball, or minus half a squared prox of l1.
-        dual: Form = "constrained" if form == "penalized" else "squared"
-        radius = amount if form == "penalized" else 1.0 / amount
-        other = weighted_l1_point(v, None, radius, dual)
-        point = v - other.point
-
-        def jacobian() -> ProxJacobian:
-            inner = other.jacobian()
-            return ProxJacobian(1.0 - inner.diagonal, inner.factors, -inner.coefficients)
-
-        return ProxPoint(point, float(np.abs(point).max(initial=0.0)), jacobian)

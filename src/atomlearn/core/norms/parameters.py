@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable
 from functools import cache
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
-
-Read = TypeVar("Read")
 
 
 class Parameters:
@@ -56,24 +52,9 @@ class Parameters:
                 known[head] = value
         return self
 
-    def _read_once(self, n_features: int, read: Callable[[int], Read]) -> Read:
-        """Return ``read(n_features)``, kept for as long as no parameter is set to another object.
-
-        Solving many problems with one norm reads its lists of groups once. What is kept goes into
-        neither copies nor pickles.
-        """
-        values = _all_values(self)[1:]
-        size, before, result = self.__dict__.get("_read", (None, [], None))
-        same = size == n_features and len(before) == len(values)
-        if same and all(old is new for old, new in zip(before, values, strict=True)):
-            kept: Read = result
-            return kept
-        made = read(n_features)
-        self.__dict__["_read"] = (n_features, values, made)
-        return made
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_read"}
+    def replaced(self, **changes: Any) -> Self:
+        """Return the same object with other values of some parameters."""
+        return type(self)(**{**self.get_params(deep=False), **changes})
 
     def __repr__(self) -> str:
         inner = ", ".join(
@@ -89,30 +70,9 @@ class Parameters:
         return all(_same(mine[name], theirs[name]) for name in mine)
 
 
-def _all_values(parameter: Any) -> list[Any]:
-    """Return a parameter with all that it consists of, norms within norms included."""
-    inside: Any = ()
-    if isinstance(parameter, Parameters):
-        inside = parameter.get_params(deep=False).values()
-    elif isinstance(parameter, list | tuple) and any(isinstance(p, Parameters) for p in parameter):
-        inside = parameter
-    return [parameter, *(value for part in inside for value in _all_values(part))]
-
-
 def _same(left: Any, right: Any) -> bool:
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         return np.array_equal(np.asarray(left), np.asarray(right))
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(_same, left, right))
     return bool(left == right)
-
-
-def amount_of_prox(owner: str, name: str, value: float) -> float:
-    """Return a step or a radius as a float >= 0, or raise with the remedy."""
-    amount = float(value)
-    if not (math.isfinite(amount) and amount >= 0):
-        raise ValueError(
-            f"{owner}: {name} must be finite and at least 0, got {value!r}; "
-            "check the step size or level that produced it"
-        )
-    return amount

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Scores
+from atomlearn.core.norms.sets import Membership, is_listing, membership_of
 from atomlearn.core.norms.vectors import power_of_two
 
 
@@ -37,15 +39,9 @@ class Partition:
                     f"{n_features}; pass groups of these features"
                 )
             return groups
-        if not is_listing(groups):
-            raise TypeError(
-                f"{owner}: groups must be index lists such as [[0, 1], [2, 3]] or one label a "
-                f"feature, got {groups!r}"
-            )
-        items = groups if isinstance(groups, np.ndarray) else list(groups)
-        if _is_labels(items):
-            return cls._of_labels(np.asarray(items), n_features, owner)
-        return cls._of_lists(list(items), n_features, owner)
+        if _is_labels(groups):
+            return cls._of_labels(np.asarray(groups), n_features, owner)
+        return cls._of_sets(membership_of(groups, n_features, owner), owner)
 
     @classmethod
     def _of_labels(cls, labels: NDArray[Any], n_features: int, owner: str) -> Partition:
@@ -68,22 +64,16 @@ class Partition:
         return cls(result, names.size + n_alone, names.size)
 
     @classmethod
-    def _of_lists(cls, lists: list[Any], n_features: int, owner: str) -> Partition:
-        result = np.full(n_features, -1, dtype=np.int64)
-        for number, group in enumerate(lists):
-            members = index_list(group, number, n_features, owner)
-            taken = members[result[members] >= 0]
-            if taken.size or np.unique(members).size != members.size:
-                repeated = int(taken[0]) if taken.size else _first_repeated(members)
-                raise ValueError(
-                    f"{owner}: groups must be disjoint, but feature {repeated} appears again in "
-                    f"group {number}; remove it there, or use a norm for overlapping groups"
-                )
-            result[members] = number
-        alone = result < 0
-        n_alone = int(alone.sum())
-        result[alone] = len(lists) + np.arange(n_alone)
-        return cls(result, len(lists) + n_alone, len(lists))
+    def _of_sets(cls, sets: Membership, owner: str) -> Partition:
+        labels, first = sets.labels, np.unique(sets.members, return_index=True)[1]
+        if first.size < sets.members.size:
+            again = int(np.setdiff1d(np.arange(sets.members.size), first)[0])
+            raise ValueError(
+                f"{owner}: groups must be disjoint, but feature {int(sets.members[again])} appears "
+                f"again in group {int(labels[again])}; remove it there, or use a norm for "
+                "overlapping groups"
+            )
+        return cls(labels[first], sets.n_sets, sets.n_listed)
 
     def all_listed(self) -> Partition:
         """Return the same groups, the lone features among those that are listed."""
@@ -111,8 +101,6 @@ class Partition:
     def members(self, numbers_of_groups: Columns) -> Columns:
         """Return the features of these groups, group after group, increasing within each."""
         order, starts = self.order
-        if numbers_of_groups.size == 0:
-            return np.zeros(0, dtype=np.int64)
         sizes = self.sizes[numbers_of_groups]
         ends = np.cumsum(sizes)
         shift = np.repeat(starts[numbers_of_groups] - (ends - sizes), sizes)
@@ -127,16 +115,8 @@ class Partition:
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, and which of the old groups it consists of."""
-        mine = self.labels[columns]
-        if self.n_groups > 8 * mine.size + 1000:
-            kept, labels = np.unique(mine, return_inverse=True)
-            return Partition(labels.ravel().astype(np.int64), kept.size, kept.size), kept
-        # The same without sorting.
-        number = np.zeros(self.n_groups, dtype=np.int64)
-        number[mine] = 1
-        kept = np.flatnonzero(number)
-        number[kept] = np.arange(kept.size)
-        return Partition(number[mine], kept.size, kept.size), kept
+        kept, labels = np.unique(self.labels[columns], return_inverse=True)
+        return Partition(labels.ravel().astype(np.int64), kept.size, kept.size), kept
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Partition):
@@ -149,45 +129,10 @@ class Partition:
         return f"Partition({self.labels.size} features in {self.n_groups} groups)"
 
 
-def is_listing(given: object) -> bool:
-    """Return whether this is a listing of several things, and no text."""
-    return isinstance(given, Iterable) and not isinstance(given, str | bytes)
-
-
-def _is_labels(items: NDArray[Any] | list[Any]) -> bool:
-    if isinstance(items, np.ndarray):
-        if items.dtype == object:
-            return _is_labels(list(items))
-        return items.ndim == 1
-    return bool(items) and all(
-        isinstance(item, numbers.Number | np.generic | str) for item in items
-    )
-
-
-def index_list(group: Any, number: int, n_features: int, owner: str) -> Columns:
-    """Return one group's indices, checked."""
-    if not is_listing(group) or not hasattr(group, "__getitem__"):
-        raise TypeError(
-            f"{owner}: group {number} must be a list of column indices, got {group!r}; "
-            "pass [[0, 1], [2, 3]], or one label a feature"
-        )
-    members = np.asarray(group)
-    if members.size == 0:
-        raise ValueError(f"{owner}: group {number} is empty; remove it")
-    if members.ndim != 1 or members.dtype.kind not in "iu":
-        raise TypeError(
-            f"{owner}: group {number} must hold whole column indices, got dtype "
-            f"{members.dtype} of shape {members.shape}; pass a list of int"
-        )
-    outside = members[(members < 0) | (members >= n_features)]
-    if outside.size:
-        raise ValueError(
-            f"{owner}: group {number} names feature {int(outside[0])}, but features are numbered "
-            f"0 to {n_features - 1}; check the groups against the columns of X"
-        )
-    return members.astype(np.int64)
-
-
-def _first_repeated(members: Columns) -> int:
-    values, counts = np.unique(members, return_counts=True)
-    return int(values[counts > 1][0])
+def _is_labels(groups: Any) -> bool:
+    if isinstance(groups, np.ndarray) and groups.dtype != object:
+        return groups.ndim == 1
+    if not is_listing(groups) or isinstance(groups, Mapping) or sparse.issparse(groups):
+        return False
+    items = list(groups)
+    return bool(items) and all(isinstance(one, numbers.Number | np.generic | str) for one in items)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns, Form, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces import Array, Columns, ProxJacobian, ProxPoint
 from atomlearn.core.interfaces.excess import Excess
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sides:
+class Sides(NamedTuple):
     """gauge(w) = sum_j price_j |w_j| for lower <= w <= upper, infinite elsewhere; (n,) each.
 
     price : in [0, inf]; of infinite price w_j is 0. lower <= 0 <= upper, infinite where there is
@@ -46,16 +44,13 @@ class Sides:
                 "L1: a column of weight 0 is free and has no bounds, and column "
                 f"{int(np.flatnonzero((price == 0) & bounded)[0])} has both; give it a small weight"
             )
-        out = np.isinf(price) | ((low == 0) & (high == 0))
-        return cls(np.where(out, np.inf, price), np.where(out, 0.0, low), np.where(out, 0.0, high))
+        return cls(price, low, high).settled()
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sides) and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("price", "lower", "upper")
-        )
-
-    __hash__ = None  # type: ignore[assignment]
+    def settled(self) -> Sides:
+        """Return the same with an infinite price and bounds of 0 for columns left out."""
+        out = np.isinf(self.price) | ((self.lower == 0) & (self.upper == 0))
+        low, high = np.where(out, 0.0, self.lower), np.where(out, 0.0, self.upper)
+        return Sides(np.where(out, np.inf, self.price), low, high)
 
     def fitting(self, n_features: int) -> Sides:
         """Return these, which must be of so many columns."""
@@ -107,36 +102,21 @@ class Sides:
         polar = float(ratios[~bounded].max(initial=0.0))
         return Excess(polar, np.abs(z[bounded]), self.price[bounded], widths[bounded])
 
-    def point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of the form: soft thresholds theta price_j, cut at the bounds."""
+    def last_step(self, v: Array) -> float:
+        """Return the step from which on columns with a price are 0."""
+        return float(self.ratios(v)[self.price > 0].max(initial=0.0))
+
+    def point(self, v: Array, step: float) -> ProxPoint:
+        """Return the map of step * gauge: soft thresholds step * price_j, cut at the bounds."""
         caps = np.where(v > 0, self.upper, -self.lower)
-        sizes = np.where((caps > 0) & np.isfinite(self.price), np.abs(v), 0.0)
-        if form == "constrained" and amount == 0.0:
-            sizes = np.where(self.price > 0, 0.0, sizes)
         price = np.where(np.isfinite(self.price), self.price, 0.0)
-        theta = amount
-        if form != "penalized":
-            offset, slope = (0.0, 1.0 / amount if amount else np.inf)
-            if form == "constrained":
-                offset, slope = amount, 0.0
-            theta = _threshold(sizes, price, caps, offset, slope)
-        shrunk = np.minimum(np.maximum(sizes - theta * price, 0.0), np.maximum(caps, 0.0))
-        gauge = float(price @ shrunk)
+        rest = np.abs(v) - step * price
+        sizes = np.clip(rest, 0.0, caps)
 
         def jacobian() -> ProxJacobian:
-            rest = sizes - theta * price
-            active = (rest > 0) & (rest < caps)
-            diagonal = active.astype(np.float64)
-            moving = form == "squared" and amount > 0
-            if not active.any() or not (moving or (form == "constrained" and theta > 0)):
-                return ProxJacobian(diagonal)
-            direction = np.where(active, np.copysign(price, v), 0.0)
-            total = float(direction @ direction) + (1.0 / amount if moving else 0.0)
-            if total <= 0.0:
-                return ProxJacobian(diagonal)
-            return ProxJacobian(diagonal, direction[:, None], np.array([-1.0 / total]))
+            return ProxJacobian((((rest > 0) | (step == 0.0)) & (rest < caps)).astype(np.float64))
 
-        return ProxPoint(np.copysign(shrunk, v), gauge, jacobian)
+        return ProxPoint(np.copysign(sizes, v), float(price @ sizes), jacobian)
 
 
 def by_name(given: Any, names: Sequence[str], rest: float, what: str) -> Any:
@@ -170,34 +150,3 @@ def _numbers(what: str, given: Any, rest: float, n_features: int) -> Array:
     if np.isnan(numbers).any():
         raise ValueError(f"L1: {what} must not be NaN")
     return numbers
-
-
-def _threshold(sizes: Array, price: Array, caps: Array, offset: float, slope: float) -> float:
-    """Return theta >= 0 with sum_j p_j min(max(m_j - theta p_j, 0), cap_j) = offset + slope theta.
-
-    0 where the left side is below the offset at 0. The left side is piecewise linear and falls:
-    its pieces end at (m - cap) / p and m / p; the right one is found by bisection over the sorted
-    ends, and theta by one division. O(n log n).
-    """
-    used = (sizes > 0) & (price > 0)
-    m, p, cap = sizes[used], price[used], caps[used]
-
-    def gauge(theta: float) -> float:
-        return float(p @ np.minimum(np.maximum(m - theta * p, 0.0), cap))
-
-    if not m.size or np.isinf(slope) or gauge(0.0) <= offset:
-        return 0.0
-    ends = np.unique(np.concatenate([[0.0], np.maximum((m - cap) / p, 0.0), m / p]))
-    ends = ends[np.isfinite(ends)]
-    low, high = 0, ends.size - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        above = gauge(float(ends[middle])) > offset + slope * float(ends[middle])
-        low, high = (middle, high) if above else (low, middle)
-    left, right = float(ends[low]), float(ends[high])
-    rest = m - 0.5 * (left + right) * p
-    active = (rest > 0) & (rest < cap)
-    fixed = float(p[rest >= cap] @ cap[rest >= cap])
-    numerator = float(p[active] @ m[active]) + fixed - offset
-    denominator = float(p[active] @ p[active]) + slope
-    return float(np.clip(numerator / denominator if denominator else right, left, right))

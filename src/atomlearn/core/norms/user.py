@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,33 +13,10 @@ from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 
-#: What an oracle may return: all p entries, (indices, values), or a sparse vector of SciPy.
-Answer = Any
-
 #: Former answers that a new one is compared with: at most so many, of so many entries together.
 REMEMBERED, REMEMBERED_ENTRIES = 16, 2**20
 #: An atom counts as better than the oracle's where it is by this, relative to ||a|| ||z||.
 BEATEN = 1e-9
-
-
-@dataclass(slots=True)
-class Memory:
-    """Answers of one oracle: ``asked`` is the oracle, whether it is symmetric, and the features.
-
-    last : the last scores, with the answer; former : atoms it returned before, with their norms.
-    """
-
-    asked: tuple[Any, bool, int]
-    last: tuple[Array, tuple[Atom, float]] | None = None
-    former: list[tuple[Atom, float]] = field(default_factory=list)
-
-    def add(self, atom: Atom) -> None:
-        """Remember one more atom, and forget the oldest where there are many."""
-        self.former = [*self.former, (atom, l2_norm(atom.values))][-REMEMBERED:]
-        while len(self.former) > 1 and (
-            sum(atom.columns.size for atom, _ in self.former) > REMEMBERED_ENTRIES
-        ):
-            self.former.pop(0)
 
 
 class UserNorm(Parameters, Norm):
@@ -87,7 +63,7 @@ class UserNorm(Parameters, Norm):
 
     def __init__(
         self,
-        oracle: Callable[[Array], Answer],
+        oracle: Callable[[Array], Any],
         value: Callable[[Array], float] | None = None,
         symmetric: bool = True,
         name: str | None = None,
@@ -96,6 +72,10 @@ class UserNorm(Parameters, Norm):
         self._value = value
         self.symmetric = symmetric
         self.name = name
+        #: Answers to check new ones against; of another oracle, or other features, they are none.
+        self._former: list[Atom] = []
+        self._asked: tuple[Any, ...] = ()
+        self._last: tuple[Array, Atom, float] | None = None
 
     # ``value`` is a parameter and a method; as a parameter it lives under another name.
 
@@ -126,11 +106,6 @@ class UserNorm(Parameters, Norm):
                 f"{self._title}: symmetric must be True or False, got {self.symmetric!r}"
             )
 
-    @property
-    def knows_value(self) -> bool:
-        """True where ``value`` was given."""
-        return self._value is not None
-
     def value(self, w: Array) -> float:
         """gauge(w), by the function given as ``value``."""
         if self._value is None:
@@ -160,116 +135,89 @@ class UserNorm(Parameters, Norm):
     def _answer(self, scores: Scores) -> tuple[Atom, float]:
         """Return the best atom with <a, z>, checked; the oracle is asked once for one z."""
         z = np.array(scores.full(), dtype=np.float64)
-        none = Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
-        if not z.any():
-            return none, 0.0
-        memory = self._memory(z.size)
-        if memory.last is not None and np.array_equal(memory.last[0], z):
-            return memory.last[1]
-        atom = self._read(self.oracle(z.copy()), z.size)
-        reached = float(atom.values @ z[atom.columns])
-        self._compare(atom, reached, z, memory)
-        memory.add(atom)
-        answer = (atom, reached) if reached > 0 else (none, 0.0)
-        memory.last = (z, answer)
-        return answer
+        asked = self.oracle, self.symmetric, z.size
+        if asked != self._asked:
+            self._asked, self._former, self._last = asked, [], None
+        if self._last is None or not np.array_equal(self._last[0], z):
+            none = Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
+            atom, reached = none, 0.0
+            if z.any():
+                atom = self._read(self.oracle(z.copy()), z.size)
+                reached = float(atom.values @ z[atom.columns])
+                self._compare(atom, reached, z)
+                kept = max(1, min(REMEMBERED, REMEMBERED_ENTRIES // z.size))
+                self._former = [*self._former, atom][-kept:]
+            self._last = (z, atom, reached) if reached > 0 else (z, none, 0.0)
+        return self._last[1:]
 
-    def _memory(self, n_features: int) -> Memory:
-        """Return what is remembered of this very oracle on so many features; at first nothing."""
-        memory: Memory | None = self.__dict__.get("_remembered")
-        asked = self.oracle, self.symmetric, n_features
-        if memory is None or memory.asked[0] is not self.oracle or memory.asked[1:] != asked[1:]:
-            memory = Memory(asked)
-            self.__dict__["_remembered"] = memory
-        return memory
-
-    def _read(self, answer: Answer, n_features: int) -> Atom:
-        """Return what the oracle gave as an atom with increasing columns, no zeros, checked."""
+    def _read(self, answer: Any, n_features: int) -> Atom:
+        """Return what the oracle gave as an atom, checked."""
+        dense: Any = answer
         if sparse.issparse(answer):
-            columns, values = self._of_sparse(answer, n_features)
+            dense = dense.toarray()
+            dense = dense.ravel() if 1 in dense.shape else dense
         elif isinstance(answer, tuple):
-            columns, values = self._of_pair(answer, n_features)
+            dense = self._of_pair(answer, n_features)
         else:
-            dense = self._numbers(answer, "array")
-            if dense.shape != (n_features,):
-                raise ValueError(
-                    f"{self._title}: the oracle must return an atom of shape ({n_features},), "
-                    f"as z, or a pair (indices, values); got shape {dense.shape}"
-                )
-            columns, values = np.flatnonzero(dense), dense[dense != 0]
-        if not np.isfinite(values).all():
-            place = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise ValueError(
-                f"{self._title}: the oracle's atom is {values[place]} at feature "
-                f"{columns[place]}; atoms must be finite"
+            dense = np.asarray(answer)
+        if dense.dtype.kind not in "biuf":
+            raise TypeError(
+                f"{self._title}: the oracle must return an array (p,), a pair (indices, values) "
+                f"or a sparse vector of real numbers; got {type(answer).__name__} of dtype "
+                f"{dense.dtype}"
             )
-        order = np.argsort(columns, kind="stable")
-        order = order[values[order] != 0]
-        return Atom(columns[order].astype(np.int64), values[order])
+        if dense.shape != (n_features,):
+            raise ValueError(
+                f"{self._title}: the oracle must return an atom of shape ({n_features},), as z, "
+                f"or a pair (indices, values); got shape {dense.shape}"
+            )
+        wrong = np.flatnonzero(~np.isfinite(dense))
+        if wrong.size:
+            raise ValueError(
+                f"{self._title}: the oracle's atom is {dense[wrong[0]]} at feature {wrong[0]}; "
+                "atoms must be finite"
+            )
+        columns = np.flatnonzero(dense)
+        return Atom(columns, dense[columns].astype(np.float64))
 
-    def _of_sparse(self, answer: Any, n_features: int) -> tuple[Columns, Array]:
-        if answer.shape not in ((n_features,), (n_features, 1), (1, n_features)):
+    def _of_pair(self, answer: tuple[Any, ...], n_features: int) -> Array:
+        """Return (indices, values) as an array of all entries."""
+        parts = [np.asarray(part) for part in answer]
+        if len(parts) != 2 or parts[0].ndim != 1 or parts[0].shape != parts[1].shape:
             raise ValueError(
-                f"{self._title}: the oracle must return a sparse vector of {n_features} entries, "
-                f"got shape {answer.shape}"
+                f"{self._title}: the oracle must return a pair (indices, values), two vectors of "
+                f"one length; got shapes {[part.shape for part in parts]}"
             )
-        # A copy: sum_duplicates works in place, and the vector is not ours.
-        row = answer.T if answer.shape == (n_features, 1) else answer.reshape((1, n_features))
-        flat = sparse.coo_array(row, copy=True)
-        flat.sum_duplicates()
-        columns = flat.col
-        return columns.astype(np.int64), self._numbers(flat.data, "sparse vector")
-
-    def _of_pair(self, answer: tuple[Any, ...], n_features: int) -> tuple[Columns, Array]:
-        if len(answer) != 2:
-            raise ValueError(
-                f"{self._title}: the oracle must return a pair (indices, values), got a tuple of "
-                f"{len(answer)}"
-            )
-        columns, values = np.asarray(answer[0]), self._numbers(answer[1], "values")
-        if columns.ndim != 1 or columns.shape != values.shape:
-            raise ValueError(
-                f"{self._title}: the oracle's indices and values must be vectors of one length, "
-                f"got shapes {columns.shape} and {values.shape}"
-            )
+        columns, values = parts
         if columns.size and columns.dtype.kind not in "iu":
             raise TypeError(
                 f"{self._title}: the oracle's indices must be whole numbers, got {columns.dtype}; "
                 "use np.flatnonzero"
             )
         columns = columns.astype(np.int64)
-        if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < n_features:
+        if (columns < 0).any() or (columns >= n_features).any():
             raise ValueError(
                 f"{self._title}: the oracle's indices must lie between 0 and {n_features - 1}, "
                 f"got values from {columns.min()} to {columns.max()}"
             )
         if np.unique(columns).size < columns.size:
             raise ValueError(f"{self._title}: the oracle's indices repeat; name each feature once")
-        return columns, values
+        dense = np.zeros(n_features, dtype=values.dtype)
+        dense[columns] = values
+        return dense
 
-    def _numbers(self, given: Any, what: str) -> Array:
-        array = np.asarray(given)
-        if array.dtype.kind not in "biuf":
-            raise TypeError(
-                f"{self._title}: the oracle must return an array (p,), a pair (indices, values) "
-                f"or a sparse vector of real numbers; got {type(given).__name__} of dtype "
-                f"{array.dtype} as its {what}"
-            )
-        return array.astype(np.float64)
-
-    def _compare(self, atom: Atom, reached: float, z: Array, memory: Memory) -> None:
+    def _compare(self, atom: Atom, reached: float, z: Array) -> None:
         """Raise ValueError where the answer is not the best atom, as far as can be seen."""
         if self.symmetric and reached < 0:
             raise ValueError(
                 f"{self._title}: the oracle's atom has <a, z> = {reached} < 0, so -a is better; "
                 "return the atom of largest <a, z>, or say symmetric=False where -a is no atom"
             )
-        size = l2_norm(z)
-        for former, length in memory.former:
+        for former in self._former:
             other = float(former.values @ z[former.columns])
             other = abs(other) if self.symmetric else other
-            slack = BEATEN * size * max(length, l2_norm(atom.values))
-            if other > max(reached, 0.0) + slack:
+            longest = max(l2_norm(former.values), l2_norm(atom.values))
+            if other > max(reached, 0.0) + BEATEN * l2_norm(z) * longest:
                 raise ValueError(
                     f"{self._title}: the oracle's atom has <a, z> = {reached}, but an atom that "
                     f"it returned before has {other}; it must return the best atom for every z, "
@@ -277,7 +225,7 @@ class UserNorm(Parameters, Norm):
                 )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_remembered"}
+        return {**self.__dict__, "_asked": (), "_former": [], "_last": None}
 
     @property
     def _title(self) -> str:

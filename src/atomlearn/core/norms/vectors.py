@@ -21,12 +21,6 @@ def to_float64(w: NDArray[Any]) -> Array:
     return result
 
 
-def like(result: Array, original: NDArray[Any]) -> NDArray[Any]:
-    """Return ``result`` as float32 where the original was float32, else as float64."""
-    dtype = np.asarray(original).dtype
-    return result.astype(np.float32) if dtype == np.float32 else result
-
-
 def power_of_two(w: Array) -> float:
     """Return 2^e with max |w| in [2^e / 2, 2^e); 1 for a zero vector. Dividing by it is exact."""
     largest = float(np.abs(w).max(initial=0.0))

@@ -159,11 +159,12 @@ def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, flo
     columns, weights = warm.columns[used], warm.weights[used]
     dense = np.zeros(n_features)
     dense[columns] = weights
-    if not norm.knows_value:
+    restricted = norm.restrict(columns, n_features)
+    try:
+        gauge = norm.value(dense) if restricted is None else restricted.value(weights)
+    except TypeError:  # a norm that is known by its best atoms alone
         found = decompose(norm, dense, 1e-9, 500)
         return list(zip(found.atoms, found.weights.tolist(), strict=True))
-    restricted = norm.restrict(columns, n_features)
-    gauge = norm.value(dense) if restricted is None else restricted.value(weights)
     if not math.isfinite(gauge):
         # Outside the cone of the atoms: such a start is none.
         return []

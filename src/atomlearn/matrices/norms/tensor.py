@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Lift, Scores, Solver, Term, positive_number
+from atomlearn.core.interfaces.lift import Expansion
+from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
-from atomlearn.lifting.blocks import Blocks
-from atomlearn.lifting.expansion import Selection, stacked
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.matrices.norms.trace import TraceNorm
 from atomlearn.matrices.scores import DenseMatrix
@@ -113,8 +113,9 @@ class TensorTrace(LiftedNorm):
         orders = [np.moveaxis(index, mode, 0).reshape(-1) for mode in range(len(shape))]
         norms = [Scaled(term.norm, term.factor) for term in self.terms()]
         blocks = [np.arange(m * size, (m + 1) * size) for m in range(len(shape))]
-        expansion = stacked([Selection(order, size) for order in orders])
-        return Lift(expansion, Blocks(norms, blocks))
+        expansion = Expansion.repeating(np.concatenate(orders), size)
+        modes = np.repeat(np.arange(len(shape)), size)
+        return Lift(expansion, Blocks(norms, blocks), modes)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """The largest bounds on sigma_1 of an unfolding, divided by its weight."""

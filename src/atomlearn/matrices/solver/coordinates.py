@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Norm, Scores, Term
-from atomlearn.core.norms.combine import Scaled
+from atomlearn.core.norms.combine import scaled
 from atomlearn.core.problem.factored import Factored, MatrixPart
 
 
@@ -98,8 +98,7 @@ class Coordinates(ABC):
     @property
     def norm(self) -> Norm:
         """The norm of the coordinates: its value bounds factor * norm(W_i), tight at best."""
-        inner = self.inner_norm()
-        return inner if self.term.factor == 1.0 else Scaled(inner, self.term.factor)
+        return scaled(self.inner_norm(), self.term.factor)
 
     @abstractmethod
     def compressed(self, x: Array) -> Placed:

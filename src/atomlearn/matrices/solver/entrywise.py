@@ -58,8 +58,9 @@ class Entrywise(Coordinates):
 
     def _wanting(self, x: Array, scores: Scores, columns: Columns, multiplier: float) -> Columns:
         """Return those of the best columns that may want to enter."""
-        threshold = multiplier * self.term.factor * self.term.norm.zero_threshold(x)
-        return columns[np.abs(scores.at(columns)) > threshold] if threshold > 0 else columns
+        threshold = self.term.norm.thresholds(x, columns, scores.n_columns)
+        scaled = np.asarray(multiplier * self.term.factor * threshold)
+        return columns[(np.abs(scores.at(columns)) > scaled) | (scaled <= 0)]
 
     def part(self, x: Array) -> MatrixPart:
         gauge = self.norm.value(x) if x.size else 0.0

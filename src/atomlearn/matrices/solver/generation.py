@@ -22,10 +22,10 @@ from atomlearn.core.masters.coupled_newton import CoupledNewton
 from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
+from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Status
-from atomlearn.lifting.blocks import Blocks
 from atomlearn.matrices.designs.factor_blocks import SideBySide
 from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, Searched
 from atomlearn.matrices.solver.entrywise import Entrywise
