@@ -51,7 +51,7 @@ RECEIVED = {
     "reports.content": "values that a report is made of",
     "reports.html": "an error",
     "reports.model": "values that a model file holds",
-    "reports.structure": "a picture",
+    "reports.class_displays": "figures: no paper to name",
     "storage.device.on_device.RecheckedScores": "what OnDevice answers with",
     "storage.spread.cluster": "an error",
     "storage.spread.distributed.ChunkScores": "what Dask answers with",
@@ -140,7 +140,6 @@ BOUNDS = {
     "cli/limits.py": "what messages and guesses hold",
     "storage/formats/held.py": "what is believed of a file",
     "reports/model_file.py": "what a model file may hold",
-    "reports/style.py": "how a page looks",
     "storage/conversion/journal.py": "memory, and what a kill may cost",
     "storage/formats/limits.py": "what a file may hold",
 }

@@ -47,7 +47,7 @@ def test_a_report_names_them_and_holds_out_groups(tmp_path: Path) -> None:
     y = PARTS[:, 0] + PARTS[:, 1]
     model = AtomicRegressor(alpha=0.1).fit(PARTS, y)
     found = report(model, PARTS, y, tmp_path / "r.html", feature_names=NAMES, target="cnt")
-    assert "casual + registered = cnt" in found.evidence.warnings[0]
+    assert "casual + registered = cnt" in found.warnings[0]
     seen = []
 
     class Watched(AtomicRegressorCV):

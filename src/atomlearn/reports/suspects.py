@@ -28,7 +28,7 @@ def suspects(
     classes: Sequence[str] | None,
     selected: Sequence[int],
     names: Sequence[str],
-) -> tuple[str, ...]:
+) -> list[str]:
     """Return sentences on leakage, balance, odd columns."""
     found = [*_leaks(design, y, classes, selected, names), *_balance(y, classes)]
     if design.listable and design.shape[1] <= 2_000_000:
@@ -38,7 +38,7 @@ def suspects(
             found.append(f"{constant:,} columns are constant and can play no part")
         varying = np.flatnonzero(deviations > 0)[:MOST_COLUMNS]
         found += _duplicates(design, varying)
-    return tuple(found)
+    return found
 
 
 def _leaks(
