@@ -139,7 +139,6 @@ def words(text: str) -> set[str]:
 BOUNDS = {
     "cli/limits.py": "what messages and guesses hold",
     "storage/formats/held.py": "what is believed of a file",
-    "reports/model_file.py": "what a model file may hold",
     "storage/conversion/journal.py": "memory, and what a kill may cost",
     "storage/formats/limits.py": "what a file may hold",
 }

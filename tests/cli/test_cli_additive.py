@@ -75,9 +75,9 @@ def test_predictions_are_the_sum_of_the_saved_curves(tmp_path):
         given = rows_of(data)
         for feature in content["features"]:
             x = np.array([float(row[feature["name"]]) for row in given])
-            levels = np.array(feature["levels"])
+            levels = np.array(feature["curve"]["levels"])
             place = np.argmin(np.abs(x[:, None] - levels), axis=1)
-            expected += np.array(feature["values"][0])[place]
+            expected += np.array(feature["curve"]["values"][0])[place]
         assert {feature.name for feature in model.features} >= {"a", "c"}
         assert run("predict", out / "model.json", data, "--out", tmp_path / "p.csv") == 0
         predicted = [float(row["prediction"]) for row in rows_of(tmp_path / "p.csv")]
@@ -105,7 +105,8 @@ def test_damaged_curves_are_refused(tmp_path, change, message):
     data, out = table(tmp_path / "data.csv", "regression", 60), tmp_path / "out"
     run("select", data, "--target", "y", "--additive", "--out", out, "--quiet")
     content = json.loads((out / "model.json").read_text())
-    content["features"][0].update(change)
+    feature = content["features"][0]
+    (feature if "factors" in change else feature["curve"]).update(change)
     (out / "model.json").write_text(json.dumps(content))
     with pytest.raises(ValueError, match=message):
         read_model(out / "model.json")

@@ -12,12 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.standardized import column_moments
 from atomlearn.core.interfaces import Array, Design
-from atomlearn.reports.drawing import LOWERS, OTHERS, RAISES, Display
+from atomlearn.reports.drawing import LOWERS, MOST_POINTS, OTHERS, RAISES, Display
 
 #: Names that say where a feature lies: chr1:752566_A, 1:752566, X_1234_A_G.
 _PLACED = re.compile(r"^(?:chr)?(\d{1,2}|[XYMZW]|MT)[:_](\d+)(?:\D|$)", re.IGNORECASE)
-#: Places along the axis, at each of which the strongest feature is drawn.
-MOST_PLACES = 600
 
 #: Chromosome of each feature, "" where it is not known, and place on it.
 Places = tuple[Sequence[str], ArrayLike]
@@ -85,7 +83,8 @@ class ChromosomesDisplay(Display):
             end = float(place[mine].max())
             middles[label], begin = 0.5 * (begin + end), end + 1.0
         height = _correlations(design, targets)
-        bins = (place[known] * (MOST_PLACES / begin)).astype(np.int64)
+        # At each place along the axis the strongest feature is drawn.
+        bins = (place[known] * (MOST_POINTS / begin)).astype(np.int64)
         strongest = known[np.lexsort((-height[known], bins))]
         drawn = strongest[np.unique(np.sort(bins), return_index=True)[1]]
         chosen = {

@@ -19,7 +19,7 @@ from atomlearn.reports.data_displays import (
     TargetDisplay,
 )
 from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay
-from atomlearn.reports.drawing import Display
+from atomlearn.reports.drawing import MOST_POINTS, Display
 from atomlearn.reports.structure_displays import InteractionsDisplay
 
 
@@ -150,11 +150,11 @@ class HeldOut:
     n_test: int
     scores: tuple[Score, ...]
     verdict: Verdict
+    n_selected: int
+    overlap: int
     confusion: tuple[tuple[int, ...], ...] = ()
     truth: Sequence[float] | Array = ()
     predicted: Sequence[float] | Array = ()
-    n_selected: int = 0
-    overlap: int = 0
     refitted: bool = True
     displays: Sequence[Display] = ()
     warnings: Sequence[str] = ()
@@ -263,7 +263,7 @@ class Content:
         if held_out is not None:
             found += held_out.displays
             if len(held_out.truth):
-                stride = -(-len(held_out.truth) // 600)
+                stride = -(-len(held_out.truth) // MOST_POINTS)
                 truth, told = held_out.truth[::stride], held_out.predicted[::stride]
                 found.append(PredictionDisplay(np.array(truth), np.array(told)))
         products = [item for item in self.selected if len(item.factors) == 2]

@@ -18,6 +18,8 @@ RAISES, LOWERS, OTHERS = "#2f6fd6", "#d1603d", "#666666"
 INK, GRID = "#1a1f2b", "#e8ebf0"
 #: Colors of lines, one after the other.
 SERIES = (RAISES, LOWERS, "#2a9d72", "#a35bd0", "#c79a1b", "#3aa3b8")
+#: Rows of a table and points of a picture; more make a page slow.
+MOST_POINTS = 300
 #: Bars, names and lines of a picture that can be told apart.
 MOST_NAMED = 30
 

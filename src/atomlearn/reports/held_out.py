@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix, r2_score, roc_auc_score, root_mean_squared_error
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    r2_score,
+    recall_score,
+    roc_auc_score,
+    root_mean_squared_error,
+)
 
 from atomlearn.core.interfaces import Array
 from atomlearn.designs import is_opened
@@ -105,15 +112,20 @@ def scores_of_classes(
     Accuracy, and AUC (two classes) or balanced accuracy, the mean over classes of the share that
     is found.
     """
-    right, majority = called == truth, int(np.argmax(np.bincount(trained, minlength=n_classes)))
-    guess, baseline = "always the largest class", float(np.mean(truth == majority))
-    scores = [Score("accuracy", float(right.mean()), baseline, guess, True)]
-    present = np.unique(truth)
+    largest = np.full_like(truth, np.argmax(np.bincount(trained, minlength=n_classes)))
+    figures = {"accuracy": accuracy_score}
     if n_classes > 2:
-        recall = float(np.mean([right[truth == code].mean() for code in present]))
-        baseline = float(np.mean(present == majority))
-        scores.append(Score("balanced accuracy", recall, baseline, guess, True))
-    elif present.size == 2:  # AUC is not defined where only one class was held out
+        figures["balanced accuracy"] = partial(
+            recall_score, labels=np.unique(truth), average="macro"
+        )
+    guess = "always the largest class"
+    scores = [
+        Score(name, float(of(truth, called)), float(of(truth, largest)), guess, True)
+        for name, of in figures.items()
+    ]
+    if (
+        n_classes == 2 and np.unique(truth).size == 2
+    ):  # AUC is not defined where only one class was held out
         area = float(roc_auc_score(truth, decisions[:, 0]))
         scores.append(Score("AUC", area, 0.5, "a guess", False))
     return tuple(scores)
@@ -133,7 +145,10 @@ def _classes(
     classes = np.array(view.classes)
     codes, known = np.searchsorted(classes, truth), np.searchsorted(classes, trained)
     called = np.searchsorted(classes, fitted.predict(rows))
-    told = fitted.predict_proba(rows) if hasattr(fitted, "predict_proba") else None
+    try:
+        told = fitted.predict_proba(rows)
+    except AttributeError:  # the loss knows no probabilities
+        told = None
     values = decisions_of(fitted, rows).reshape(codes.size, -1)
     return {
         "scores": scores_of_classes(known, codes, called, values, classes.size),

@@ -20,10 +20,8 @@ import numpy as np
 
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content
+from atomlearn.reports.drawing import MOST_POINTS
 from atomlearn.reports.svg import svg_of
-
-#: Lines of the table of features; more make a page slow.
-MOST_ROWS = 300
 
 
 class ReportUnavailable(RuntimeError):
@@ -56,7 +54,7 @@ def report_html(content: Content) -> str:
         script=Markup(script),
         policy=_policy(style, script),
         cards=cards,
-        rows=content.selected[:MOST_ROWS],
+        rows=content.selected[:MOST_POINTS],
         verdict=content.verdict,
         verdict_words=verdict_words(content),
         meaning=_meaning(content),

@@ -20,9 +20,15 @@ from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.reports.atomic_write import check_place
-from atomlearn.reports.content import Content, FitSummary, HeldOut, without_covariates
+from atomlearn.reports.content import (
+    Content,
+    FitSummary,
+    HeldOut,
+    SelectedFeature,
+    without_covariates,
+)
 from atomlearn.reports.displays import ValidationDisplay
-from atomlearn.reports.drawing import Display
+from atomlearn.reports.drawing import MOST_POINTS, Display
 from atomlearn.reports.gathered import (
     Fits,
     along_chromosomes,
@@ -37,7 +43,7 @@ from atomlearn.reports.gathered import (
     with_twins,
 )
 from atomlearn.reports.held_out import covariate_terms, held_out_of
-from atomlearn.reports.html import MOST_ROWS, write_report
+from atomlearn.reports.html import write_report
 from atomlearn.reports.of_matrix import content_of_matrix
 from atomlearn.reports.structure_displays import GroupsDisplay, selected_groups
 from atomlearn.reports.summary import write_summary
@@ -144,13 +150,6 @@ def _content_of(
     selected, covariates = without_covariates(selected_of(view), free)
     selected = with_twins(view, selected, partial(forbidden, view, X, values))
     selected = with_stability(selected, fits, view, halves)
-    evidence: list[Display | None] = [
-        along_chromosomes(view, codes, selected, positions),
-        _groups_drawn(view),
-        *pictures_of(view, codes, labels, selected),
-        ValidationDisplay.of(view.model),
-        path_around(view, values),
-    ]
     outputs = outputs_of(view, target, of_targets)
     n_rows, n_columns = view.inputs.shape
     seen = () if held_out is None else held_out.warnings
@@ -172,7 +171,7 @@ def _content_of(
         class_counts=_counts(codes, labels),
         target_values=values if labels is None and values.ndim == 1 and not is_times else (),
         curves=curves_of(view, selected, halves, outputs),
-        evidence=[display for display in evidence if display is not None],
+        evidence=_evidence(view, values, codes, labels, selected, positions),
         warnings=(*seen, *warnings_of(view, codes, labels, selected, target)),
         details=(
             ("Rows", f"{n_rows:,}"),
@@ -183,9 +182,23 @@ def _content_of(
     )
 
 
-def _groups_drawn(view: View) -> GroupsDisplay | None:
+def _evidence(
+    view: View,
+    values: Any,
+    codes: Any,
+    labels: list[str] | None,
+    selected: Sequence[SelectedFeature],
+    positions: Any,
+) -> list[Display]:
     parts = selected_groups(view.model)
-    return GroupsDisplay.of(parts) if parts else None
+    found: list[Display | None] = [
+        along_chromosomes(view, codes, selected, positions),
+        GroupsDisplay.of(parts) if parts else None,
+        *pictures_of(view, codes, labels, selected),
+        ValidationDisplay.of(view.model),
+        path_around(view, values),
+    ]
+    return [display for display in found if display is not None]
 
 
 def _codes(view: View, values: Any) -> Any:
@@ -225,6 +238,6 @@ def _fits(view: View, labels: tuple[str, ...]) -> tuple[FitSummary, ...]:
 def _scorer(view: View) -> str:
     """Return the model as a function of NumPy; nothing for models that it cannot say, or long."""
     try:
-        return numpy_code(view.model) if view.columns.size <= MOST_ROWS else ""
+        return numpy_code(view.model) if view.columns.size <= MOST_POINTS else ""
     except (TypeError, ValueError):
         return ""

@@ -25,7 +25,7 @@ from atomlearn.reports.drawing import (
     signed_colors,
     span_of,
 )
-from atomlearn.reports.view import named_columns, objective_of
+from atomlearn.reports.view import named_columns, objective_of, results_of
 
 
 @dataclass
@@ -94,10 +94,10 @@ def has_parts(parts: Any) -> bool:
 
 def selected_groups(model: Any) -> list[Part]:
     """Return what the selected groups of a model add: latent parts, or groups of its norm."""
-    if not isinstance(model, AtomicModel):
+    if not results_of(model):
         return []
     if has_parts(model.parts_):
-        return [part for part in model.parts_ or () if isinstance(part, Part)]
+        return list(model.parts_)
     norm, map = objective_of(model).get("norm"), model.feature_map_
     if not isinstance(norm, Groups) or isinstance(norm.groups, str) or map.unit is not None:
         return []

@@ -13,13 +13,6 @@ from typing import Any
 
 from atomlearn.reports.drawing import GRID, INK, OTHERS, SERIES, Display
 
-VARIABLES = {color: f"var(--series-{place})" for place, color in enumerate(SERIES)} | {
-    INK: "var(--ink)",
-    GRID: "var(--grid)",
-    OTHERS: "var(--soft)",
-}
-_NOT_ON_A_PAGE = re.compile(r' id="\w*[a-z]_\d+"| font-family: [^;]*;|xlink:(?=href)|\n')
-
 
 def page_style() -> dict[str, Any]:
     """Return the settings of matplotlib for pictures of a page."""
@@ -60,9 +53,10 @@ def svg_of(display: Display) -> str:
 
 def _for_a_page(tag: re.Match[str]) -> str:
     """Return a tag with short numbers and the colors of the page, without the names of parts."""
-    text = _NOT_ON_A_PAGE.sub("", tag[0])
+    text = re.sub(r' id="\w*[a-z]_\d+"| font-family: [^;]*;|xlink:(?=href)|\n', "", tag[0])
     if "base64" in text:
         return text
-    for color, variable in VARIABLES.items():
-        text = text.replace(color, variable)
+    names = [*(f"series-{place}" for place in range(len(SERIES))), "ink", "grid", "soft"]
+    for color, name in zip([*SERIES, INK, GRID, OTHERS], names, strict=True):
+        text = text.replace(color, f"var(--{name})")
     return re.sub(r"\d+\.\d{2,}", lambda number: f"{float(number[0]):.1f}", text)

@@ -87,14 +87,16 @@ def results_of(model: Any) -> Sequence[Result]:
 
 def level_of(model: Any) -> float | None:
     """Return the level that a model was fitted at, None where it has none or several."""
-    chosen = isinstance(model, CrossValidatedModel) or hasattr(model, "alpha_")
-    alpha = model.alpha_ if chosen else getattr(model, "alpha", None)
+    try:
+        alpha = model.alpha_
+    except AttributeError:  # not chosen by cross-validation
+        alpha = getattr(model, "alpha", None)
     return None if alpha is None or np.ndim(alpha) else float(alpha)
 
 
 def objective_of(model: Any) -> dict[str, Any]:
     """Return loss, form and norm of a model of ours, as ``path`` takes them; nothing of others."""
-    if not isinstance(model, AtomicModel):
+    if not results_of(model):
         return {}
     given = model.get_params(deep=False)
     if isinstance(model, CrossValidatedModel):
@@ -134,7 +136,7 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
     inputs = as_design(data)
     _check_n_features(model, inputs, reset=False)
     design, terms = inputs, map_of(inputs)
-    if isinstance(model, AtomicModel):
+    if results_of(model):
         terms = model.feature_map_
         design = model._expanded(inputs)
     columns, weights = nonzero_coefficients(model.coef_)
