@@ -123,9 +123,8 @@ def scores_of_classes(
         Score(name, float(of(truth, called)), float(of(truth, largest)), guess, True)
         for name, of in figures.items()
     ]
-    if (
-        n_classes == 2 and np.unique(truth).size == 2
-    ):  # AUC is not defined where only one class was held out
+    # AUC is not defined where only one class was held out.
+    if n_classes == 2 and np.unique(truth).size == 2:
         area = float(roc_auc_score(truth, decisions[:, 0]))
         scores.append(Score("AUC", area, 0.5, "a guess", False))
     return tuple(scores)

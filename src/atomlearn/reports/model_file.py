@@ -59,7 +59,7 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     content = {"format": FORMAT, "version": VERSION, **asdict(model)}
     content["columns"] = [plan.portable() for plan in model.columns]
     text = json.dumps(
-        content, indent=1, allow_nan=False, ensure_ascii=False, default=np.ndarray.tolist
+        content, indent=1, allow_nan=False, ensure_ascii=False, default=lambda array: array.tolist()
     )
     # What cannot be read back must not be written: the reader checks the writer.
     parse_model(text, str(path))
