@@ -512,13 +512,15 @@ def test_a_time_limit_during_cross_validation_keeps_what_was_tried(
     assert "out of time after" in str(model.settings["alpha_chosen_by"])
 
 
-def test_without_jinja2_the_other_files_are_written(
+@pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
+def test_without_the_extra_the_other_files_are_written(
+    missing: str,
     classes_csv: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    monkeypatch.setitem(__import__("sys").modules, missing, None)
     out = tmp_path / "out"
     arguments = ("--target", "outcome", "--n-features", 2, "--out", out)
     assert run("select", classes_csv, *arguments) == 0

@@ -192,6 +192,7 @@ def test_what_a_pair_adds_is_what_the_model_says(tmp_path: Path) -> None:
     told = model.predict(np.array([row, middle]))
     assert surface.values[1, 3] == pytest.approx(told[0] - told[1])
     assert "What pairs add together" in page
+    assert "4 columns and all their pairs" in page
 
 
 def test_curves_are_told_with_the_sign_of_their_trend_and_a_band(tmp_path: Path) -> None:
@@ -233,13 +234,6 @@ def test_names_that_tell_a_place_are_drawn_along_chromosomes(tmp_path: Path) -> 
     assert [*shown(moved, ChromosomesDisplay)[0].chromosomes] == ["7"]
 
 
-def test_pairs_without_squares_are_told_so(tmp_path: Path) -> None:
-    X, y = diabetes()
-    model = AtomicRegressor(alpha=3.0, features="interactions")
-    _, page = page_of(model, X, y, tmp_path, test_fraction=0, n_resamples=0)
-    assert "10 columns and all their pairs" in page
-
-
 def test_rows_that_are_nearly_training_rows_count_for_nothing(tmp_path):
     """Eight measurements of each of 15 patients, and labels that have nothing to do with them."""
     rng = np.random.default_rng(0)
@@ -264,7 +258,7 @@ def test_other_data_than_that_of_the_fit_are_refused(tmp_path: Path) -> None:
     assert not page.exists()
 
 
-@pytest.mark.parametrize("y", [[0, 1], [0, 1, 0, 1], [0, 0, 0, 0, 0, 0, 1]])
+@pytest.mark.parametrize("y", [[0, 1], [0, 0, 0, 0, 0, 0, 1]])
 def test_few_rows_of_a_class_are_no_verdict(y: list[int], tmp_path: Path) -> None:
     X = np.random.default_rng(0).standard_normal((len(y), 3))
     model = AtomicClassifier(alpha=0.01).fit(X, y)
@@ -279,13 +273,6 @@ def test_what_proved_nothing_claims_no_gap_and_one_column_is_enough(tmp_path: Pa
     model = AtomicRegressor(alpha=0.1).fit(X[:, 2:3], y)
     found = atomlearn.report(model, X[:, 2:3], y, tmp_path / "report.html", n_resamples=2)
     assert found.verdict.better
-
-
-def test_targets_of_opposite_sign_are_predicted_both(tmp_path: Path) -> None:
-    X, y = load_diabetes(return_X_y=True)
-    Y = np.c_[y, -y]
-    model = AtomicRegressor(alpha=0.1).fit(X, Y)
-    assert atomlearn.report(model, X, Y, tmp_path / "r.html", n_resamples=2).verdict.better
 
 
 def test_a_page_that_has_no_place_is_refused_before_any_work(tmp_path: Path) -> None:
@@ -334,11 +321,10 @@ def test_what_a_search_chose_is_told_and_halves_search_again(tmp_path: Path) -> 
         page_of(RandomForestRegressor(2), X, y, tmp_path)
 
 
-@pytest.mark.parametrize("n_rows", [1, 3])
-def test_few_rows_have_no_stability(n_rows: int, tmp_path: Path) -> None:
+def test_few_rows_have_no_stability(tmp_path: Path) -> None:
     X, y = diabetes()
     model = AtomicRegressor(alpha=0.1).fit(X, y)
-    content = atomlearn.report(model, X[:n_rows], y[:n_rows], tmp_path / "report.html")
+    content = atomlearn.report(model, X[:3], y[:3], tmp_path / "report.html")
     assert content.verdict.verdict == "too few rows to tell"
     assert {item.stability for item in content.selected} == {None}
 

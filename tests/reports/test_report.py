@@ -245,7 +245,7 @@ def test_regression_page_draws_predictions_and_distribution() -> None:
     assert page.tags.count("use") <= 700
 
 
-@pytest.mark.parametrize("gap", [0.0, 1e-300, 1.0, 1e30, np.inf])
+@pytest.mark.parametrize("gap", [0.0, 1e30, np.inf])
 def test_extreme_gaps_stay_inside_the_picture(gap: float) -> None:
     drawn = svg_of(ConvergenceDisplay.of([[record(0, 1.0), record(1, gap)]], 1e-6))
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', drawn)[0])
