@@ -45,7 +45,6 @@ RECEIVED = {
     "maps.kernels.KernelMaps": "the map of Kernels",
     "maps.pairs": "the map and the scores of a Polynomial",
     "maps.terms": "what Additive and Anova answer with",
-    "reports.notebook": "an observer: no paper to name",
     "reports.displays": "figures: no paper to name",
     "reports.structure_displays": "figures: no paper to name",
     "reports.content": "values that a report is made of",

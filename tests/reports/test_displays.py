@@ -95,11 +95,6 @@ def test_results_paths_and_estimators_have_cards() -> None:
     assert "atomlearn-card" in model._repr_mimebundle_()["text/html"]
 
 
-def test_progress_prints_where_there_is_no_notebook(capsys: pytest.CaptureFixture[str]) -> None:
-    solve(Z, Y, level=50.0, observers=[reports.NotebookProgress()])
-    assert capsys.readouterr().out.startswith("pass 1: objective")
-
-
 def test_all_targets_are_drawn_and_other_kinds_of_estimators_are_refused() -> None:
     data = load_diabetes(as_frame=True)
     X, both = data.data, np.c_[data.target, -data.target]

@@ -18,7 +18,6 @@ from atomlearn.reports.model import (
     SavedModel,
 )
 from atomlearn.reports.model_file import read_model, write_model
-from atomlearn.reports.notebook import NotebookProgress
 from atomlearn.reports.of_estimator import report
 from atomlearn.reports.structure_displays import (
     GroupsDisplay,
@@ -43,7 +42,6 @@ __all__ = [
     "ModelCurve",
     "ModelFeature",
     "ModelInput",
-    "NotebookProgress",
     "PartsDisplay",
     "PathDisplay",
     "ReportUnavailable",

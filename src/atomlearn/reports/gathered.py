@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Rows
 from atomlearn.designs import is_opened
 from atomlearn.estimators.dependent_rows import fit_parameters
-from atomlearn.findings.held_out import rows_of, unsearched
+from atomlearn.findings.held_out import rows_of
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.reports.chromosomes import ChromosomesDisplay, Places, places_in
@@ -131,9 +130,9 @@ class Fits:
 
 
 def half_fits(fits: Fits, view: View) -> list[Half]:
-    """Return what clones select from halves, for models of curves and products; else nothing."""
+    """Return what clones select from halves of the rows; nothing of what chose columns before."""
     count = halves_to_fit(view, fits.X, fits.y, fits.n_resamples)
-    if not count or not view.is_mapped:
+    if view.offered > view.inputs.shape[1] or isinstance(fits.estimator, StabilitySelector):
         return []
 
     def fitted(rows: Rows) -> Half:
@@ -144,21 +143,14 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
 
 
 def with_stability(
-    selected: tuple[SelectedFeature, ...], fits: Fits, view: View, found: Sequence[Half]
+    selected: tuple[SelectedFeature, ...], estimator: Any, found: Sequence[Half]
 ) -> tuple[SelectedFeature, ...]:
-    """Add the share of halves of the rows that select each feature; ``found`` : where known."""
-    known: Any = shares(found)
-    if not found:
-        selector = fits.estimator
-        if not isinstance(selector, StabilitySelector):
-            count = halves_to_fit(view, fits.X, fits.y, fits.n_resamples)
-            if count == 0 or view.is_mapped or isinstance(unsearched(selector), Pipeline):
-                return selected
-            selector = StabilitySelector(clone(selector), count, rng=fits.rng)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                selector.fit(fits.X, fits.y, **fits.dependence)
-        known = dict(enumerate(selector.selection_probabilities_.tolist()))
+    """Add the share of halves of the rows that select each feature, where it is known."""
+    known = shares(found)
+    if isinstance(estimator, StabilitySelector):
+        known = dict(enumerate(estimator.selection_probabilities_.tolist()))
+    elif not found:
+        return selected
     return tuple(replace(item, stability=known.get(item.index, 0.0)) for item in selected)
 
 

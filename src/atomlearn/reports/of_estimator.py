@@ -149,7 +149,7 @@ def _content_of(
     free = covariate_terms(fits.estimator, X, view)
     selected, covariates = without_covariates(selected_of(view), free)
     selected = with_twins(view, selected, partial(forbidden, view, X, values))
-    selected = with_stability(selected, fits, view, halves)
+    selected = with_stability(selected, fits.estimator, halves)
     outputs = outputs_of(view, target, of_targets)
     n_rows, n_columns = view.inputs.shape
     seen = () if held_out is None else held_out.warnings
