@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
@@ -17,6 +18,7 @@ from atomlearn.core.norms.groups import Groups
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.reports.drawing import (
     MOST_NAMED,
+    MOST_POINTS,
     OTHERS,
     SERIES,
     Display,
@@ -295,12 +297,14 @@ class MatrixDisplay(Display):
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         matrix, shown = self.matrix, self.names
-        if hasattr(matrix, "toarray"):
-            matrix = matrix.toarray()
-        matrix = np.asarray(matrix, dtype=np.float64)
+        matrix = np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float64)
         colors = signed_colors(matrix[np.isfinite(matrix)])
         ax.grid(visible=False)
-        self.image_ = ax.imshow(matrix, **{"aspect": "auto", **colors, **options})
+        # Cells of a small matrix have edges, of a large one several are drawn as their mean.
+        drawn = {"aspect": "auto", "interpolation": "nearest", **colors}
+        if max(matrix.shape) > MOST_POINTS:
+            drawn["interpolation"] = "antialiased"
+        self.image_ = ax.imshow(matrix, **{**drawn, **options})
         if shown is not None and len(shown) <= MOST_NAMED:
             ax.set_xticks(range(len(shown)), [label_of(name) for name in shown], rotation=90)
         ax.set_title(self.caption)

@@ -42,9 +42,12 @@ def suspects(
 
 
 def _leaks(
-    design: Design, y: NDArray[Any], classes: Sequence[str] | None, selected: Sequence[int],
+    design: Design,
+    y: NDArray[Any],
+    classes: Sequence[str] | None,
+    selected: Sequence[int],
     names: Sequence[str],
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Look at the selected columns, each by itself: a leak that helps is selected.
 
     By ranks, so that bins and growing functions of the target are seen; in comparison with what
@@ -144,8 +147,9 @@ def _balance(y: NDArray[Any], classes: Sequence[str] | None) -> list[str]:
 def _duplicates(design: Design, columns: NDArray[np.int64]) -> list[str]:
     """Find columns that are copies, by two random sums over the rows."""
     rng = np.random.default_rng(0)
-    sums = np.array([design.scores(rng.standard_normal(design.shape[0])).at(columns)
-                     for _ in range(2)])  # fmt: skip
+    sums = np.array(
+        [design.scores(rng.standard_normal(design.shape[0])).at(columns) for _ in range(2)]
+    )
     scale = np.abs(sums).max(axis=1, keepdims=True, initial=0.0)
     if not columns.size or not scale.all():
         return []
