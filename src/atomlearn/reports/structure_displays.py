@@ -297,7 +297,7 @@ class MatrixDisplay(Display):
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         matrix, shown = self.matrix, self.names
-        matrix = np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float64)
+        matrix = np.asarray(matrix.toarray() if issparse(self.matrix) else matrix, dtype=np.float64)
         colors = signed_colors(matrix[np.isfinite(matrix)])
         ax.grid(visible=False)
         # Cells of a small matrix have edges, of a large one several are drawn as their mean.
