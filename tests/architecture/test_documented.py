@@ -45,13 +45,12 @@ RECEIVED = {
     "maps.kernels.KernelMaps": "the map of Kernels",
     "maps.pairs": "the map and the scores of a Polynomial",
     "maps.terms": "what Additive and Anova answer with",
-    "reports.notebook": "an observer: no paper to name",
     "reports.displays": "figures: no paper to name",
     "reports.structure_displays": "figures: no paper to name",
     "reports.content": "values that a report is made of",
     "reports.html": "an error",
     "reports.model": "values that a model file holds",
-    "reports.structure": "a picture",
+    "reports.class_displays": "figures: no paper to name",
     "storage.device.on_device.RecheckedScores": "what OnDevice answers with",
     "storage.spread.cluster": "an error",
     "storage.spread.distributed.ChunkScores": "what Dask answers with",
@@ -139,8 +138,6 @@ def words(text: str) -> set[str]:
 BOUNDS = {
     "cli/limits.py": "what messages and guesses hold",
     "storage/formats/held.py": "what is believed of a file",
-    "reports/model_file.py": "what a model file may hold",
-    "reports/style.py": "how a page looks",
     "storage/conversion/journal.py": "memory, and what a kill may cost",
     "storage/formats/limits.py": "what a file may hold",
 }

@@ -10,7 +10,6 @@ import pytest
 
 from atomlearn import __version__
 from atomlearn.cli import main
-from atomlearn.reports import html
 
 GOOD = "a,b,label\n" + "".join(f"{i},{i * i % 7},{'yes' if i % 3 else 'no'}\n" for i in range(24))
 
@@ -211,12 +210,6 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         text = capsys.readouterr().out
         assert "usage: atomlearn" in text
     assert main([]) == 2
-
-
-def test_the_report_needs_only_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
-    with pytest.raises(html.ReportUnavailable, match="atomlearn\\[report\\]"):
-        html.report_html(None)  # type: ignore[arg-type]
 
 
 def test_a_fault_of_our_own_is_one_line_with_a_code_of_its_own(monkeypatch, capsys) -> None:

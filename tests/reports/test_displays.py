@@ -5,7 +5,9 @@ from __future__ import annotations
 import matplotlib
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import Ridge
 from sklearn.preprocessing import scale
 
 from atomlearn import (
@@ -28,7 +30,7 @@ Z = scale(X)
 def test_every_display_draws_on_given_axes_and_keeps_what_it_drew() -> None:
     import matplotlib.pyplot as plt
 
-    axes = plt.subplots(2, 4)[1].ravel()
+    axes = plt.subplots(2, 5)[1].ravel()
     cv = AtomicRegressorCV(n_alphas=5, cv=3).fit(Z, Y)
     found = reports.PathDisplay.from_estimator(cv, Z, Y, n_levels=6, ax=axes[0])
     assert found.ax_ is axes[0]
@@ -52,11 +54,22 @@ def test_every_display_draws_on_given_axes_and_keeps_what_it_drew() -> None:
     assert len(found.points) == 1
     groups = AtomicRegressor(norms.Groups([[0, 1], [2, 3], list(range(4, 10))]), 1.0).fit(Z, Y)
     found = reports.GroupsDisplay.from_estimator(groups, ax=axes[6])
-    assert found.sizes[0] == pytest.approx(max(
-        np.linalg.norm(groups.coef_[g]) for g in ([0, 1], [2, 3], list(range(4, 10)))))  # fmt: skip
+    norms_of = [np.linalg.norm(groups.coef_[g]) for g in ([0, 1], [2, 3], list(range(4, 10)))]
+    assert found.sizes[0] == pytest.approx(max(norms_of))
     products = AtomicRegressor(alpha=2.0, features="interactions").fit(Z, Y)
     found = reports.InteractionsDisplay.from_estimator(products, ax=axes[7])
     np.testing.assert_array_equal(found.matrix, found.matrix.T)
+    sets = norms.LatentGroups([[0, 1, 2, 3], list(range(3, 10))])
+    latent = AtomicRegressor(sets, 0.1).fit(Z, Y)
+    found = reports.PartsDisplay.from_estimator(latent, ax=axes[8])
+    heights = [bar.get_height() for bar in axes[8].patches]
+    weights = np.concatenate([part.weights for part in latent.parts_])
+    np.testing.assert_allclose(heights, weights, rtol=SAME_FLOAT64)
+    marks = axes[8].lines[0].get_ydata()
+    np.testing.assert_allclose(marks, latent.coef_, rtol=SAME_FLOAT64)
+    links = sparse.csr_array(np.diag([1.0, -2.0]))
+    found = reports.MatrixDisplay(links, ["a", "b"]).plot(ax=axes[9])
+    np.testing.assert_array_equal(found.image_.get_array(), links.toarray())
     plt.close("all")
 
 
@@ -66,6 +79,10 @@ def test_what_cannot_be_drawn_is_told() -> None:
         reports.ValidationDisplay.from_estimator(model)
     with pytest.raises(ValueError, match="no products"):
         reports.InteractionsDisplay.from_estimator(model)
+    with pytest.raises(ValueError, match="no parts to draw"):
+        reports.PartsDisplay.from_estimator(model)
+    with pytest.raises(TypeError, match="no history of gaps"):
+        reports.ConvergenceDisplay.from_estimator(Ridge().fit(Z, Y))
 
 
 def test_results_paths_and_estimators_have_cards() -> None:
@@ -76,11 +93,6 @@ def test_results_paths_and_estimators_have_cards() -> None:
     html = model.fit(Z, Y)._repr_html_()
     assert "atomlearn-card" in html
     assert "atomlearn-card" in model._repr_mimebundle_()["text/html"]
-
-
-def test_progress_prints_where_there_is_no_notebook(capsys: pytest.CaptureFixture[str]) -> None:
-    solve(Z, Y, level=50.0, observers=[reports.NotebookProgress()])
-    assert capsys.readouterr().out.startswith("pass 1: objective")
 
 
 def test_all_targets_are_drawn_and_other_kinds_of_estimators_are_refused() -> None:

@@ -32,6 +32,8 @@ from atomlearn import (
 )
 from atomlearn.designs import as_design
 from atomlearn.reports import summary_lines
+from atomlearn.reports.chromosomes import ChromosomesDisplay
+from atomlearn.reports.data_displays import SurfaceDisplay
 from atomlearn.reports.suspects import suspects
 
 
@@ -44,6 +46,10 @@ def page_of(estimator: Any, X: Any, y: Any, tmp_path: Path, **options: Any) -> t
     path = tmp_path / "report.html"
     content = atomlearn.report(estimator.fit(X, y), X, y, path, **options)
     return content, path.read_text(encoding="utf-8")
+
+
+def shown(content: Any, kind: type) -> list[Any]:
+    return [display for display in content.displays if isinstance(display, kind)]
 
 
 def test_a_classifier_with_cross_validation_tells_everything(tmp_path: Path) -> None:
@@ -102,7 +108,7 @@ def test_several_classes_and_counted_groups(tmp_path: Path) -> None:
     content, page = page_of(AtomicClassifier(alpha=0.05), X, data.target, tmp_path, n_resamples=0)
     assert content.verdict.score_name == "mean AUC"
     assert content.outputs == ("0", "1", "2")
-    assert page.count("<polyline") >= 6
+    assert page.count("<svg") >= 4
 
 
 def test_noise_is_told_and_hostile_names_are_inert(tmp_path: Path) -> None:
@@ -133,7 +139,7 @@ def test_the_policy_allows_this_script_and_no_other(tmp_path: Path) -> None:
         assert inside is not None
         digest = base64.b64encode(hashlib.sha256(inside.group(1).encode()).digest()).decode()
         assert f"'sha256-{digest}'" in told
-    assert not re.search(r"(?:https?:)?//(?! )\w|url\(|@import", page.split("<script>")[0])
+    assert not re.search(r"(?:https?:)?//(?! )\w|url\([^#]|@import", page.split("<script>")[0])
 
 
 def test_data_that_leak_recur_or_repeat_are_told(tmp_path: Path) -> None:
@@ -144,14 +150,14 @@ def test_data_that_leak_recur_or_repeat_are_told(tmp_path: Path) -> None:
     X[:, 4], X[:, 5] = 1.0, X[:, 6]
     X, y = np.vstack([X, X]), np.concatenate([y, y])
     content, page = page_of(AtomicRegressor(alpha=0.1), X, y, tmp_path, n_resamples=0)
-    words = " ".join(content.evidence.warnings)
+    words = " ".join(content.warnings)
     assert "x3 alone tells the target with a rank correlation of 1.000" in words
     assert "1 columns are constant" in words
     assert "copies of others" in words
     assert "held-out rows are training rows too" in words
     assert "was it made from the target" in page
     summary = json.loads((tmp_path / "summary.json").read_text())
-    assert summary["warnings"] == list(content.evidence.warnings)
+    assert summary["warnings"] == list(content.warnings)
     assert all(
         f"warning: {told}" in "\n".join(summary_lines(content)) for told in summary["warnings"]
     )
@@ -178,14 +184,15 @@ def test_what_a_pair_adds_is_what_the_model_says(tmp_path: Path) -> None:
     y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(200)
     model = AtomicRegressor(alpha=0.01, features="interactions")
     content, page = page_of(model, X, y, tmp_path, n_resamples=0)
-    surface = next(s for s in content.evidence.surfaces if {s.first, s.second} == {"x0", "x1"})
+    surface = next(s for s in shown(content, SurfaceDisplay) if {s.first, s.second} == {"x0", "x1"})
     middle = np.median(X, axis=0)
     at = {surface.first: surface.across[3], surface.second: surface.up[1]}
     row = middle.copy()
     row[0], row[1] = at["x0"], at["x1"]
     told = model.predict(np.array([row, middle]))
-    assert surface.values[1][3] == pytest.approx(told[0] - told[1])
+    assert surface.values[1, 3] == pytest.approx(told[0] - told[1])
     assert "What pairs add together" in page
+    assert "4 columns and all their pairs" in page
 
 
 def test_curves_are_told_with_the_sign_of_their_trend_and_a_band(tmp_path: Path) -> None:
@@ -201,11 +208,11 @@ def test_curves_are_told_with_the_sign_of_their_trend_and_a_band(tmp_path: Path)
         assert feature.standardized[0] == pytest.approx(
             np.sign(slope) * added.std(), rel=0.1, abs=0.1
         )
-        assert (np.array(curve.low) <= np.array(curve.high)).all()
+        assert (curve.low <= curve.high).all()
         assert feature.stability is not None
     sex = next(curve for curve in content.curves if curve.name == "sex")
     assert sex.steps
-    assert sex.levels == tuple(np.unique(X["sex"]).tolist())
+    assert sex.levels.tolist() == np.unique(X["sex"]).tolist()
 
 
 def test_names_that_tell_a_place_are_drawn_along_chromosomes(tmp_path: Path) -> None:
@@ -214,26 +221,17 @@ def test_names_that_tell_a_place_are_drawn_along_chromosomes(tmp_path: Path) -> 
     X = pd.DataFrame(rng.binomial(2, 0.4, (80, 40)).astype(float), columns=names)
     y = X.iloc[:, 3] + 0.5 * rng.standard_normal(80)
     content, page = page_of(AtomicRegressor(alpha=0.3), X, y, tmp_path, test_fraction=0)
-    found = content.evidence.manhattan
-    assert found is not None
+    [found] = shown(content, ChromosomesDisplay)
     assert "Along the chromosomes" in page
-    assert [label for label, _, _ in found.chromosomes] == ["1", "2", "3", "X"]
-    heights = {name: height for _, height, name in found.selected}
+    assert [*found.chromosomes] == ["1", "2", "3", "X"]
+    heights = {name: height for name, (_, height) in found.selected.items()}
     for name, height in heights.items():
         assert height == pytest.approx(abs(np.corrcoef(X[name], y)[0, 1]))
     assert names[3] in heights
     told = ["7"] * 40, np.arange(40)
     moved = atomlearn.report(AtomicRegressor(alpha=0.3).fit(X, y), X, y, tmp_path / "two.html",
                              test_fraction=0, positions=told)  # fmt: skip
-    assert moved.evidence.manhattan is not None
-    assert moved.evidence.manhattan.chromosomes[0][0] == "7"
-
-
-def test_pairs_without_squares_are_told_so(tmp_path: Path) -> None:
-    X, y = diabetes()
-    model = AtomicRegressor(alpha=3.0, features="interactions")
-    _, page = page_of(model, X, y, tmp_path, test_fraction=0, n_resamples=0)
-    assert "10 columns and all their pairs" in page
+    assert [*shown(moved, ChromosomesDisplay)[0].chromosomes] == ["7"]
 
 
 def test_rows_that_are_nearly_training_rows_count_for_nothing(tmp_path):
@@ -246,7 +244,7 @@ def test_rows_that_are_nearly_training_rows_count_for_nothing(tmp_path):
     )
     assert found.verdict.verdict == "too few rows to tell"
     assert "predict y" not in found.headline.replace("whether", "")
-    assert "training rows too" in " ".join(found.evidence.warnings)
+    assert "training rows too" in " ".join(found.warnings)
 
 
 def test_other_data_than_that_of_the_fit_are_refused(tmp_path: Path) -> None:
@@ -260,7 +258,7 @@ def test_other_data_than_that_of_the_fit_are_refused(tmp_path: Path) -> None:
     assert not page.exists()
 
 
-@pytest.mark.parametrize("y", [[0, 1], [0, 1, 0, 1], [0, 0, 0, 0, 0, 0, 1]])
+@pytest.mark.parametrize("y", [[0, 1], [0, 0, 0, 0, 0, 0, 1]])
 def test_few_rows_of_a_class_are_no_verdict(y: list[int], tmp_path: Path) -> None:
     X = np.random.default_rng(0).standard_normal((len(y), 3))
     model = AtomicClassifier(alpha=0.01).fit(X, y)
@@ -275,13 +273,6 @@ def test_what_proved_nothing_claims_no_gap_and_one_column_is_enough(tmp_path: Pa
     model = AtomicRegressor(alpha=0.1).fit(X[:, 2:3], y)
     found = atomlearn.report(model, X[:, 2:3], y, tmp_path / "report.html", n_resamples=2)
     assert found.verdict.better
-
-
-def test_targets_of_opposite_sign_are_predicted_both(tmp_path: Path) -> None:
-    X, y = load_diabetes(return_X_y=True)
-    Y = np.c_[y, -y]
-    model = AtomicRegressor(alpha=0.1).fit(X, Y)
-    assert atomlearn.report(model, X, Y, tmp_path / "r.html", n_resamples=2).verdict.better
 
 
 def test_a_page_that_has_no_place_is_refused_before_any_work(tmp_path: Path) -> None:
@@ -330,11 +321,10 @@ def test_what_a_search_chose_is_told_and_halves_search_again(tmp_path: Path) -> 
         page_of(RandomForestRegressor(2), X, y, tmp_path)
 
 
-@pytest.mark.parametrize("n_rows", [1, 3])
-def test_few_rows_have_no_stability(n_rows: int, tmp_path: Path) -> None:
+def test_few_rows_have_no_stability(tmp_path: Path) -> None:
     X, y = diabetes()
     model = AtomicRegressor(alpha=0.1).fit(X, y)
-    content = atomlearn.report(model, X[:n_rows], y[:n_rows], tmp_path / "report.html")
+    content = atomlearn.report(model, X[:3], y[:3], tmp_path / "report.html")
     assert content.verdict.verdict == "too few rows to tell"
     assert {item.stability for item in content.selected} == {None}
 

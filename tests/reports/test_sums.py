@@ -25,9 +25,8 @@ NAMES = ["casual", "registered", "wind", "heat", "rain"]
         ([0, 0, 0, 3, 0], None),  # a column by itself is looked for elsewhere
     ],
 )
-@pytest.mark.parametrize("offset", [0.0, 7.0])
-def test_parts_of_a_total_are_named(weights: list[int], said: str | None, offset: float) -> None:
-    y = PARTS @ np.array(weights) + offset
+def test_parts_of_a_total_are_named(weights: list[int], said: str | None) -> None:
+    y = PARTS @ np.array(weights) + 7.0
     found = adding_up(as_design(PARTS), y, [0, 1], NAMES, "cnt")
     assert len(found) == (said is not None)
     assert said is None or found[0].startswith(said)
@@ -47,7 +46,7 @@ def test_a_report_names_them_and_holds_out_groups(tmp_path: Path) -> None:
     y = PARTS[:, 0] + PARTS[:, 1]
     model = AtomicRegressor(alpha=0.1).fit(PARTS, y)
     found = report(model, PARTS, y, tmp_path / "r.html", feature_names=NAMES, target="cnt")
-    assert "casual + registered = cnt" in found.evidence.warnings[0]
+    assert "casual + registered = cnt" in found.warnings[0]
     seen = []
 
     class Watched(AtomicRegressorCV):

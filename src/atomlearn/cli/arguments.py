@@ -40,7 +40,7 @@ what happens:
 files written:
   selected.csv   the features with their coefficients
   model.json     the model, for `atomlearn predict`: names and numbers only, no pickle
-  report.html    one self-contained page (needs jinja2: pip install "atomlearn[report]")
+  report.html    one self-contained page (needs pip install "atomlearn[report]")
 """
 
 

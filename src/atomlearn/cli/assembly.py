@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from atomlearn import __version__
-from atomlearn.cli.evidence import evidence_of, groups_of, twins_of, view_of_fit
+from atomlearn.cli.evidence import evidence_of, groups_of, twins_of, view_of_fit, warnings_told
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.genotypes import about, alleles_of
 from atomlearn.cli.plan import Plan
@@ -22,8 +22,8 @@ from atomlearn.reports.content import (
     SelectedFeature,
     without_covariates,
 )
-from atomlearn.reports.gathered import curve_of, curves, selected_of
-from atomlearn.reports.halves import Half, shares
+from atomlearn.reports.gathered import curves_of, selected_of
+from atomlearn.reports.halves import Half, curve_of, shares
 from atomlearn.reports.model import (
     ModelCertificate,
     ModelCurve,
@@ -32,7 +32,6 @@ from atomlearn.reports.model import (
     SavedModel,
 )
 from atomlearn.reports.of_estimator import versions
-from atomlearn.reports.style import STYLE
 from atomlearn.reports.view import View
 from atomlearn.storage.formats.table import Schema
 
@@ -56,7 +55,6 @@ def content_of(
     labels = [] if classes is None else [str(label) for label in classes]
     counts = () if classes is None else tuple(zip(labels, target.counts().tolist(), strict=True))
     n_features = source.features.n_features - len(free)
-    stride = max(1, target.values.size // STYLE.most_values)
     return Content(
         data=source.name,
         target=target.name,
@@ -79,9 +77,10 @@ def content_of(
         goal=plan.gap,
         held_out=held_out,
         class_counts=counts,
-        target_values=tuple(target.numbers[::stride].tolist()) if classes is None else (),
-        curves=curves(view, selected, found),
-        evidence=evidence_of(source, fitted, view, held_out, selected),
+        target_values=target.numbers if classes is None else (),
+        curves=curves_of(view, selected, found, target.outputs),
+        evidence=evidence_of(source, fitted, view, selected),
+        warnings=warnings_told(source, view, held_out, selected),
         details=_details(source, plan, fitted, seconds),
         notes=(*_told(source.notes), *notes, *fitted.notes, *_notes(plan, fitted, n_features)),
         command=source.command,
@@ -115,13 +114,10 @@ def _selected(
     )
 
 
-def _told(notes: Sequence[str]) -> list[str]:
+def _told(notes: Sequence[str], most: int = 12) -> list[str]:
     """Return what reading left out or filled in, not all of it where that is much."""
-    more = len(notes) - STYLE.most_notes
-    return [
-        *notes[: STYLE.most_notes],
-        *([f"and {more} more notes on reading"] if more > 0 else []),
-    ]
+    more = len(notes) - most
+    return [*notes[:most], *([f"and {more} more notes on reading"] if more > 0 else [])]
 
 
 def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:

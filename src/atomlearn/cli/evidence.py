@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -17,20 +15,14 @@ from atomlearn.cli.source import Given, Source
 from atomlearn.core.interfaces import Rows
 from atomlearn.designs import as_design
 from atomlearn.findings.twins import Twins, twins
+from atomlearn.reports.chromosomes import ChromosomesDisplay
 from atomlearn.reports.content import HeldOut, SelectedFeature
-from atomlearn.reports.evidence import Evidence, PathOf, validation_of
-from atomlearn.reports.gathered import (
-    along_chromosomes,
-    half_of,
-    path_picture,
-    seen_in,
-    with_twins,
-)
-from atomlearn.reports.halves import Half, halves
-from atomlearn.reports.manhattan import Manhattan
-from atomlearn.reports.structure import bars_on_page
-from atomlearn.reports.style import STYLE
-from atomlearn.reports.view import View
+from atomlearn.reports.displays import PathDisplay, ValidationDisplay
+from atomlearn.reports.drawing import MOST_NAMED, Display
+from atomlearn.reports.gathered import along_chromosomes, pictures_of, warnings_of, with_twins
+from atomlearn.reports.halves import FEWEST_HALVES, Half, halves
+from atomlearn.reports.structure_displays import GroupsDisplay
+from atomlearn.reports.view import View, level_of, objective_of
 
 
 def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list[Half]:
@@ -41,7 +33,7 @@ def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list
 
     def fitted(rows: Rows) -> Half:
         found = fit(rows)
-        return half_of(found.map, found.columns, found.coefficients)
+        return Half.of(found.map, found.columns, found.coefficients)
 
     target = source.target
     y = target.values if target.codes is None else target.codes
@@ -56,7 +48,7 @@ def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list
                 LIMITS.seconds_of_halves,
                 **source.given.dependence,
             )
-            return found if len(found) >= STYLE.fewest_halves else []
+            return found if len(found) >= FEWEST_HALVES else []
     except (CommandError, ValueError):  # a half without enough rows of a class, or events
         return []
 
@@ -77,49 +69,62 @@ def view_of_fit(source: Source, fitted: Fitted) -> View:
 
 
 def evidence_of(
-    source: Source, fitted: Fitted, view: View, held_out: HeldOut | None,
-    selected: Sequence[SelectedFeature],
-) -> Evidence:  # fmt: skip
-    """Return curves of held-out rows, the level chosen, the path, pictures and warnings."""
+    source: Source, fitted: Fitted, view: View, selected: Sequence[SelectedFeature]
+) -> list[Display]:
+    """Return pictures of the data, the level chosen, the path."""
     target = source.target
-    labels = None if target.classes is None else [str(label) for label in target.classes]
-    found = replace(
-        Evidence() if held_out is None else held_out.evidence,
-        validation=validation_of(fitted.model),
-        path=_path(source, fitted),
-        manhattan=_along_chromosomes(source, view, selected),
-        parts=_groups_drawn(source, selected),
-    )
+    found: list[Display | None] = [
+        _along_chromosomes(source, view, selected),
+        _groups_drawn(source, selected),
+        ValidationDisplay.of(fitted.model),
+        _path(source, fitted),
+    ]
+    if not _in_place(source):
+        found += pictures_of(view, target.values, _labels_of(source), selected)
+    return [display for display in found if display is not None]
+
+
+def warnings_told(
+    source: Source, view: View, held_out: HeldOut | None, selected: Sequence[SelectedFeature]
+) -> tuple[str, ...]:
+    """Return warnings about held-out rows and about the data."""
+    first, target = () if held_out is None else held_out.warnings, source.target
     if _in_place(source):
-        return found
-    return seen_in(view, target.values, labels, selected, found, target.name)
+        return tuple(first)
+    labels = _labels_of(source)
+    return (*first, *warnings_of(view, target.values, labels, selected, target.name))
 
 
-def _path(source: Source, fitted: Fitted) -> PathOf | None:
+def _labels_of(source: Source) -> list[str] | None:
+    classes = source.target.classes
+    return None if classes is None else [str(label) for label in classes]
+
+
+def _path(source: Source, fitted: Fitted) -> PathDisplay | None:
     """Return the coefficients around the level of a fit with a norm, of one output."""
-    model, data = fitted.model, fitted.data
-    alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
+    data, alpha = fitted.data, level_of(fitted.model)
     single = len(fitted.results) == 1 and fitted.settings["method"] == "atomic norm"
     if not alpha or not single or fitted.has_curves:
         return None
-    y: Any = data.y if data.target.classes is None else np.where(data.y == 1, 1.0, -1.0)
     weight = data.given.weight
-    beside = {
-        "sample_weight": None if weight is None else weight / weight.mean(),
-        "offset": data.given.offset,
-        "unpenalized": data.parameters.get("unpenalized"),
-        "intercept": not data.target.is_survival,
-        "norm": getattr(model, "norm_", getattr(model, "norm", "l1")),
-    }
-    return path_picture(
-        data.design, y, fitted.settings["loss"], fitted.settings["form"], float(alpha),
-        source.features.name, beside,
-    )  # fmt: skip
+    return PathDisplay.around(
+        data.design,
+        data.y if data.target.classes is None else np.where(data.y == 1, 1.0, -1.0),
+        alpha,
+        source.features.name,
+        loss=fitted.settings["loss"],
+        form=fitted.settings["form"],
+        norm=objective_of(fitted.model)["norm"],
+        sample_weight=None if weight is None else weight / weight.mean(),
+        offset=data.given.offset,
+        unpenalized=data.parameters.get("unpenalized"),
+        intercept=not data.target.is_survival,
+    )
 
 
 def _along_chromosomes(
     source: Source, view: View, selected: Sequence[SelectedFeature]
-) -> Manhattan | None:
+) -> ChromosomesDisplay | None:
     X, variants = source.features.X, source.variants
     if X.shape[0] * X.shape[1] > LIMITS.large:
         return None
@@ -178,12 +183,14 @@ def groups_of(given: Given, name_of: Callable[[int], str]) -> dict[int, str]:
     return found
 
 
-def _groups_drawn(source: Source, selected: Sequence[SelectedFeature]) -> str:
-    """Return a drawing of the size of the selected groups, where they are apart from each other."""
-    sizes: dict[str, float] = {}
+def _groups_drawn(source: Source, selected: Sequence[SelectedFeature]) -> GroupsDisplay | None:
+    """Return the sizes of the selected groups, where these do not overlap."""
+    squares: dict[str, float] = {}
     for feature in selected:
         if feature.group:
             square = float(np.sum(np.square(feature.standardized)))
-            sizes[feature.group] = sizes.get(feature.group, 0.0) + square
-    drawn = sizes and not source.given.overlap
-    return bars_on_page(list(sizes), [value**0.5 for value in sizes.values()]) if drawn else ""
+            squares[feature.group] = squares.get(feature.group, 0.0) + square
+    if not squares or source.given.overlap:
+        return None
+    names = sorted(squares, key=squares.__getitem__, reverse=True)[:MOST_NAMED]
+    return GroupsDisplay(np.sqrt([squares[name] for name in names]), names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,8 +36,9 @@ from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
 from atomlearn.maps.additive import Additive
 from atomlearn.norms import as_norm
+from atomlearn.reports.class_displays import curves_of_classes
 from atomlearn.reports.content import Content, HeldOut
-from atomlearn.reports.evidence import Evidence, curves_of_classes
+from atomlearn.reports.drawing import Display
 from atomlearn.reports.halves import Half
 from atomlearn.reports.html import ReportUnavailable, write_report
 from atomlearn.reports.model_file import write_model
@@ -220,12 +221,13 @@ def _held_out(
         n_test=int(test.size),
         scores=scores,
         confusion=confusion(target, test, decisions),
-        truth=tuple(target.values[test].tolist()) if regression else (),
-        predicted=tuple(decisions[:, 0].tolist()) if regression else (),
+        truth=target.values[test] if regression else (),
+        predicted=decisions[:, 0] if regression else (),
         n_selected=int(found.size),
         overlap=int(np.intersect1d(found, final.units).size),
         refitted=final is not first,
-        evidence=replace(_curves(target, test, decisions, first), warnings=tuple(recurring(known))),
+        displays=_curves(target, test, decisions, first),
+        warnings=recurring(known),
         verdict=verdict,
     )
 
@@ -243,10 +245,10 @@ def _alone(source: Source, design: Design, train: Rows, test: Rows, first: Fitte
     return as_loss(loss).mean(decisions) if source.target.task == "regression" else decisions
 
 
-def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Evidence:
+def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Sequence[Display]:
     """Return ROC, precision-recall and calibration of the held-out rows, for classes."""
     if target.classes is None:
-        return Evidence()
+        return ()
     told, loss = None, as_loss(fitted.settings["loss"])
     if loss.has_probabilities:
         decided = DecidedClassifier(loss, np.arange(len(target.classes)), fitted.together)

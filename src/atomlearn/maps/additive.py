@@ -105,8 +105,8 @@ class AdditiveMap(TermMap):
         return found
 
     @property
-    def is_thermometer(self) -> bool:
-        """True where scores are sums of the prefix sums of a histogram."""
+    def is_steps(self) -> bool:
+        """Whether curves jump between levels: scores are prefix sums of a histogram then."""
         return self.tables is None
 
     @property

@@ -59,6 +59,11 @@ class FeatureMap(ABC):
         """Number of terms, those without columns (constant inputs) included."""
         return self.n_columns
 
+    @property
+    def is_steps(self) -> bool:
+        """Whether curves jump between levels."""
+        return False
+
     @abstractmethod
     def apply(self, X: object) -> Design:
         """Return the design of new rows X (n_rows, n_inputs): their columns by this map."""

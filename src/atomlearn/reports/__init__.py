@@ -1,8 +1,8 @@
-"""Reports: tables, drawings, the model file and report.html, as functions of what a fit found."""
+"""Reports: tables, figures, the model file and report.html, as functions of what a fit found."""
 
-from atomlearn.reports.content import Content, Curve, FitSummary, HeldOut, Score, SelectedFeature
+from atomlearn.reports.class_displays import CalibrationDisplay
+from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, SelectedFeature
 from atomlearn.reports.displays import (
-    CalibrationDisplay,
     CoefficientDisplay,
     ConvergenceDisplay,
     PathDisplay,
@@ -18,11 +18,13 @@ from atomlearn.reports.model import (
     SavedModel,
 )
 from atomlearn.reports.model_file import read_model, write_model
-from atomlearn.reports.notebook import NotebookProgress
 from atomlearn.reports.of_estimator import report
-from atomlearn.reports.pictures import affinity_plot, components_plot, decomposition_plot
-from atomlearn.reports.structure import Drawing, groups_plot, matrix_of_parts, parts_plot
-from atomlearn.reports.structure_displays import GroupsDisplay, InteractionsDisplay
+from atomlearn.reports.structure_displays import (
+    GroupsDisplay,
+    InteractionsDisplay,
+    MatrixDisplay,
+    PartsDisplay,
+)
 from atomlearn.reports.summary import summary_of, write_summary
 from atomlearn.reports.tables import selected_csv, summary_lines, write_selected_csv
 
@@ -31,17 +33,16 @@ __all__ = [
     "CoefficientDisplay",
     "Content",
     "ConvergenceDisplay",
-    "Curve",
-    "Drawing",
     "FitSummary",
     "GroupsDisplay",
     "HeldOut",
     "InteractionsDisplay",
+    "MatrixDisplay",
     "ModelCertificate",
     "ModelCurve",
     "ModelFeature",
     "ModelInput",
-    "NotebookProgress",
+    "PartsDisplay",
     "PathDisplay",
     "ReportUnavailable",
     "SavedModel",
@@ -49,12 +50,6 @@ __all__ = [
     "SelectedFeature",
     "StabilityDisplay",
     "ValidationDisplay",
-    "affinity_plot",
-    "components_plot",
-    "decomposition_plot",
-    "groups_plot",
-    "matrix_of_parts",
-    "parts_plot",
     "read_model",
     "report",
     "report_html",

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-from atomlearn.core.problem.result import Record, Result, Status
+import numpy as np
+
+from atomlearn.core.interfaces import Array
+from atomlearn.core.problem.result import Record, Status
 from atomlearn.findings.verdict import Verdict, no_verdict
-from atomlearn.reports.evidence import Evidence
+from atomlearn.reports.data_displays import (
+    CurveDisplay,
+    ObjectiveDisplay,
+    PredictionDisplay,
+    TargetDisplay,
+)
+from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay
+from atomlearn.reports.drawing import MOST_POINTS, Display
+from atomlearn.reports.structure_displays import InteractionsDisplay
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +41,8 @@ class SelectedFeature:
     index: int
     coefficients: tuple[float, ...]
     standardized: tuple[float, ...]
-    scaling: float | None
-    found: int | None
+    scaling: float | None = None
+    found: int | None = None
     factors: tuple[str, ...] = ()
     stability: float | None = None
     twins: tuple[str, ...] = ()
@@ -52,6 +64,11 @@ class SelectedFeature:
         """Largest |standardized coefficient| over the outputs."""
         return abs(self.strongest)
 
+    @property
+    def is_product(self) -> bool:
+        """Whether it is the product of two different columns."""
+        return len(set(self.factors)) == 2
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -69,58 +86,52 @@ class Score:
         return self.format(self.value)
 
     @property
-    def baseline_shown(self) -> str:
-        """The value of the guess as people read it."""
-        return self.format(self.baseline)
+    def against(self) -> str:
+        """What a guess scores, as people read it."""
+        return f"{self.baseline_name}: {self.format(self.baseline)}"
 
     def format(self, value: float) -> str:
         """Return 95.1% for a share, four digits for any other figure."""
         if self.is_share:
             return f"{100 * value:.1f}%"
-        # What is as good as nothing beside what such figures are is not told in many digits.
-        return (
-            "0"
-            if abs(value) < 5e-4 * max(abs(self.value), abs(self.baseline))
-            else (f"{value:.4g}")
-        )
+        # What is as good as nothing beside the other figure is not told in many digits.
+        nothing = 1e-3 * max(abs(self.value), abs(self.baseline))
+        return "0" if abs(value) < nothing else f"{value:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
 class FitSummary:
     """The fit of one output: what it proved, why it stopped, and how it went.
 
-    complete : whether it ended as asked, by the proof or by the number of features;
-    gap_on_selected : where it ended by that number, the proved relative gap of the coefficients
-    with the features as selected.
+    gap_on_selected : where it ended by the number of features asked for, the proved relative gap
+    of the coefficients with the features as selected.
     """
 
     label: str
     status: str
     converged: bool
     objective: float
-    gap: float
     relative_gap: float
     passes: float
     seconds: float
     history: Sequence[Record] = ()
-    complete: bool = True
     gap_on_selected: float | None = None
 
     @classmethod
-    def of(cls, label: str, result: Result, gap_on_selected: float | None) -> FitSummary:
-        """Return what a result tells."""
+    def of(cls, label: str, result: Any, gap_on_selected: float | None = None) -> FitSummary:
+        """Return what a result tells, of vectors or of matrices."""
+        # Relative to an objective that is 0 up to rounding there is no gap: what a float can tell.
+        perfect = result.status is Status.PERFECT_FIT
         return cls(
             label,
             str(result.status),
             result.converged,
             result.objective,
-            result.gap,
-            result.relative_gap,
+            sys.float_info.epsilon if perfect else result.relative_gap,
             result.passes,
             result.seconds,
             tuple(result.history),
-            complete=result.converged or result.status is Status.COLUMN_LIMIT,
-            gap_on_selected=gap_on_selected,
+            gap_on_selected,
         )
 
 
@@ -131,39 +142,22 @@ class HeldOut:
     confusion[i][j] : rows of class i that were called class j (classification); truth and
     predicted : the numbers (regression); overlap : features that the model of the training rows
     shares with the final one, covariates not counted; refitted : False where the final model is
-    that very model; verdict : whether the model predicts better than a guess; evidence : curves on
-    these rows.
+    that very model; verdict : whether the model predicts better than a guess; displays : curves on
+    these rows; warnings : sentences on them.
     """
 
     n_train: int
     n_test: int
     scores: tuple[Score, ...]
+    verdict: Verdict
+    n_selected: int
+    overlap: int
     confusion: tuple[tuple[int, ...], ...] = ()
-    truth: tuple[float, ...] = ()
-    predicted: tuple[float, ...] = ()
-    n_selected: int = 0
-    overlap: int = 0
+    truth: Sequence[float] | Array = ()
+    predicted: Sequence[float] | Array = ()
     refitted: bool = True
-    verdict: Verdict | None = None
-    evidence: Evidence = field(default_factory=Evidence)
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """What one input adds to the prediction of an additive model.
-
-    levels : values of the input; values : one row an output, the addition at each level; deciles :
-    of the input over the rows; steps : whether the curve jumps between levels; low, high : like
-    values, between which most curves of halves of the rows lie, or empty.
-    """
-
-    name: str
-    levels: tuple[float, ...]
-    values: tuple[tuple[float, ...], ...]
-    deciles: tuple[float, ...] = ()
-    steps: bool = False
-    low: tuple[tuple[float, ...], ...] = ()
-    high: tuple[tuple[float, ...], ...] = ()
+    displays: Sequence[Display] = ()
+    warnings: Sequence[str] = ()
 
 
 def _counted(count: int, noun: str) -> str:
@@ -185,7 +179,7 @@ class Content:
 
     Printed, it is the headline and the verdict. chosen_first : whether features were chosen before
     the fit, which is over these alone; covariates : columns that every model has, which are counted
-    neither in ``selected`` nor in ``n_features``.
+    neither in ``selected`` nor in ``n_features``; evidence : pictures made with the data.
     """
 
     data: str
@@ -200,16 +194,17 @@ class Content:
     goal: float
     held_out: HeldOut | None = None
     class_counts: tuple[tuple[str, int], ...] = ()
-    target_values: tuple[float, ...] = ()
-    curves: tuple[Curve, ...] = ()
-    evidence: Evidence = field(default_factory=Evidence)
+    target_values: Sequence[float] | Array = ()
+    curves: Sequence[CurveDisplay] = ()
+    evidence: Sequence[Display] = ()
+    warnings: tuple[str, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     command: str = ""
     python: str = ""
     scorer: str = ""
     versions: str = ""
-    files: tuple[str, ...] = field(default=("selected.csv", "model.json"))
+    files: tuple[str, ...] = ("selected.csv", "model.json")
     title: str = ""
     chosen_first: bool = False
     covariates: tuple[SelectedFeature, ...] = ()
@@ -220,7 +215,7 @@ class Content:
     @property
     def verdict(self) -> Verdict:
         """Whether the model predicts better than a guess; rows held out are what it is known by."""
-        if self.held_out is None or self.held_out.verdict is None:
+        if self.held_out is None:
             return no_verdict("no rows were held out, so nobody knows whether the model predicts")
         return self.held_out.verdict
 
@@ -257,20 +252,40 @@ class Content:
         return f", {held_out.overlap:,} of them again when {share:.0f}% of the rows were left out"
 
     @property
-    def converged(self) -> bool:
-        """True where every fit proved the accuracy it was asked for."""
-        return all(fit.converged for fit in self.fits)
-
-    @property
-    def complete(self) -> bool:
-        """True where every fit ended as asked, by the proof or by the number of features."""
-        return all(fit.complete for fit in self.fits)
+    def displays(self) -> list[Display]:
+        """All pictures of the page, in their order."""
+        several, held_out = len(self.outputs) > 1 and len(self.selected) > 0, self.held_out
+        found: list[Display] = [*self.curves, *self.evidence]
+        if several:
+            first = self.selected[:12]
+            values = np.transpose([item.standardized for item in first])
+            found.append(CoefficientDisplay(values, [item.name for item in first], self.outputs))
+        if held_out is not None:
+            found += held_out.displays
+            if len(held_out.truth):
+                stride = -(-len(held_out.truth) // MOST_POINTS)
+                truth, told = held_out.truth[::stride], held_out.predicted[::stride]
+                found.append(PredictionDisplay(np.array(truth), np.array(told)))
+        products = [item for item in self.selected if len(item.factors) == 2]
+        if any(item.is_product for item in products):
+            sizes = [item.strongest for item in products]
+            found.append(InteractionsDisplay.of([item.factors for item in products], sizes))
+        drawn = [fit for fit in self.fits if len(fit.history) > 1]  # one point is no line
+        histories = [fit.history for fit in drawn]
+        if histories and self.is_bounded:
+            labels = [fit.label for fit in drawn]
+            found.append(ConvergenceDisplay.of(histories, self.goal, labels))
+        elif histories:
+            found.append(ObjectiveDisplay.of(histories))
+        if len(self.target_values):
+            found.append(TargetDisplay(np.asarray(self.target_values)))
+        return found
 
     @property
     def gap_on_selected(self) -> float | None:
         """The largest proved relative gap on the selected features, None where all are in it."""
         gaps = [fit.gap_on_selected for fit in self.fits if fit.gap_on_selected is not None]
-        return None if self.converged or not gaps else max(gaps)
+        return None if all(fit.converged for fit in self.fits) or not gaps else max(gaps)
 
     @property
     def over(self) -> str:
@@ -288,11 +303,10 @@ class Content:
 
     @property
     def relative_gap(self) -> float:
-        """The largest proved relative gap of all fits.
+        """The largest proved relative gap of all fits."""
+        return max((fit.relative_gap for fit in self.fits), default=float("inf"))
 
-        Relative to an objective that is 0 up to rounding there is none: there it is what a float
-        can tell at all.
-        """
-        perfect, least = str(Status.PERFECT_FIT), sys.float_info.epsilon
-        gaps = (least if fit.status == perfect else fit.relative_gap for fit in self.fits)
-        return max(gaps, default=float("inf"))
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the gap bounds anything that matters."""
+        return self.relative_gap < 0.9

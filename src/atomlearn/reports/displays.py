@@ -1,49 +1,40 @@
 """Displays: figures of fitted estimators with matplotlib, in the manner of scikit-learn.
 
 ``Display.from_estimator(estimator, X, y)`` computes what is drawn and draws it, ``plot`` draws it
-again. X and y can be left out where a fitted estimator tells all that is drawn.
+again. X and y can be left out where a fitted estimator tells all that is drawn. The pages of
+``report`` are made of the same displays: each says under which title, and what it shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn.core.data.coefficients import nonzero_coefficients
+from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array
-from atomlearn.reports.evidence import Points, calibration_points, validation_of
-from atomlearn.reports.style import STYLE
-from atomlearn.reports.view import View, target_names, view_of
-
-
-def _axes(ax: Any) -> Any:
-    """Return the axes to draw on, new ones where none are given."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('displays need matplotlib: pip install "atomlearn[report]"') from error
-    return plt.subplots()[1] if ax is None else ax
-
-
-@dataclass
-class Display:
-    """What all displays share: after ``plot``, ``ax_`` and ``figure_`` hold the drawing."""
-
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
-
-    def plot(self, *, ax: Any = None, **options: Any) -> Self:
-        """Draw on ``ax``, or on axes of its own; ``options`` go to matplotlib."""
-        self.ax_ = _axes(ax)
-        self.figure_ = self.ax_.figure
-        self._draw(self.ax_, options)
-        return self
-
-    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        raise NotImplementedError
+from atomlearn.estimators.cross_validated import CrossValidatedModel
+from atomlearn.reports.drawing import (
+    MOST_NAMED,
+    OTHERS,
+    Display,
+    label_of,
+    levels_on,
+    names_on,
+)
+from atomlearn.reports.view import (
+    level_of,
+    named_columns,
+    objective_of,
+    results_of,
+    target_names,
+    view_of,
+)
 
 
 @dataclass
@@ -69,43 +60,75 @@ class PathDisplay(Display):
     coefficients: Array
     names: Sequence[str]
     chosen: float | None = None
+    title = "Coefficients along the path"
+    about = "Per standard deviation. A smaller alpha lets more features in."
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, n_levels: int = 30, feature_names: Any = None,
-        ax: Any = None, **options: Any,
-    ) -> Self:  # fmt: skip
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        n_levels: int = 30,
+        feature_names: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Fit the path of a regressor or a classifier of two classes, and draw it."""
         from atomlearn.paths import path
 
         check_is_fitted(estimator)
         view = view_of(estimator, X, feature_names)
-        model = view.model
-        target = np.asarray(y)
-        if view.classes is not None:
-            target = np.where(target == view.classes[-1], 1.0, -1.0)
-        alpha = getattr(model, "alpha_", getattr(model, "alpha", None))
+        model, target = view.model, view.target_of(np.asarray(y))
         found = path(
-            view.design, target, loss=getattr(model, "loss", "squared"),
-            norm=getattr(model, "norm_", getattr(model, "norm", "l1")),
-            form=getattr(model, "form", "penalized"), n_levels=n_levels,
-            intercept=bool(getattr(model, "fit_intercept", True)), gap=1e-4,
-        )  # fmt: skip
+            view.design,
+            target,
+            n_levels=n_levels,
+            intercept=bool(model.fit_intercept),
+            gap=1e-4,
+            **objective_of(model),
+        )
         names = view.map.names(found.columns, view.names)
-        chosen = None if alpha is None or np.ndim(alpha) else float(alpha)
-        return cls(found.levels / len(target), found.coefs, names, chosen).plot(ax=ax, **options)
+        return cls(found.levels / len(target), found.coefs, names, level_of(model)).plot(
+            ax=ax, **options
+        )
+
+    @classmethod
+    def around(
+        cls, X: Any, y: Any, alpha: float, name: Callable[[int], str], **options: Any
+    ) -> Self | None:
+        """Return the path at levels around alpha, per standard deviation, or None without one.
+
+        ``options`` : what ``path`` takes.
+        """
+        from atomlearn.paths import path
+
+        levels = alpha * len(y) * np.geomspace(8.0, 0.5, 16)
+        try:
+            found = path(X, y, levels=levels, gap=1e-4, max_iter=200, **options)
+        except (TypeError, ValueError):  # this model is not one of a path
+            return None
+        if not found.columns.size:
+            return None
+        coefs = found.coefs * moments_of(X, found.columns)[1]
+        order = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:MOST_NAMED]
+        names = [name(int(column)) for column in found.columns[order]]
+        return cls(found.levels / len(y), coefs[:, order], names, alpha)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.lines_ = ax.plot(self.levels, self.coefficients, **options)
-        largest = np.argsort(-np.abs(self.coefficients[-1]))[:10]
-        for place in np.sort(largest):
-            self.lines_[place].set_label(self.names[place])
-        ax.set_xscale("log")
-        ax.invert_xaxis()
-        if self.chosen is not None:
-            ax.axvline(self.chosen, color="0.4", linestyle="--")
-        ax.set(xlabel="alpha", ylabel="coefficient")
-        ax.legend(fontsize="x-small", title="largest")
+        largest = np.sort(np.argsort(-np.abs(self.coefficients[-1]))[:10])
+        levels_on(ax, self.chosen)
+        ax.set_ylabel("coefficient")
+        ax.legend(
+            [self.lines_[place] for place in largest],
+            [label_of(self.names[place], 16) for place in largest],
+            title="largest",
+            fontsize="x-small",
+            loc="center left",
+            bbox_to_anchor=(1.0, 0.5),
+        )
 
 
 @dataclass
@@ -127,29 +150,48 @@ class ValidationDisplay(Display):
     mean: Array
     error: Array
     chosen: float
+    title = "How the level was chosen"
+    about = (
+        "Mean held-out score of the folds at each alpha, with standard errors: larger is better."
+    )
+
+    @classmethod
+    def of(cls, estimator: Any) -> Self | None:
+        """Return what a cross-validated estimator, or LassoCV, chose its level by, or None."""
+        if isinstance(estimator, CrossValidatedModel):
+            table = estimator.cv_results_
+            mine = [repr(norm) == repr(estimator.norm_) for norm in table["param_norm"]]
+            keys = ("param_alpha", "mean_test_score", "standard_error")
+            levels, mean, error = (np.asarray(table[key], dtype=np.float64)[mine] for key in keys)
+            return cls(levels, mean, error, float(estimator.alpha_))
+        try:
+            errors = np.asarray(estimator.mse_path_)  # as scikit-learn's LassoCV has it
+        except AttributeError:
+            return None
+        if errors.ndim != 2:
+            return None
+        spread = errors.std(axis=1) / np.sqrt(errors.shape[1])
+        return cls(estimator.alphas_, -errors.mean(axis=1), spread, float(estimator.alpha_))
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **options: Any
     ) -> Self:
         """Draw what a cross-validated estimator chose its level by."""
-        found = validation_of(estimator)
+        found = cls.of(estimator)
         if found is None:
             raise TypeError(
                 f"{type(estimator).__name__} was not chosen by cross-validation; fit "
                 "AtomicRegressorCV or AtomicClassifierCV"
             )
-        arrays = (np.array(found.levels), np.array(found.mean), np.array(found.error))
-        return cls(*arrays, found.chosen).plot(ax=ax, **options)
+        return found.plot(ax=ax, **options)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.errorbar_ = ax.errorbar(
             self.levels, self.mean, self.error, **{"marker": "o", "markersize": 3, **options}
         )
-        ax.set_xscale("log")
-        ax.invert_xaxis()
-        ax.axvline(self.chosen, color="0.4", linestyle="--", label="chosen")
-        ax.set(xlabel="alpha", ylabel="held-out score")
+        levels_on(ax, self.chosen)
+        ax.set_ylabel("held-out score")
         ax.legend()
 
 
@@ -170,25 +212,47 @@ class ConvergenceDisplay(Display):
 
     passes: list[Array]
     gaps: list[Array]
+    goal: float | None = None
+    labels: Sequence[str] = ()
+    title = "How the proof came about"
+    about = (
+        "After each pass over the data: how far from the optimum the coefficients can be at most. "
+        "The dashed line is what was asked for."
+    )
+
+    @classmethod
+    def of(
+        cls, histories: Sequence[Any], goal: float | None = None, labels: Sequence[str] = ()
+    ) -> Self:
+        """Return the display of the histories of some results."""
+        passes = [np.array([record.passes for record in history]) for history in histories]
+        gaps = [np.array([record.relative_gap for record in history]) for history in histories]
+        return cls(passes, gaps, goal, labels)
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **options: Any
     ) -> Self:
         """Draw the history of an estimator, or of a result of ``solve``."""
-        results = getattr(estimator, "results_", None) or [estimator]
-        if not hasattr(results[0], "history"):
-            raise TypeError(f"{type(estimator).__name__} has no history of gaps; fit one of ours")
-        passes = [np.array([record.passes for record in r.history]) for r in results]
-        gaps = [np.array([record.relative_gap for record in r.history]) for r in results]
-        return cls(passes, gaps).plot(ax=ax, **options)
+        try:
+            histories = [result.history for result in results_of(estimator) or [estimator]]
+        except AttributeError as error:
+            name = type(estimator).__name__
+            raise TypeError(f"{name} has no history of gaps; fit one of ours") from error
+        return cls.of(histories).plot(ax=ax, **options)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        least, most = np.finfo(float).eps, 1e4  # before the first step a gap can be any size
         self.lines_ = [
-            ax.plot(x, np.maximum(y, STYLE.least_gap), **{"marker": "o", **options})[0]
+            ax.plot(x, np.clip(y, least, most), **{"marker": "o", "markersize": 4, **options})[0]
             for x, y in zip(self.passes, self.gaps, strict=True)
         ]
+        if len(self.labels) > 1:
+            ax.legend(self.lines_, [label_of(label, 12) for label in self.labels])
+        if self.goal:
+            ax.axhline(self.goal, color=OTHERS, linestyle="--")
         ax.set_yscale("log")
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="passes over the data", ylabel="proved relative gap")
 
 
@@ -214,28 +278,32 @@ class StabilityDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any = None, y: Any = None, *, feature_names: Any = None,
-        n_features: int = 30, ax: Any = None, **options: Any,
-    ) -> Self:  # fmt: skip
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        feature_names: Any = None,
+        n_features: int = MOST_NAMED,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Draw the probabilities of a fitted ``StabilitySelector``."""
         check_is_fitted(estimator)
-        if not hasattr(estimator, "selection_probabilities_"):
-            raise TypeError(f"{type(estimator).__name__} knows no shares of halves; fit a "
-                            "StabilitySelector around it")  # fmt: skip
-        shares = np.asarray(estimator.selection_probabilities_)
-        given = feature_names if feature_names is not None else getattr(
-            estimator, "feature_names_in_", None)  # fmt: skip
-        names = [f"x{j}" for j in range(shares.size)] if given is None else list(given)
+        try:
+            shares = np.asarray(estimator.selection_probabilities_)
+        except AttributeError as error:
+            raise TypeError(
+                f"{type(estimator).__name__} knows no shares of halves; fit a StabilitySelector "
+                "around it"
+            ) from error
         order = np.argsort(-shares, kind="stable")[:n_features]
-        chosen = [str(names[j]) for j in order]
-        return cls(shares[order], float(estimator.threshold), chosen).plot(ax=ax, **options)
+        names = named_columns(estimator, order, feature_names)
+        return cls(shares[order], float(estimator.threshold), names).plot(ax=ax, **options)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        places = np.arange(len(self.names))
-        self.bars_ = ax.barh(places, self.probabilities, **options)
-        ax.set_yticks(places, self.names)
-        ax.invert_yaxis()
-        ax.axvline(self.threshold, color="0.4", linestyle="--", label="threshold")
+        self.bars_ = ax.barh(names_on(ax, self.names), self.probabilities, **options)
+        ax.axvline(self.threshold, color=OTHERS, linestyle="--", label="threshold")
         ax.set(xlabel="share of halves that select it", xlim=(0, 1))
         ax.legend()
 
@@ -259,86 +327,51 @@ class CoefficientDisplay(Display):
     values: Array
     names: Sequence[str]
     outputs: Sequence[str] = ("",)
+    title = "Coefficients of each output"
+    about = "Per standard deviation of the feature, the largest ones."
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the drawing on a page: as high as there are bars."""
+        return (5.2, 1.0 + 0.12 * self.values.size)
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any = None, y: Any = None, *, n_features: int = 20,
-        feature_names: Any = None, ax: Any = None, **options: Any,
-    ) -> Self:  # fmt: skip
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        n_features: int = 20,
+        feature_names: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Draw the coefficients of a fitted linear model; with X per standard deviation."""
-        from atomlearn.core.data.coefficients import nonzero_coefficients
-        from atomlearn.core.data.standardized import moments_of
-
         check_is_fitted(estimator)
-        if X is not None:
-            view: View = view_of(estimator, X, feature_names)
+        if X is None:
+            columns, weights = nonzero_coefficients(estimator.coef_)
+            names = named_columns(estimator, columns, feature_names)
+        else:
+            view = view_of(estimator, X, feature_names)
             columns, weights = view.columns, view.weights * moments_of(view.design, view.columns)[1]
             names = view.map.names(columns, view.names)
-        else:
-            columns, weights = nonzero_coefficients(estimator.coef_)
-            given = getattr(estimator, "feature_names_in_", None)
-            given = given if feature_names is None else feature_names
-            names = [f"x{j}" if given is None else str(given[j]) for j in columns]
         order = np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")[:n_features]
-        known = [str(name) for name in getattr(estimator, "classes_", target_names(y))]
+        given = estimator.classes_ if is_classifier(estimator) else target_names(y)
+        known = [str(name) for name in given]
         if len(known) != len(weights):
             known = [f"y[{place}]" for place in range(len(weights))]
         outputs = [""] if len(weights) == 1 else known
-        shown = [str(names[at]) for at in order]
-        return cls(weights[:, order], shown, outputs).plot(ax=ax, **options)
+        return cls(weights[:, order], [names[at] for at in order], outputs).plot(ax=ax, **options)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        places, n_outputs = np.arange(len(self.names)), len(self.values)
-        height = 0.8 / max(n_outputs, 1)
+        n_outputs = len(self.outputs)
+        height = 0.8 / n_outputs
+        places = names_on(ax, self.names)
         for place, (row, output) in enumerate(zip(self.values, self.outputs, strict=True)):
-            ax.barh(places + (place - (n_outputs - 1) / 2) * height, row, height,
-                    label=output or None, **options)  # fmt: skip
-        ax.set_yticks(places, self.names)
-        ax.invert_yaxis()
-        ax.axvline(0.0, color="0.4", linewidth=0.8)
+            at = places + (place - (n_outputs - 1) / 2) * height
+            ax.barh(at, row, height, label=label_of(output), **options)
+        ax.axvline(0.0, color=OTHERS, linewidth=0.8)
         ax.set_xlabel("coefficient")
         if n_outputs > 1:
             ax.legend()
-
-
-@dataclass
-class CalibrationDisplay(Display):
-    """Share of rows that are of a class, against the probability that was told.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.preprocessing import scale
-    >>> from atomlearn import AtomicClassifier, reports
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = AtomicClassifier(alpha=0.05).fit(scale(X), y)
-    >>> len(reports.CalibrationDisplay.from_estimator(model, scale(X), y).points)
-    1
-    """
-
-    points: list[Points]
-    labels: Sequence[str]
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw the calibration on these rows: not those that the estimator was fitted to."""
-        if not hasattr(estimator, "predict_proba"):
-            raise TypeError(f"{type(estimator).__name__} tells no probabilities; fit a classifier "
-                            "whose loss has some, such as AtomicClassifier()")  # fmt: skip
-        told = np.asarray(estimator.predict_proba(X))
-        classes = np.asarray(estimator.classes_)
-        wanted = [1] if classes.size == 2 else list(range(classes.size))
-        truth = np.asarray(y)
-        points = [calibration_points(truth == classes[at], told[:, at]) for at in wanted]
-        return cls(points, [str(classes[at]) for at in wanted]).plot(ax=ax, **options)
-
-    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        ax.plot([0, 1], [0, 1], linestyle="--", color="0.4")
-        for points, label in zip(self.points, self.labels, strict=True):
-            ax.plot(*np.array(points).T, **{"marker": "o", "label": label, **options})
-        ax.set(xlabel="told probability", ylabel="share that is true", xlim=(0, 1), ylim=(0, 1))
-        ax.legend()

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core.interfaces import Array, Columns, Rows
 from atomlearn.estimators.dependent_rows import halves as halves_of_rows
 from atomlearn.findings.stability import codes_of
-from atomlearn.reports.content import Curve
-from atomlearn.reports.style import STYLE
+from atomlearn.maps.feature_map import FeatureMap
+
+#: Halves that it takes for the spread of their curves to be drawn.
+FEWEST_HALVES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +31,23 @@ class Half:
     terms: frozenset[int]
     curves: dict[int, tuple[Array, Array]] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, map: FeatureMap, columns: Columns, weights: Array) -> Half:
+        """Return what a model of columns of a map selects, with its curves."""
+        terms = np.unique(map.term_of(columns)).tolist()
+        drawn = terms if map.unit == "inputs" else ()
+        return cls(frozenset(terms), {j: curve_of(map, columns, weights, j) for j in drawn})
+
 
 def halves(
-    y: NDArray[Any], count: int, rng: int, fitted: Callable[[Rows], Half], seconds: float = np.inf,
-    groups: Any = None, order: Any = None,
-) -> list[Half]:  # fmt: skip
+    y: NDArray[Any],
+    count: int,
+    rng: int,
+    fitted: Callable[[Rows], Half],
+    seconds: float = np.inf,
+    groups: Any = None,
+    order: Any = None,
+) -> list[Half]:
     """Return ``fitted`` of so many random halves of the rows, in complementary pairs.
 
     ``seconds`` : to take; fewer than a band needs where these take longer. ``groups``, ``order`` :
@@ -43,7 +57,7 @@ def halves(
     found: list[Half] = []
     while len(found) < count:
         took = time.monotonic() - began
-        if took * max(1.0, STYLE.fewest_halves / max(len(found), 1)) > seconds:
+        if took * max(1.0, FEWEST_HALVES / max(len(found), 1)) > seconds:
             break  # over, or there will not be enough of them
         parts = halves_of_rows(len(y), generator, codes_of(y), groups, order)
         found += [fitted(rows) for rows in parts]
@@ -56,35 +70,31 @@ def shares(found: Sequence[Half]) -> dict[int, float]:
     return {term: count / len(found) for term, count in counts.items()}
 
 
-def with_band(curve: Curve, term: int, found: Sequence[Half]) -> Curve:
-    """Return the curve with the middle of the curves of the halves; no curve counts as zero."""
-    if len(found) < STYLE.fewest_halves:
-        return curve
-    levels = np.asarray(curve.levels)
-    all_values = np.zeros((len(found), len(curve.values), levels.size))
+def band_of(
+    term: int, levels: Array, n_outputs: int, found: Sequence[Half]
+) -> tuple[Array, Array] | tuple[None, None]:
+    """Return between which values the middle 80% of the curves of the halves lie.
+
+    A half that did not select the term has a curve of zeros.
+    """
+    if len(found) < FEWEST_HALVES:
+        return None, None
+    every = np.zeros((len(found), n_outputs, levels.size))
     for place, half in enumerate(found):
         if term in half.curves:
             own, values = half.curves[term]
-            all_values[place] = [np.interp(levels, own, row) for row in values]
-    low, high = np.quantile(all_values, STYLE.band, axis=0)
-    return replace(curve, low=_rows(low), high=_rows(high))
+            every[place] = [np.interp(levels, own, row) for row in values]
+    low, high = np.quantile(every, [0.1, 0.9], axis=0)
+    return low, high
 
 
-def _rows(values: Array) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(row) for row in values.tolist())
+def curve_of(map: FeatureMap, columns: Columns, weights: Array, j: int) -> tuple[Array, Array]:
+    """Return the levels of input j, and the curve of each output at them; ``weights`` of columns.
 
-
-def at_own_values(curve: Curve, values: Iterable[float]) -> Curve:
-    """Return the curve as steps at the values of an input that has two at most."""
-    known = np.unique(np.asarray(list(values), dtype=np.float64))
-    if known.size > 2:
-        return curve
-    levels = np.asarray(curve.levels)
-
-    def moved(rows: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
-        return tuple(tuple(np.interp(known, levels, row).tolist()) for row in rows)
-
-    return replace(
-        curve, levels=tuple(known.tolist()), values=moved(curve.values), low=moved(curve.low),
-        high=moved(curve.high), deciles=(), steps=True,
-    )  # fmt: skip
+    All columns of a map of curves are few enough for one vector of them.
+    """
+    full = np.zeros((len(weights), map.n_columns))
+    full[:, columns] = weights
+    pairs = [map.curve(j, row) for row in full]
+    values = np.array([np.asarray(row, dtype=np.float64) for _, row in pairs])
+    return np.asarray(pairs[0][0], dtype=np.float64), values

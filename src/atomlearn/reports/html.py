@@ -1,6 +1,7 @@
 """report.html: one self-contained page about one selection, for light and dark, wide and narrow.
 
-Needs jinja2 (extra ``report``). Every text is escaped: names of features are input from outside.
+Needs jinja2 and matplotlib (extra ``report``), which are imported only when a page is made. Every
+text is escaped: names of features are input from outside.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ import hashlib
 import math
 from functools import cache
 from importlib import resources
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from atomlearn.reports import lines, network, pairs, plots
+import numpy as np
+
 from atomlearn.reports.atomic_write import write_text
-from atomlearn.reports.content import Content, SelectedFeature
-from atomlearn.reports.evidence import Evidence
-from atomlearn.reports.manhattan import manhattan_plot
-from atomlearn.reports.style import STYLE
+from atomlearn.reports.content import Content
+from atomlearn.reports.drawing import MOST_POINTS
+from atomlearn.reports.svg import svg_of
 
 
 class ReportUnavailable(RuntimeError):
@@ -32,38 +34,32 @@ def write_report(path: str | Path, content: Content) -> None:
 
 
 def report_html(content: Content) -> str:
-    """Return the page as text; ReportUnavailable where jinja2 is not installed."""
+    """Return the page as text; ReportUnavailable where jinja2 or matplotlib is not installed."""
     try:
         import jinja2
-        import markupsafe
+        import matplotlib  # noqa: F401
+        from markupsafe import Markup
     except ImportError as error:
         raise ReportUnavailable(
-            'report.html needs jinja2: pip install "atomlearn[report]"'
+            'report.html needs jinja2 and matplotlib: pip install "atomlearn[report]"'
         ) from error
     style, script = _text("report.css"), _text("report.js")
-    drawings = {name: markupsafe.Markup(drawn) for name, drawn in _drawings(content).items()}
+    cards = [
+        (first, [Markup(svg_of(display)) for display in (first, *others)])
+        for _, (first, *others) in groupby(content.displays, key=type)
+    ]
     page: str = _template(jinja2).render(
         content=content,
-        style=markupsafe.Markup(style),
-        script=markupsafe.Markup(script),
+        style=Markup(style),
+        script=Markup(script),
         policy=_policy(style, script),
-        drawings=drawings,
-        rows=[_row(content, feature) for feature in content.selected[: STYLE.most_rows]],
-        left_out=max(0, len(content.selected) - STYLE.most_rows),
+        cards=cards,
+        rows=content.selected[:MOST_POINTS],
         verdict=content.verdict,
         verdict_words=verdict_words(content),
         meaning=_meaning(content),
-        confusion=_confusion(content),
-        classes=_classes(content),
         made_of=_made_of(content),
         badge=_badge(content),
-        has_bands=any(curve.low for curve in content.curves) and len(content.outputs) == 1,
-        has_stability=any(f.stability is not None for f in content.selected),
-        has_twins=any(f.twins for f in content.selected),
-        has_groups=any(f.group for f in content.selected),
-        most_bars=STYLE.most_bars,
-        most_curves=STYLE.most_curves,
-        links_left_out=network.left_out(content.selected),
     )
     return page
 
@@ -89,70 +85,6 @@ def _policy(style: str, script: str) -> str:
         f"default-src 'none'; base-uri 'none'; form-action 'none'; script-src {own[1]}; "
         f"style-src-elem {own[0]}; style-src-attr 'unsafe-inline'; img-src data:"
     )
-
-
-def _drawings(content: Content) -> dict[str, str]:
-    names = (
-        "certificate",
-        "objective",
-        "selection",
-        "prediction",
-        "distribution",
-        "network",
-        "curves",
-        "residuals",
-        "roc",
-        "precision_recall",
-        "calibration",
-        "validation",
-        "path",
-        "boxes",
-        "pairs",
-        "manhattan",
-        "parts",
-    )
-    drawings = dict.fromkeys(names, "")
-    drawings |= _evidence(content.evidence)
-    histories = [fit.history for fit in content.fits]
-    labels = [fit.label for fit in content.fits]
-    if any(histories) and content.relative_gap >= STYLE.useful_gap:
-        unit = "columns of curves" if content.curves else "features"
-        drawings["objective"] = plots.objective_plot(histories, labels, unit)
-    elif any(len(history) > 1 for history in histories):  # one point is no line
-        drawings["certificate"] = plots.certificate_plot(histories, labels, content.goal)
-    if len({f.found for f in content.selected} - {None}) > 1:  # one pass is no order
-        drawings["selection"] = plots.selection_plot(content.selected)
-    drawings["network"] = network.network_plot(content.selected)
-    if content.held_out is not None and content.held_out.truth:
-        drawings["prediction"] = plots.prediction_plot(
-            content.held_out.truth, content.held_out.predicted
-        )
-        drawings["residuals"] = lines.residual_plot(
-            content.held_out.truth, content.held_out.predicted
-        )
-    if content.curves:
-        drawings["curves"] = plots.curves_plot(content.curves, content.outputs)
-    if content.target_values:
-        drawings["distribution"] = plots.distribution_plot(content.target_values)
-    return drawings
-
-
-def _evidence(found: Evidence) -> dict[str, str]:
-    drawn = {
-        "roc": lines.roc_plot(found.roc),
-        "precision_recall": lines.precision_recall_plot(found.precision_recall),
-        "calibration": lines.calibration_plot(found.calibration),
-        "boxes": lines.boxes_plot(found.boxes),
-        "pairs": pairs.pairs_plot(found.surfaces),
-        "parts": found.parts,
-    }
-    if found.validation is not None:
-        drawn["validation"] = lines.validation_plot(found.validation)
-    if found.manhattan is not None:
-        drawn["manhattan"] = manhattan_plot(found.manhattan)
-    if found.path is not None:
-        drawn["path"] = lines.path_plot(found.path)
-    return drawn
 
 
 def verdict_words(content: Content) -> list[str]:
@@ -224,7 +156,7 @@ def _meaning(content: Content) -> list[str]:
             f"With the features as selected, the objective{several} is proved to be at most "
             f"{_above(on_selected)} above the lowest that any coefficients reach."
         )
-    if content.relative_gap < STYLE.useful_gap:
+    if content.is_bounded:
         sentences.append(
             f"At the returned coefficients, the objective{several} is proved to be at most "
             f"{_above(content.relative_gap)} above what {others}."
@@ -254,87 +186,16 @@ def _made_of(content: Content) -> str:
     p = content.n_inputs
     if content.n_features == p:
         return ""
-    pairs = p * (p - 1) // 2
-    words = {
-        p + pairs: "columns and all their pairs",
-        p + pairs + p: "columns, their squares and all their pairs",
-    }
-    known = words.get(content.n_features)
-    if known is None:
-        squares = content.n_features - p - pairs
-        known = "columns, all their pairs" if 0 < squares < p else "columns"
-        known += f" and {squares:,} squares" if 0 < squares < p else ""
-    return f"{p:,} {known}"
+    squares = content.n_features - p - p * (p - 1) // 2
+    words = {0: "columns and all their pairs", p: "columns, their squares and all their pairs"}
+    partly = f"columns, all their pairs and {squares:,} squares" if 0 < squares < p else "columns"
+    return f"{p:,} {words.get(squares, partly)}"
 
 
 def _above(gap: float) -> str:
-    # gap is relative to the objective reached, and people compare with the optimum.
-    share = gap / (1.0 - gap) if gap < 1 else math.inf
-    if share < STYLE.least_share:
-        return f"{_decimal(100 * STYLE.least_share)}%"
-    return f"{_decimal(100 * share)}%" if math.isfinite(share) else "any amount"
-
-
-def _decimal(value: float) -> str:
-    """Return two digits without an exponent: 0.000031 rather than 3.1e-05."""
-    if value >= 1:
-        return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
-    places = 1 - math.floor(math.log10(value)) if value > 0 else 0
-    return f"{value:.{min(places, 20)}f}".rstrip("0").rstrip(".") if places else "0"
-
-
-def _row(content: Content, feature: SelectedFeature) -> dict[str, Any]:
-    """Return what one line of the table shows; bars are in percent of half the column."""
-    largest = content.selected[0].size or 1.0
-    value, position = feature.strongest, feature.output
-    cells = []
-    if len(feature.standardized) > 1:
-        cells = [
-            {
-                "title": f"{output}: {weight:.4g}",
-                "opacity": f"{abs(weight) / largest:.2f}",
-                "sign": "plus" if weight > 0 else "minus",
-            }
-            for output, weight in zip(content.outputs, feature.standardized, strict=True)
-        ]
-    return {
-        "feature": feature,
-        "output": content.outputs[position],
-        "coefficient": f"{feature.coefficients[position]:.4g}",
-        "standardized": f"{value:+.4g}",
-        "number": repr(value),
-        "plain_number": repr(feature.coefficients[position]),
-        "width": f"{50 * abs(value) / largest:.2f}",
-        "sign": "plus" if value > 0 else "minus",
-        "cells": cells,
-    }
-
-
-def _confusion(content: Content) -> list[list[dict[str, Any]]]:
-    """Return the cells of the confusion matrix with the share of their row."""
-    if content.held_out is None:
-        return []
-    rows = []
-    for i, row in enumerate(content.held_out.confusion):
-        total = sum(row) or 1
-        rows.append(
-            [
-                {"count": count, "share": f"{count / total:.2f}", "right": i == j}
-                for j, count in enumerate(row)
-            ]
-        )
-    return rows
-
-
-def _classes(content: Content) -> list[dict[str, Any]]:
-    largest = max((count for _, count in content.class_counts), default=1) or 1
-    total = sum(count for _, count in content.class_counts) or 1
-    return [
-        {
-            "label": label,
-            "count": count,
-            "width": f"{100 * count / largest:.1f}",
-            "share": f"{100 * count / total:.1f}%",
-        }
-        for label, count in content.class_counts
-    ]
+    """Return a gap as a share of the optimum, without an exponent: 0.0000031%."""
+    # It is relative to the objective reached, and people compare with the optimum.
+    if gap >= 1:
+        return "any amount"
+    percent = max(100 * gap / (1.0 - gap), 1e-7)
+    return np.format_float_positional(percent, 3, unique=False, fractional=False, trim="-") + "%"

@@ -144,9 +144,15 @@ class SavedModel:
 
     def parts(self, columns: Any) -> Array:
         """Return what each feature adds to each score, (n_samples, n_features, n_outputs)."""
-        alone = [replace(self, features=(f,), coefficients=self.coefficients[:, [place]],
-                         intercepts=np.zeros(len(self.intercepts)))
-                 for place, f in enumerate(self.features)]  # fmt: skip
+        alone = [
+            replace(
+                self,
+                features=(f,),
+                coefficients=self.coefficients[:, [place]],
+                intercepts=np.zeros(len(self.intercepts)),
+            )
+            for place, f in enumerate(self.features)
+        ]
         if not alone:
             return np.zeros((columns.shape[0], 0, len(self.intercepts)))
         return np.stack([model.scores(columns) for model in alone], axis=1)

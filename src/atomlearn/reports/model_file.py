@@ -9,54 +9,30 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array
 from atomlearn.core.problem.result import Status
 from atomlearn.reports.atomic_write import write_text
-from atomlearn.reports.model import (
-    Allele,
-    Label,
-    ModelCertificate,
-    ModelCurve,
-    ModelFeature,
-    ModelInput,
-    SavedModel,
-)
+from atomlearn.reports.model import ModelFeature, SavedModel
 from atomlearn.storage.intake.columns import ColumnPlan, plan_of
 
 FORMAT = "atomlearn-model"
 VERSION = 1
 
-#: What JSON text is read into: the words for each kind of value, and its types. ``bool`` is an
-#: int to Python, and never one here.
-_KINDS: dict[str, tuple[type, ...]] = {
-    "a text": (str,),
-    "true or false": (bool,),
-    "a finite number": (int, float),
-    "a list": (list,),
-    "an object": (dict,),
+#: What JSON text is read into. ``bool`` is an int to Python, and never one here.
+_WORDS: dict[Any, str] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number of at least 0",
+    float: "a finite number",
+    list: "a list",
+    dict: "an object",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """What a model file may hold at most.
-
-    factors : inputs that a feature is the product of; levels : of a curve, whose codes are bytes;
-    shown : letters of a wrong value that a message repeats.
-    """
-
-    factors: int = 2
-    levels: int = 256
-    shown: int = 60
-
-
-_LIMITS = _Limits()
 
 
 def write_model(path: str | Path, model: SavedModel) -> None:
@@ -80,22 +56,14 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     >>> read_model(file).scores(np.array([[10.0], [20.0]])).tolist()
     [[25.0], [45.0]]
     """
-    content = {"format": FORMAT, "version": VERSION, "created_with": model.created_with}
-    content |= {field.name: getattr(model, field.name) for field in fields(model)}
+    content = {"format": FORMAT, "version": VERSION, **asdict(model)}
     content["columns"] = [plan.portable() for plan in model.columns]
-    text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False, default=_portable)
+    text = json.dumps(
+        content, indent=1, allow_nan=False, ensure_ascii=False, default=lambda array: array.tolist()
+    )
     # What cannot be read back must not be written: the reader checks the writer.
     parse_model(text, str(path))
     write_text(path, text + "\n")
-
-
-def _portable(value: Any) -> Any:
-    """Return arrays as lists and records as objects; those of a curve are part of its feature."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    content = {field.name: getattr(value, field.name) for field in fields(value)}
-    curve = content.pop("curve", None)
-    return content if curve is None else content | _portable(curve)
 
 
 def read_model(path: str | Path) -> SavedModel:
@@ -119,7 +87,7 @@ def parse_model(text: str, name: str) -> SavedModel:
             f"{name} is not a model file: {error or type(error).__name__}; "
             "pass the model.json that `atomlearn select` wrote"
         ) from error
-    return _Reader(name).model(content)
+    return _model(content, name)
 
 
 def _no_constant(value: str) -> NoReturn:
@@ -135,240 +103,184 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-class _Reader:
-    """Checks every value on its way in; a fault names the file and the place in it."""
+def _model(content: Any, name: str) -> SavedModel:
+    """Return the model of a JSON value, every part of it checked."""
+    if type(content) is not dict or content.get("format") != FORMAT:
+        raise ValueError(
+            f'{name} is not a model file: it has no "format": "{FORMAT}"; '
+            "pass the model.json that `atomlearn select` wrote"
+        )
+    version = content.get("version")
+    if type(version) is not int or version != VERSION:
+        raise ValueError(
+            f"{name} is a model file of version {version!r}, and this atomlearn reads "
+            f"version {VERSION}; update atomlearn, or write the model again with it"
+        )
+    reader = _Reader(name)
+    model: SavedModel = reader.record(
+        "", {key: content[key] for key in content if key not in ("format", "version")}, SavedModel
+    )
+    reader.check(model)
+    return model
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads values as the fields of records are annotated; a fault names the file and the place."""
+
+    name: str
 
     def fail(self, place: str, expected: str, received: object) -> NoReturn:
-        shown, most = repr(received), _LIMITS.shown
-        shown = shown if len(shown) <= most else shown[: most - 3] + "..."
+        shown = repr(received)
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
         raise ValueError(
             f"{self.name}: {place} must be {expected}, found {shown}; the file is damaged or was "
             "edited: write it again with `atomlearn select`"
         )
 
-    # --- the whole --------------------------------------------------------------------------
+    # --- values by their types --------------------------------------------------------------
 
-    def model(self, content: object) -> SavedModel:
-        known = type(content) is dict and content.get("format") == FORMAT
-        if not known:
-            raise ValueError(
-                f'{self.name} is not a model file: it has no "format": "{FORMAT}"; '
-                "pass the model.json that `atomlearn select` wrote"
-            )
-        content = cast(dict[str, Any], content)
-        version = content.get("version")
-        if type(version) is not int or version != VERSION:
-            raise ValueError(
-                f"{self.name} is a model file of version {version!r}, and this atomlearn reads "
-                f"version {VERSION}; update atomlearn, or write the model again with it"
-            )
-        self.keys("the file", content, ["format", "version", *_names(SavedModel)])
-        task = self.text("task", content["task"])
-        if task not in ("classification", "regression", "survival"):
-            self.fail("task", "one of classification, regression, survival", task)
-        classes = self.classes(content["classes"], task)
-        n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
-        sizes = (self.whole(key, content[key], least=1) for key in ("n_inputs", "n_features"))
-        n_inputs, n_features = sizes
-        inputs = self.inputs(content["inputs"], n_inputs)
-        features = self.features(content["features"], n_features, len(inputs), n_outputs)
-        coefficients = self.coefficients(content["coefficients"], n_outputs, len(features))
-        settings = self.settings(content["settings"])
-        # Classes that were fitted together have one certificate.
-        n_certificates = 1 if settings.get("classes") == "together" else n_outputs
-        return SavedModel(
-            task=task,
-            loss=self.text("loss", content["loss"]),
-            target=self.text("target", content["target"]),
-            classes=classes,
-            n_features=n_features,
-            n_inputs=n_inputs,
-            inputs=inputs,
-            features=features,
-            is_named=self.kind("is_named", content["is_named"], "true or false"),
-            first_index=self.whole("first_index", content["first_index"], below=2),
-            coefficients=coefficients,
-            intercepts=np.array(self.numbers("intercepts", content["intercepts"], n_outputs)),
-            certificates=self.certificates(content["certificates"], n_certificates),
-            settings=settings,
-            created_with=self.text("created_with", content["created_with"]),
-            columns=self.columns(content["columns"]),
-            alleles=self.alleles(content["alleles"]),
-        )
+    def record(self, place: str, value: object, kind: Any) -> Any:
+        hints = get_type_hints(kind)
+        keys = sorted(self.of_type(place or "the file", value, dict))
+        if keys != sorted(hints):
+            told = f"an object with the keys {', '.join(hints)}"
+            self.fail(place or "the file", told, keys)
+        dot = f"{place}." if place else ""
+        found = {key: self.value(f"{dot}{key}", value[key], hints[key]) for key in hints}  # type: ignore[index]
+        return kind(**found)
 
-    def coefficients(self, value: object, n_outputs: int, count: int) -> NDArray[np.float64]:
-        rows = [
-            self.numbers(f"coefficients[{row}]", values, count)
-            for row, values in enumerate(self.items("coefficients", value, n_outputs))
-        ]
-        return np.array(rows, dtype=np.float64).reshape(n_outputs, -1)
+    def value(self, place: str, value: object, kind: Any) -> Any:
+        """Return a value of an annotated kind, as a record keeps it."""
+        kinds = get_args(kind)
+        if get_origin(kind) is np.ndarray:
+            return self.array(place, value)
+        if kind is ColumnPlan:
+            return self.column(place, value)
+        if is_dataclass(kind):
+            return self.record(place, value, kind)
+        if get_origin(kind) is tuple:
+            items = enumerate(self.of_type(place, value, list))
+            return tuple(self.value(f"{place}[{at}]", item, kinds[0]) for at, item in items)
+        if get_origin(kind) is dict:
+            return self.settings(place, value)
+        if type(None) in kinds:
+            return None if value is None else self.value(place, value, kinds[0])
+        if kinds:
+            if type(value) not in kinds:
+                self.fail(place, f"one of {', '.join(_WORDS[one] for one in kinds)}", value)
+            return value
+        return self.number(place, value) if kind is float else self.of_type(place, value, kind)
 
-    # --- its parts --------------------------------------------------------------------------
-
-    def classes(self, value: object, task: str) -> tuple[Label, ...] | None:
-        if task != "classification":
-            if value is not None:
-                self.fail("classes", f"null for a {task}", value)
-            return None
-        labels = self.items("classes", value)
-        if len(labels) < 2:
-            self.fail("classes", "a list of at least two labels", value)
-        for position, label in enumerate(labels):
-            if type(label) not in (str, int, float, bool):
-                self.fail(f"classes[{position}]", "a text, a number or a truth value", label)
-        if len({(type(label), label) for label in labels}) != len(labels):
-            self.fail("classes", "a list of different labels", value)
-        return tuple(labels)
-
-    def inputs(self, value: object, n_inputs: int) -> tuple[ModelInput, ...]:
-        found = []
-        for position, item in enumerate(self.items("inputs", value)):
-            place = f"inputs[{position}]"
-            self.keys(place, item, _names(ModelInput))
-            index = self.whole(f"{place}.index", item["index"], below=n_inputs)
-            found.append(ModelInput(index, self.text(f"{place}.name", item["name"])))
-        if len({item.index for item in found}) != len(found):
-            self.fail("inputs", "a list of different columns", value)
-        return tuple(found)
-
-    def features(
-        self, value: object, n_features: int, n_inputs: int, n_outputs: int
-    ) -> tuple[ModelFeature, ...]:
-        found = []
-        for position, item in enumerate(self.items("features", value)):
-            place = f"features[{position}]"
-            curved = "levels" in self.kind(place, item, "an object")
-            names = [name for name in _names(ModelFeature) if name != "curve"]
-            self.keys(place, item, names + (_names(ModelCurve) if curved else []))
-            factors = self.items(f"{place}.factors", item["factors"])
-            if not 1 <= len(factors) <= _LIMITS.factors:
-                self.fail(f"{place}.factors", "one or two positions in inputs", factors)
-            found.append(
-                ModelFeature(
-                    index=self.whole(f"{place}.index", item["index"], below=n_features),
-                    name=self.text(f"{place}.name", item["name"]),
-                    factors=tuple(
-                        self.whole(f"{place}.factors", factor, below=n_inputs) for factor in factors
-                    ),
-                    curve=self.curve(place, item, n_outputs) if curved else None,
-                )
-            )
-            if curved and len(factors) != 1:
-                self.fail(f"{place}.factors", "one position in inputs for a curve", factors)
-        if len({item.index for item in found}) != len(found):
-            self.fail("features", "a list of different features", value)
-        return tuple(found)
-
-    def curve(self, place: str, item: dict[str, Any], n_outputs: int) -> ModelCurve:
-        given = self.items(f"{place}.levels", item["levels"])
-        levels = np.array(self.numbers(f"{place}.levels", given, len(given)))
-        if not 1 <= levels.size <= _LIMITS.levels or (np.diff(levels) <= 0).any():
-            self.fail(f"{place}.levels", f"1 to {_LIMITS.levels} increasing numbers", given)
-        rows = self.items(f"{place}.values", item["values"], n_outputs)
-        values = [
-            self.numbers(f"{place}.values[{n}]", row, len(given)) for n, row in enumerate(rows)
-        ]
-        return ModelCurve(levels, np.array(values))
-
-    def columns(self, value: object) -> tuple[ColumnPlan, ...]:
-        found = []
-        for position, item in enumerate(self.items("columns", value)):
-            try:
-                found.append(plan_of(item, f"columns[{position}]"))
-            except ValueError as error:
-                raise ValueError(
-                    f"{self.name}: {error}; write it again with `atomlearn select`"
-                ) from error
-        return tuple(found)
-
-    def alleles(self, value: object) -> tuple[Allele, ...]:
-        found = []
-        for position, item in enumerate(self.items("alleles", value)):
-            place = f"alleles[{position}]"
-            self.keys(place, item, _names(Allele))
-            texts = {
-                key: self.text(f"{place}.{key}", item[key])
-                for key in ("name", "chromosome", "counted", "other")
-            }
-            where = self.whole(f"{place}.position", item["position"])
-            mean = self.number(f"{place}.mean", item["mean"])
-            found.append(Allele(position=where, mean=mean, **texts))
-        return tuple(found)
-
-    def certificates(self, value: object, n_outputs: int) -> tuple[ModelCertificate, ...]:
-        found = []
-        names = _names(ModelCertificate)
-        for position, item in enumerate(self.items("certificates", value, n_outputs)):
-            place = f"certificates[{position}]"
-            self.keys(place, item, names)
-            status = self.text(f"{place}.status", item["status"])
-            if status not in Status.__members__:
-                self.fail(f"{place}.status", f"one of {', '.join(Status.__members__)}", status)
-            found.append(
-                ModelCertificate(
-                    status, *(self.number(f"{place}.{key}", item[key]) for key in names[1:])
-                )
-            )
-        return tuple(found)
-
-    def settings(self, value: object) -> dict[str, Any]:
-        found: dict[str, Any] = self.kind("settings", value, "an object")
-        for key, item in found.items():
-            if key in ("baseline_times", "baseline_hazard"):
-                length = len(self.items("settings.baseline_times", found.get("baseline_times")))
-                self.numbers(f"settings.{key}", item, length)
-            elif item is not None and type(item) not in (str, bool):
-                self.number(f"settings.{key}", item)
-        return found
-
-    # --- single values ----------------------------------------------------------------------
-
-    def kind(self, place: str, value: object, expected: str) -> Any:
-        if type(value) not in _KINDS[expected]:
-            self.fail(place, expected, value)
+    def of_type(self, place: str, value: object, kind: Any) -> Any:
+        if type(value) is not kind or (kind is int and value < 0):  # type: ignore[operator]
+            self.fail(place, _WORDS[kind], value)
         return value
 
-    def keys(self, place: str, item: object, expected: list[str]) -> None:
-        received = sorted(self.kind(place, item, "an object"))
-        if received != sorted(expected):
-            self.fail(place, f"an object with the keys {', '.join(expected)}", received)
-
-    def items(self, place: str, value: object, length: int | None = None) -> list[Any]:
-        found: list[Any] = self.kind(place, value, "a list")
-        if length is not None and len(found) != length:
-            self.fail(place, f"a list of length {length}", value)
-        return found
-
-    def text(self, place: str, value: object) -> str:
-        return str(self.kind(place, value, "a text"))
-
-    def whole(self, place: str, value: object, least: int = 0, below: int | None = None) -> int:
-        bound = "" if below is None else f" and below {below}"
-        expected = f"a whole number of at least {least}{bound}"
-        found = value if type(value) is int else self.fail(place, expected, value)
-        if found < least or (below is not None and found >= below):
-            self.fail(place, expected, value)
-        return found
-
     def number(self, place: str, value: object) -> float:
+        if type(value) not in (int, float):
+            self.fail(place, _WORDS[float], value)
         try:
-            number = float(self.kind(place, value, "a finite number"))
+            number = float(value)  # type: ignore[arg-type]
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            self.fail(place, "a finite number", value)
+            self.fail(place, _WORDS[float], value)
         return number
 
-    def numbers(self, place: str, value: object, length: int) -> list[float]:
-        return [
-            self.number(f"{place}[{position}]", item)
-            for position, item in enumerate(self.items(place, value, length))
-        ]
+    def array(self, place: str, value: object) -> Array:
+        def numbers(place: str, value: object, depth: int) -> Any:
+            if depth and type(value) is list:
+                return [numbers(f"{place}[{at}]", one, depth - 1) for at, one in enumerate(value)]
+            return self.number(place, value)
 
+        found = numbers(place, self.of_type(place, value, list), 2)
+        try:
+            return np.array(found, dtype=np.float64)
+        except ValueError:
+            self.fail(place, "lists of one length", value)
 
-def _names(record: type[Any]) -> list[str]:
-    """Return the names of the fields of a record, which are its keys in the file."""
-    return [field.name for field in fields(record)]
+    def column(self, place: str, value: object) -> ColumnPlan:
+        try:
+            return plan_of(value, place)
+        except ValueError as error:
+            raise ValueError(
+                f"{self.name}: {error}; write it again with `atomlearn select`"
+            ) from error
+
+    def settings(self, place: str, value: object) -> dict[str, Any]:
+        found: dict[str, Any] = self.of_type(place, value, dict)
+        for key, item in found.items():
+            if key in ("baseline_times", "baseline_hazard"):
+                times = self.of_type(f"{place}.baseline_times", found.get("baseline_times"), list)
+                self.shape(f"{place}.{key}", self.array(f"{place}.{key}", item), len(times))
+            elif item is not None and type(item) not in (str, bool):
+                self.number(f"{place}.{key}", item)
+        return found
+
+    # --- what values have to do with each other ----------------------------------------------
+
+    def shape(self, place: str, array: Any, *shape: int) -> None:
+        if np.shape(array) != shape:
+            lists = " of lists".join(f" of length {length}" for length in shape)
+            self.fail(place, f"a list{lists}", np.shape(array))
+
+    def below(self, place: str, value: int, bound: int, least: int = 0) -> None:
+        if not least <= value < bound:
+            self.fail(place, f"a whole number of at least {least} and below {bound}", value)
+
+    def different(self, place: str, items: list[Any]) -> None:
+        if len(set(items)) != len(items):
+            self.fail(place, f"a list of different {place.replace('inputs', 'columns')}", items)
+
+    def check(self, model: SavedModel) -> None:
+        tasks = ("classification", "regression", "survival")
+        if model.task not in tasks:
+            self.fail("task", f"one of {', '.join(tasks)}", model.task)
+        classes, are_classes = model.classes, model.task == "classification"
+        if are_classes != (classes is not None):
+            self.fail("classes", "a list for a classification, else null", classes)
+        if classes is not None and len(classes) < 2:
+            self.fail("classes", "a list of at least two labels", classes)
+        if len({(type(label), label) for label in classes or ()}) != len(classes or ()):
+            self.fail("classes", "a list of different labels", classes)
+        n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
+        for key, size in (("n_inputs", model.n_inputs), ("n_features", model.n_features)):
+            if size < 1:
+                self.fail(key, "a whole number of at least 1", size)
+        self.below("first_index", model.first_index, 2)
+        for at, item in enumerate(model.inputs):
+            self.below(f"inputs[{at}].index", item.index, model.n_inputs)
+        self.different("inputs", [item.index for item in model.inputs])
+        for at, feature in enumerate(model.features):
+            self.below(f"features[{at}].index", feature.index, model.n_features)
+            self.check_feature(f"features[{at}]", feature, len(model.inputs), n_outputs)
+        self.different("features", [feature.index for feature in model.features])
+        self.shape("coefficients", model.coefficients, n_outputs, len(model.features))
+        self.shape("intercepts", model.intercepts, n_outputs)
+        # Classes that were fitted together have one certificate.
+        together = model.settings.get("classes") == "together"
+        statuses = [certificate.status for certificate in model.certificates]
+        self.shape("certificates", statuses, 1 if together else n_outputs)
+        for at, status in enumerate(statuses):
+            if status not in Status.__members__:
+                told = f"one of {', '.join(Status.__members__)}"
+                self.fail(f"certificates[{at}].status", told, status)
+
+    def check_feature(
+        self, place: str, feature: ModelFeature, n_inputs: int, n_outputs: int
+    ) -> None:
+        factors, curve = feature.factors, feature.curve
+        if not 1 <= len(factors) <= 2:
+            self.fail(f"{place}.factors", "one or two positions in inputs", factors)
+        for factor in factors:
+            self.below(f"{place}.factors", factor, n_inputs)
+        if curve is None:
+            return
+        if len(factors) != 1:
+            self.fail(f"{place}.factors", "one position in inputs for a curve", factors)
+        levels = curve.levels
+        # Codes of levels are bytes.
+        if levels.ndim != 1 or not 1 <= levels.size <= 256 or (np.diff(levels) <= 0).any():
+            self.fail(f"{place}.curve.levels", "1 to 256 increasing numbers", levels.tolist())
+        self.shape(f"{place}.curve.values", curve.values, n_outputs, levels.size)

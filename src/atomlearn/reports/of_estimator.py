@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,29 +16,36 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
+from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.reports.atomic_write import check_place
-from atomlearn.reports.content import Content, FitSummary, without_covariates
-from atomlearn.reports.evidence import validation_of
+from atomlearn.reports.content import (
+    Content,
+    FitSummary,
+    HeldOut,
+    SelectedFeature,
+    without_covariates,
+)
+from atomlearn.reports.displays import ValidationDisplay
+from atomlearn.reports.drawing import MOST_POINTS, Display
 from atomlearn.reports.gathered import (
+    Fits,
     along_chromosomes,
-    curves,
+    curves_of,
     forbidden,
     half_fits,
-    is_mapped,
     path_around,
-    seen_in,
+    pictures_of,
     selected_of,
+    warnings_of,
     with_stability,
     with_twins,
 )
 from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import write_report
-from atomlearn.reports.of_matrix import content_of_matrix, drawn_of
-from atomlearn.reports.structure_displays import groups_drawn
-from atomlearn.reports.style import STYLE
+from atomlearn.reports.of_matrix import content_of_matrix
+from atomlearn.reports.structure_displays import GroupsDisplay, selected_groups
 from atomlearn.reports.summary import write_summary
 from atomlearn.reports.view import View, outputs_of, target_names, view_of
 
@@ -102,91 +109,96 @@ def report(
     """
     check_is_fitted(estimator)
     check_place(path)
-    drawn = drawn_of(estimator, X, feature_names)
-    content = (
-        content_of_matrix(
-            estimator,
-            X,
-            drawn,
-            details=(("Estimator", _shown(estimator)),),
-            python=_python(estimator, rng).replace("(X, y)", "(X)").replace("X, y,", "X, None,"),
-            versions=versions(),
-        )
-        if drawn is not None
-        else content_of_estimator(
-            estimator,
-            X,
-            y,
-            test,
-            test_fraction,
-            n_resamples,
-            feature_names,
-            target,
-            rng,
-            positions,
-            {"groups": groups, "order": order},
-        )
+    content = content_of_matrix(estimator, X, feature_names)
+    if content is None:
+        dependence = {"groups": groups, "order": order}
+        fits = Fits(estimator, X, np.asarray(y), rng, dependence, n_resamples)
+        held_out = partial(held_out_of, fits, test=test, fraction=test_fraction)
+        content = _content_of(fits, held_out, feature_names, target_names(y), target, positions)
+    shown, seed = " ".join(repr(clone(estimator)).split()), "" if y is None else f", rng={rng}"
+    given = "X" if y is None else "X, y"
+    content = replace(
+        content,
+        data=type(X).__name__ if not is_opened(X) else str(X),
+        details=(("Estimator", shown), *content.details),
+        python=f"model = {shown}.fit({given})\n"
+        f'atomlearn.report(model, {given}, path="report.html"{seed})',
+        versions=versions(),
+        files=("summary.json",),
     )
     write_report(path, content)
     write_summary(Path(path).with_name("summary.json"), content)
     return content
 
 
-def content_of_estimator(
-    estimator: Any, X: Any, y: Any, test: Any, test_fraction: float, n_resamples: int | None,
-    names: Sequence[str] | None, target: str | None, rng: int, positions: Any,
-    dependence: dict[str, Any],
-) -> Content:  # fmt: skip
-    """Return everything that the page tells."""
-    view = view_of(estimator, X, names)
-    values, of_targets = np.asarray(y), target_names(y)
+def _content_of(
+    fits: Fits,
+    held_out_of_view: Callable[[View], HeldOut | None],
+    names: Sequence[str] | None,
+    of_targets: Sequence[str],
+    target: str | None,
+    positions: Any,
+) -> Content:
+    """Return everything that the page tells of an estimator and its data."""
+    X, values = fits.X, fits.y
+    view = view_of(fits.estimator, X, names)
     target = target or (of_targets[0] if len(of_targets) == 1 else "the target")
-    codes = _codes(view, values)
-    own = (view, X, values, test, test_fraction, rng)
-    held_out, evidence = held_out_of(estimator, *own, **dependence)
-    found = half_fits(estimator, X, values, view, n_resamples, rng, dependence)
-    terms = covariate_terms(estimator, X, view)
-    selected, covariates = without_covariates(selected_of(view), terms)
+    codes, labels = _codes(view, values), [str(label) for label in view.classes or ()] or None
+    held_out = held_out_of_view(view)
+    halves = half_fits(fits, view)
+    free = covariate_terms(fits.estimator, X, view)
+    selected, covariates = without_covariates(selected_of(view), free)
     selected = with_twins(view, selected, partial(forbidden, view, X, values))
-    selected = with_stability(
-        estimator, X, values, selected, view, n_resamples, rng, found, dependence
-    )
-    labels = None if view.classes is None else [str(label) for label in view.classes]
-    evidence = replace(
-        seen_in(view, codes, labels, selected, evidence, target),
-        validation=validation_of(view.model),
-        path=path_around(view, values),
-        manhattan=along_chromosomes(view, codes, selected, positions),
-        parts=groups_drawn(view.model),
-    )
+    selected = with_stability(selected, fits.estimator, halves)
     outputs = outputs_of(view, target, of_targets)
-    fits = _fits(view, outputs)
+    n_rows, n_columns = view.inputs.shape
+    seen = () if held_out is None else held_out.warnings
+    is_times = values.dtype.names is not None
     return Content(
-        data=type(X).__name__ if not is_opened(X) else str(X),
-        target=target, task=_task(view, values),
-        n_samples=view.inputs.shape[0],
-        n_inputs=view.offered, chosen_first=view.offered > view.inputs.shape[1],
-        n_features=(view.map.n_terms if is_mapped(view) else view.offered) - len(terms),
-        outputs=outputs, selected=selected, covariates=covariates,
-        fits=fits,
-        goal=float(getattr(view.model, "tol", 1e-6)) if fits else 0.0,
+        data="",
+        target=target,
+        task="survival" if is_times else "classification" if labels else "regression",
+        n_samples=n_rows,
+        n_inputs=view.offered,
+        chosen_first=view.offered > n_columns,
+        n_features=(view.map.n_terms if view.is_mapped else view.offered) - len(free),
+        outputs=outputs,
+        selected=selected,
+        covariates=covariates,
+        fits=_fits(view, outputs),
+        goal=float(view.model.tol) if view.results else 0.0,
         held_out=held_out,
         class_counts=_counts(codes, labels),
-        target_values=() if labels is not None or values.ndim > 1 or values.dtype.names else tuple(
-            values[:: max(1, values.size // STYLE.most_values)].astype(float).tolist()),
-        curves=curves(view, selected, found),
-        evidence=evidence,
-        details=(("Estimator", _shown(estimator)), ("Rows", f"{view.inputs.shape[0]:,}"),
-                 ("Columns", f"{view.inputs.shape[1]:,}"), ("Seed", str(rng))),
-        python=_python(estimator, rng), scorer=_scorer(view),
-        versions=versions(),
-        files=("summary.json",),
-    )  # fmt: skip
+        target_values=values if labels is None and values.ndim == 1 and not is_times else (),
+        curves=curves_of(view, selected, halves, outputs),
+        evidence=_evidence(view, values, codes, labels, selected, positions),
+        warnings=(*seen, *warnings_of(view, codes, labels, selected, target)),
+        details=(
+            ("Rows", f"{n_rows:,}"),
+            ("Columns", f"{n_columns:,}"),
+            ("Seed", str(fits.rng)),
+        ),
+        scorer=_scorer(view),
+    )
 
 
-def _task(view: View, values: Any) -> str:
-    plain = "regression" if view.classes is None else "classification"
-    return plain if values.dtype.names is None else "survival"
+def _evidence(
+    view: View,
+    values: Any,
+    codes: Any,
+    labels: list[str] | None,
+    selected: Sequence[SelectedFeature],
+    positions: Any,
+) -> list[Display]:
+    parts = selected_groups(view.model)
+    found: list[Display | None] = [
+        along_chromosomes(view, codes, selected, positions),
+        GroupsDisplay.of(parts) if parts else None,
+        *pictures_of(view, codes, labels, selected),
+        ValidationDisplay.of(view.model),
+        path_around(view, values),
+    ]
+    return [display for display in found if display is not None]
 
 
 def _codes(view: View, values: Any) -> Any:
@@ -214,10 +226,10 @@ def versions() -> str:
 
 
 def _fits(view: View, labels: tuple[str, ...]) -> tuple[FitSummary, ...]:
-    results: Sequence[Result] = getattr(view.model, "results_", ())
+    results = view.results
     if len(labels) != len(results):
         labels = tuple(f"fit {number + 1}" for number in range(len(results)))
-    gap = getattr(view.model, "selected_gap_", None)
+    gap = view.model.selected_gap_ if isinstance(view.model, FeatureGenerator) else None
     return tuple(
         FitSummary.of(label, result, gap) for label, result in zip(labels, results, strict=True)
     )
@@ -226,17 +238,6 @@ def _fits(view: View, labels: tuple[str, ...]) -> tuple[FitSummary, ...]:
 def _scorer(view: View) -> str:
     """Return the model as a function of NumPy; nothing for models that it cannot say, or long."""
     try:
-        return numpy_code(view.model) if view.columns.size <= STYLE.most_rows else ""
+        return numpy_code(view.model) if view.columns.size <= MOST_POINTS else ""
     except (TypeError, ValueError):
         return ""
-
-
-def _shown(estimator: Any) -> str:
-    return " ".join(repr(clone(estimator)).split())
-
-
-def _python(estimator: Any, rng: int) -> str:
-    return (
-        f"model = {_shown(estimator)}.fit(X, y)\n"
-        f'atomlearn.report(model, X, y, "report.html", rng={rng})'
-    )

@@ -2,85 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from atomlearn.designs import feature_names
+from atomlearn.estimators.matrices.completion import MatrixCompletion
+from atomlearn.estimators.matrices.matrix_pursuit import MatrixPursuit
+from atomlearn.estimators.matrices.sparse_low_rank import SparseLowRank
 from atomlearn.reports.content import Content, FitSummary
-from atomlearn.reports.evidence import Evidence
-from atomlearn.reports.pictures import affinity_plot, components_plot, decomposition_plot
-from atomlearn.reports.structure import on_page
+from atomlearn.reports.structure_displays import MatrixDisplay
 
-#: Headline, picture, and what the picture shows.
-Drawn = tuple[str, str, str]
-
-LINES = "A line each for the first components, at most 12: red is positive, blue negative."
+#: Headline and pictures of a matrix.
+Shown = tuple[str, list[MatrixDisplay]]
 
 
-def _affinity(model: Any, X: Any, names: Any) -> Drawn:
-    links = model.affinity_.nnz // 2
-    about = "Rows and columns are the rows of the data: the darker, the more alike two of them are."
-    return f"{links:,} links between {len(X):,} rows", affinity_plot(model.affinity_), about
-
-
-def _parts(model: Any, X: Any, names: Any) -> Drawn:
-    rank, entries = len(model.singular_values_), int(np.count_nonzero(model.sparse_))
-    words = f"Rank {rank}, and {entries:,} entries apart from it, of {model.sparse_.size:,}"
-    about = "The data, and the two parts it is the sum of but for noise; red: entries apart."
-    return words, decomposition_plot(X, model.low_rank_, model.sparse_), about
-
-
-def _completed(model: Any, X: Any, names: Any) -> Drawn:
-    known = np.isfinite(np.asarray(X, dtype=np.float64))
-    words = f"Rank {model.rank_}, from {int(known.sum()):,} known entries of {known.size:,}"
-    return words, components_plot(model.right_.T, names) if model.rank_ else "", LINES
-
-
-def _components(model: Any, X: Any, names: Any) -> Drawn:
-    components = np.asarray(model.components_)
+@singledispatch
+def shown_of(estimator: Any, X: Any, names: Any) -> Shown | None:
+    """Return what an estimator made of a matrix; of others than ours its ``components_``."""
+    if not hasattr(estimator, "components_"):
+        return None
+    components = np.asarray(estimator.components_)
     used = int(components.any(axis=0).sum())
     words = f"{len(components)} components, in {used:,} of {components.shape[1]:,} columns"
-    return words, components_plot(components, names), LINES
+    return words, [_components(components, names)]
 
 
-#: By the attribute that a fitted estimator of the kind has, the most telling first.
-KINDS: dict[str, Callable[[Any, Any, Any], Drawn]] = {
-    "affinity_": _affinity, "sparse_": _parts, "right_": _completed, "components_": _components,
-}  # fmt: skip
-#: What else is told, where it is known.
-FACTS = {
-    "alpha_": "alpha", "level_": "Level", "ratio_": "Ratio", "search_gap_": "Gap of the search",
-    "n_passes_": "Passes over the data",
-}  # fmt: skip
+@shown_of.register
+def _(estimator: MatrixPursuit, X: Any, names: Any) -> Shown:
+    # Square roots, so that weak links can be seen beside strong ones.
+    picture = MatrixDisplay(np.sqrt(abs(estimator.affinity_)), caption="affinity of rows")
+    return f"{estimator.affinity_.nnz // 2:,} links between {len(X):,} rows", [picture]
 
 
-def drawn_of(estimator: Any, X: Any, names: Any) -> Drawn | None:
-    """Return headline and picture of an estimator of a matrix; None for any other."""
-    kind = next((kind for kind in KINDS if hasattr(estimator, kind)), None)
-    if kind is None:
+@shown_of.register
+def _(estimator: SparseLowRank, X: Any, names: Any) -> Shown:
+    rank, entries = len(estimator.singular_values_), int(np.count_nonzero(estimator.sparse_))
+    words = f"Rank {rank}, and {entries:,} entries apart from it, of {estimator.sparse_.size:,}"
+    parts = {"data": X, "low rank": estimator.low_rank_, "sparse": estimator.sparse_}
+    return words, [MatrixDisplay(part, names, caption) for caption, part in parts.items()]
+
+
+@shown_of.register
+def _(estimator: MatrixCompletion, X: Any, names: Any) -> Shown:
+    entries = int(np.isfinite(np.asarray(X, dtype=np.float64)).sum())
+    words = f"Rank {estimator.rank_}, from {entries:,} known entries of {np.size(X):,}"
+    return words, [_components(estimator.right_.T, names)] if estimator.rank_ else []
+
+
+def _components(components: Any, names: Any) -> MatrixDisplay:
+    """Return the first components, in the columns that they use."""
+    table = np.asarray(components)[:12]
+    used = np.flatnonzero(table.any(axis=0))
+    shown = [str(column) if names is None else str(names[column]) for column in used]
+    return MatrixDisplay(table[:, used], shown, "components, one a line")
+
+
+def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
+    """Return what the page tells: no target, so no verdict; None for any other estimator."""
+    shown = shown_of(estimator, X, feature_names(X) if names is None else names)
+    if shown is None:
         return None
-    return KINDS[kind](estimator, X, feature_names(X) if names is None else names)
-
-
-def content_of_matrix(estimator: Any, X: Any, drawn: Drawn, **about: Any) -> Content:
-    """Return what the page tells: no target, so no verdict."""
-    title, picture, shown = drawn
-    result = getattr(estimator, "result_", None)
-    fits = () if result is None else (
-        FitSummary("the matrix", str(result.status), result.converged, result.objective,
-                   result.gap, result.relative_gap, result.passes, result.seconds,
-                   tuple(result.history), complete=result.converged),
-    )  # fmt: skip
-    facts = [(words, f"{getattr(estimator, name):.4g}") for name, words in FACTS.items()
-             if getattr(estimator, name, None) is not None]  # fmt: skip
+    fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    facts = {
+        name.replace("_", " ").strip().capitalize(): f"{value:.4g}"
+        for name, value in fitted.items()
+        if isinstance(value, (int, float))
+    }
+    result = fitted.get("result_")
     n_samples, n_features = np.shape(X)
     return Content(
-        data=type(X).__name__, target="the matrix", task="matrix", n_samples=n_samples,
-        n_inputs=n_features, n_features=n_features, outputs=("the matrix",), selected=(), fits=fits,
-        goal=float(getattr(estimator, "tol", 0.0)), title=title,
-        evidence=Evidence(parts=on_page(picture), of_parts=shown),
+        data="",
+        target="the matrix",
+        task="matrix",
+        n_samples=n_samples,
+        n_inputs=n_features,
+        n_features=n_features,
+        outputs=("the matrix",),
+        selected=(),
+        fits=() if result is None else (FitSummary.of("the matrix", result),),
+        goal=0.0 if result is None else float(estimator.tol),
+        title=shown[0],
+        evidence=shown[1],
         notes=("A matrix alone has no target: nothing here says how well it predicts.",),
-        details=(*about.pop("details"), *facts), files=("summary.json",), **about,
-    )  # fmt: skip
+        details=tuple(facts.items()),
+    )

@@ -1,4 +1,4 @@
-"""Displays of structure: groups that a model selects, and products of two columns."""
+"""Displays of structure: groups and parts of a model, products of two columns, matrices."""
 
 from __future__ import annotations
 
@@ -7,13 +7,27 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.interfaces import Array
-from atomlearn.reports.displays import Display
-from atomlearn.reports.structure import bars_on_page
+from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces.lift import Part
+from atomlearn.core.norms.groups import Groups
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.reports.drawing import (
+    MOST_NAMED,
+    MOST_POINTS,
+    OTHERS,
+    SERIES,
+    Display,
+    label_of,
+    names_on,
+    signed_colors,
+    span_of,
+)
+from atomlearn.reports.view import named_columns, objective_of, results_of
 
 
 @dataclass
@@ -34,6 +48,20 @@ class GroupsDisplay(Display):
 
     sizes: Array
     names: Sequence[str]
+    title = "Selected groups"
+    about = "How much each group adds: the length of its coefficients."
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the drawing on a page: as high as there are groups."""
+        return (5.2, 0.8 + 0.2 * len(self.names))
+
+    @classmethod
+    def of(cls, parts: Sequence[Part], n_groups: int = MOST_NAMED) -> Self:
+        """Return the largest of these parts."""
+        sizes = np.array([np.linalg.norm(part.weights) for part in parts])
+        order = np.argsort(-sizes, kind="stable")[:n_groups]
+        return cls(sizes[order], [name_of_part(parts[at]) for at in order])
 
     @classmethod
     def from_estimator(
@@ -42,65 +70,114 @@ class GroupsDisplay(Display):
         X: Any = None,
         y: Any = None,
         *,
-        n_groups: int = 30,
+        n_groups: int = MOST_NAMED,
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Draw the groups of a fitted model: latent parts, terms of a map, or of its norm."""
+        """Draw the groups of a fitted model: latent parts, groups of its norm, terms of its map."""
         check_is_fitted(estimator)
-        names, sizes = _group_sizes(estimator)
-        order = np.argsort(-sizes, kind="stable")[:n_groups]
-        return cls(sizes[order], [names[at] for at in order]).plot(ax=ax, **options)
+        parts = selected_groups(estimator) or _selected_terms(estimator)
+        return cls.of(parts, n_groups).plot(ax=ax, **options)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        places = np.arange(len(self.names))
-        self.bars_ = ax.barh(places, self.sizes, **options)
-        ax.set_yticks(places, self.names)
-        ax.invert_yaxis()
+        self.bars_ = ax.barh(names_on(ax, self.names), self.sizes, **options)
         ax.set_xlabel("size of the coefficients of the group")
 
 
-def _group_sizes(estimator: Any) -> tuple[list[str], Array]:
-    parts = getattr(estimator, "parts_", None)
-    if parts and hasattr(parts[0], "columns"):
-        names = [part.name or f"group {part.group}" for part in parts]
-        return names, np.array([np.linalg.norm(part.weights) for part in parts])
-    columns, weights = nonzero_coefficients(estimator.coef_)
-    size = np.sqrt(np.sum(weights**2, axis=0))
-    map = estimator.feature_map_
-    labelled, place = groups_in_use(estimator, columns)
-    if labelled:
-        names = labelled
-    else:
-        numbers, place = np.unique(map.term_of(columns), return_inverse=True)
-        given = getattr(estimator, "feature_names_in_", None)
-        names = map.term_names(numbers, None if given is None else list(given))
-    return names, np.sqrt(np.bincount(place, size**2, len(names)))
+def name_of_part(part: Part) -> str:
+    """Return the name of the part's group, or its number."""
+    return part.name or f"group {part.group}"
 
 
-def groups_in_use(
-    estimator: Any, columns: NDArray[np.int64]
-) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the names of the groups of some columns and which one each is in, or nothing."""
-    map = getattr(estimator, "feature_map_", None)
-    norm = getattr(estimator, "norm_", getattr(estimator, "norm", None))
-    groups = getattr(norm, "groups", None)
-    if map is None or map.unit is not None or groups is None or isinstance(groups, str):
-        return [], np.zeros(0, dtype=np.int64)
-    labels = norm.parts(int(map.n_columns))[0].labels[columns]  # type: ignore[union-attr]
-    numbers, place = np.unique(labels, return_inverse=True)
-    return [f"group {number}" for number in numbers], place
+def has_parts(parts: Any) -> bool:
+    """Return whether these are latent parts of one output, and not None, none, or several lists."""
+    return bool(parts) and isinstance(parts[0], Part)
 
 
-def groups_drawn(estimator: Any) -> str:
-    """Return a drawing of the size of each selected group, "" where the norm has none."""
-    columns, _ = nonzero_coefficients(estimator.coef_)
-    parts = getattr(estimator, "parts_", None)
-    latent = bool(parts) and hasattr(parts[0], "columns")  # type: ignore[index]
-    if not columns.size or not (latent or groups_in_use(estimator, columns)[0]):
-        return ""
-    labels, sizes = _group_sizes(estimator)
-    return bars_on_page(labels, sizes.tolist())
+def selected_groups(model: Any) -> list[Part]:
+    """Return what the selected groups of a model add: latent parts, or groups of its norm."""
+    if not results_of(model):
+        return []
+    if has_parts(model.parts_):
+        return list(model.parts_)
+    norm, map = objective_of(model).get("norm"), model.feature_map_
+    if not isinstance(norm, Groups) or isinstance(norm.groups, str) or map.unit is not None:
+        return []
+    return _parts_by(norm.parts(map.n_columns)[0].labels, {}, model)
+
+
+def _selected_terms(model: AtomicModel) -> list[Part]:
+    map, columns = model.feature_map_, nonzero_coefficients(model.coef_)[0]
+    terms, inputs = map.term_of(columns), named_columns(model, range(map.n_inputs))
+    names = dict(zip(terms.tolist(), map.term_names(terms, inputs), strict=True))
+    return _parts_by(map.term_of(np.arange(map.n_columns)), names, model)
+
+
+def _parts_by(labels: Columns, names: dict[int, str], model: AtomicModel) -> list[Part]:
+    """Return one part a label of the columns in use; of several outputs the length over them."""
+    columns, weights = nonzero_coefficients(model.coef_)
+    size, used = np.linalg.norm(weights, axis=0), labels[columns]
+    return [
+        Part(int(label), names.get(int(label)), columns[used == label], size[used == label])
+        for label in np.unique(used)
+    ]
+
+
+@dataclass
+class PartsDisplay(Display):
+    """What the coefficients are sums of: a bar a feature, a color a part, a mark at the sum.
+
+    Pieces above the line are positive, pieces below negative. parts : ``model.parts_`` or
+    ``result.parts`` of a norm with latent groups; names : of all features, or None.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from sklearn.datasets import load_diabetes
+    >>> from atomlearn import AtomicRegressor, norms, reports
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> norm = norms.LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6, 7, 8, 9]])
+    >>> model = AtomicRegressor(norm, alpha=0.1).fit(X, y)
+    >>> len(reports.PartsDisplay.from_estimator(model).parts)
+    3
+    """
+
+    parts: Sequence[Part]
+    names: Sequence[str] | None = None
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **options: Any
+    ) -> Self:
+        """Draw the parts of a fitted model of one output, whose norm has latent groups."""
+        check_is_fitted(estimator)
+        parts = estimator.parts_
+        if not has_parts(parts):
+            raise ValueError(
+                "there are no parts to draw: only norms with latent groups (LatentGroups, Chains, "
+                "Trees, Hierarchy, Union, Operators) have them, for one output, where alpha (the "
+                "level) is low enough to select a group"
+            )
+        return cls(parts).plot(ax=ax, **options)
+
+    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        features = np.unique(np.concatenate([part.columns for part in self.parts]))
+        ends = np.zeros((2, features.size))  # of what is piled up so far, below and above zero
+        for number, part in enumerate(self.parts):
+            places = np.searchsorted(features, part.columns)
+            above = (part.weights > 0).astype(int)
+            drawn = {"color": SERIES[number % len(SERIES)], "label": label_of(name_of_part(part))}
+            ax.bar(places, part.weights, bottom=ends[above, places], **{**drawn, **options})
+            ends[above, places] += part.weights
+        ax.plot(ends.sum(axis=0), "_", color=OTHERS, markersize=10)
+        names = [str(j) if self.names is None else label_of(self.names[j]) for j in features]
+        if features.size <= MOST_NAMED:
+            ax.set_xticks(range(features.size), names, rotation=40, ha="right")
+        ax.axhline(0.0, color=OTHERS, linewidth=0.8)
+        ax.set_ylabel("coefficient")
+        if len(self.parts) <= MOST_NAMED:
+            ax.legend(fontsize="x-small")
 
 
 @dataclass
@@ -123,6 +200,32 @@ class InteractionsDisplay(Display):
 
     matrix: Array
     names: Sequence[str]
+    title = "Interactions"
+    about = (
+        "Columns whose products were selected, the strongest ones: blue where the standardized "
+        "coefficient of the product is positive, red where it is negative. The diagonal holds "
+        "squares."
+    )
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the drawing on a page."""
+        return (5.2, 5.2)
+
+    @classmethod
+    def of(
+        cls, factors: Sequence[Sequence[str]], values: ArrayLike, n_columns: int = MOST_NAMED
+    ) -> Self:
+        """Return the products of pairs of names; ``values`` : their coefficients."""
+        sizes = np.asarray(values, dtype=np.float64)
+        names, places = np.unique(np.asarray(factors, dtype=object), return_inverse=True)
+        pairs = places.reshape(-1, 2)
+        total = np.bincount(pairs.ravel(), np.repeat(np.abs(sizes), 2))
+        kept = np.sort(np.argsort(-total, kind="stable")[:n_columns])
+        matrix = np.zeros((names.size, names.size))
+        np.add.at(matrix, tuple(np.sort(pairs).T), sizes)
+        matrix += np.triu(matrix, 1).T
+        return cls(matrix[np.ix_(kept, kept)], names[kept].tolist())
 
     @classmethod
     def from_estimator(
@@ -131,7 +234,7 @@ class InteractionsDisplay(Display):
         X: Any = None,
         y: Any = None,
         *,
-        n_columns: int = 30,
+        n_columns: int = MOST_NAMED,
         ax: Any = None,
         **options: Any,
     ) -> Self:
@@ -149,25 +252,59 @@ class InteractionsDisplay(Display):
             raise ValueError("the model selected no product; lower alpha (the level)")
         # Of several classes the strongest: their sum may be nothing.
         strongest = np.abs(weights[:, two]).argmax(axis=0)
-        pairs, size = pairs[two], weights[:, two][strongest, np.arange(strongest.size)]
-        total = np.bincount(pairs.ravel(), np.repeat(np.abs(size), 2), map.n_inputs)
-        used = np.flatnonzero(total)
-        used = np.sort(used[np.argsort(-total[used], kind="stable")[:n_columns]])
-        matrix = np.zeros((used.size, used.size))
-        for (i, j), value in zip(pairs, size, strict=True):
-            if i in used and j in used:
-                a, b = np.searchsorted(used, [i, j])
-                matrix[a, b] += value
-                matrix[b, a] = matrix[a, b]
-        given = getattr(estimator, "feature_names_in_", None)
-        names = map.named_inputs(None if given is None else list(given))
-        return cls(matrix, [names[j] for j in used]).plot(ax=ax, **options)
+        sizes = weights[:, two][strongest, np.arange(strongest.size)]
+        names = np.array(named_columns(estimator, range(map.n_inputs)), dtype=object)
+        return cls.of(names[pairs[two]], sizes, n_columns).plot(ax=ax, **options)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        largest = float(np.abs(self.matrix).max(initial=0.0)) or 1.0
-        scale = {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest, **options}
-        self.image_ = ax.imshow(self.matrix, **scale)
-        ax.figure.colorbar(self.image_, ax=ax, label="coefficient of the product")
-        places = np.arange(len(self.names))
-        ax.set_xticks(places, self.names, rotation=90)
-        ax.set_yticks(places, self.names)
+        self.image_ = ax.imshow(self.matrix, **{**signed_colors(self.matrix), **options})
+        places, names = np.arange(len(self.names)), [label_of(name) for name in self.names]
+        ax.set_xticks(places, names, rotation=90)
+        ax.set_yticks(places, names)
+        ax.grid(linewidth=0.3)
+        ax.set_title(span_of(self.matrix), fontsize="small")
+
+
+@dataclass
+class MatrixDisplay(Display):
+    """A matrix as an image: blue is positive, red negative, the stronger the larger.
+
+    matrix : (n, m); names : of its columns, or None; caption : what it is.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import numpy as np
+    >>> from atomlearn import SparsePCA, reports
+    >>> model = SparsePCA(k=2).fit(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> display = reports.MatrixDisplay(model.components_).plot()
+    >>> display.image_.get_array().shape == model.components_.shape
+    True
+    """
+
+    matrix: Any
+    names: Sequence[str] | None = None
+    caption: str = ""
+    title = "What it consists of"
+    about = "Blue is positive, red negative: the stronger the color, the larger the number."
+    wide = True
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the drawing on a page, of which several stand side by side."""
+        return (3.4, 2.8)
+
+    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        matrix, shown = self.matrix, self.names
+        matrix = np.asarray(matrix.toarray() if issparse(self.matrix) else matrix, dtype=np.float64)
+        colors = signed_colors(matrix[np.isfinite(matrix)])
+        ax.grid(visible=False)
+        # Cells of a small matrix have edges, of a large one several are drawn as their mean.
+        drawn = {"aspect": "auto", "interpolation": "nearest", **colors}
+        if max(matrix.shape) > MOST_POINTS:
+            drawn["interpolation"] = "antialiased"
+        self.image_ = ax.imshow(matrix, **{**drawn, **options})
+        if shown is not None and len(shown) <= MOST_NAMED:
+            ax.set_xticks(range(len(shown)), [label_of(name) for name in shown], rotation=90)
+        ax.set_title(self.caption)

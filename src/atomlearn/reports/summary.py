@@ -47,7 +47,7 @@ def summary_of(content: Content) -> dict[str, Any]:
         "target": content.target,
         "data": content.data,
         "status": [fit.status for fit in content.fits],
-        "warnings": list(content.evidence.warnings),
+        "warnings": list(content.warnings),
         "notes": list(content.notes),
         "command": content.command,
         "versions": content.versions,

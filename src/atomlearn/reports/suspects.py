@@ -28,7 +28,7 @@ def suspects(
     classes: Sequence[str] | None,
     selected: Sequence[int],
     names: Sequence[str],
-) -> tuple[str, ...]:
+) -> list[str]:
     """Return sentences on leakage, balance, odd columns."""
     found = [*_leaks(design, y, classes, selected, names), *_balance(y, classes)]
     if design.listable and design.shape[1] <= 2_000_000:
@@ -38,13 +38,16 @@ def suspects(
             found.append(f"{constant:,} columns are constant and can play no part")
         varying = np.flatnonzero(deviations > 0)[:MOST_COLUMNS]
         found += _duplicates(design, varying)
-    return tuple(found)
+    return found
 
 
 def _leaks(
-    design: Design, y: NDArray[Any], classes: Sequence[str] | None, selected: Sequence[int],
+    design: Design,
+    y: NDArray[Any],
+    classes: Sequence[str] | None,
+    selected: Sequence[int],
     names: Sequence[str],
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Look at the selected columns, each by itself: a leak that helps is selected.
 
     By ranks, so that bins and growing functions of the target are seen; in comparison with what
@@ -144,8 +147,9 @@ def _balance(y: NDArray[Any], classes: Sequence[str] | None) -> list[str]:
 def _duplicates(design: Design, columns: NDArray[np.int64]) -> list[str]:
     """Find columns that are copies, by two random sums over the rows."""
     rng = np.random.default_rng(0)
-    sums = np.array([design.scores(rng.standard_normal(design.shape[0])).at(columns)
-                     for _ in range(2)])  # fmt: skip
+    sums = np.array(
+        [design.scores(rng.standard_normal(design.shape[0])).at(columns) for _ in range(2)]
+    )
     scale = np.abs(sums).max(axis=1, keepdims=True, initial=0.0)
     if not columns.size or not scale.all():
         return []

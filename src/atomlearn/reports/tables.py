@@ -9,6 +9,7 @@ from pathlib import Path
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.content import Content, SelectedFeature
+from atomlearn.reports.drawing import shortened
 
 
 def write_selected_csv(path: str | Path, content: Content) -> None:
@@ -48,10 +49,7 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
         for score in content.held_out.scores:
             if score.name == content.verdict.score_name:
                 continue
-            lines.append(
-                f"  {'held-out ' + score.name:<28} {score.shown:>9}   "
-                f"({score.baseline_name}: {score.baseline_shown})"
-            )
+            lines.append(f"  {'held-out ' + score.name:<28} {score.shown:>9}   ({score.against})")
     lines.append(
         f"  {'features selected':<28} {len(content.selected):>9}   (of {content.n_features:,})"
     )
@@ -68,7 +66,7 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
         lines.extend(_feature_lines(content.selected[:most]))
         if len(content.selected) > most:
             lines.append(f"  ... and {len(content.selected) - most} more")
-    lines += [f"\n  warning: {warning}" for warning in content.evidence.warnings]
+    lines += [f"\n  warning: {warning}" for warning in content.warnings]
     return lines
 
 
@@ -96,9 +94,3 @@ def _feature_lines(features: tuple[SelectedFeature, ...]) -> list[str]:
             f"{feature.strongest:>12.4g}"
         )
     return lines
-
-
-def shortened(name: str, width: int) -> str:
-    """Return the name without control characters, cut to a width."""
-    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return printable if len(printable) <= width else printable[: width - 1] + "…"

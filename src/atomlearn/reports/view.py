@@ -1,22 +1,31 @@
-"""View: a fitted linear or additive model over a design, without the pipelines around it."""
+"""View: a fitted linear or additive model over a design, without the pipelines around it.
+
+What differs between estimators of ours and of scikit-learn is asked here, and nowhere else.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
-from sklearn.utils.validation import _check_n_features
+from sklearn.utils.validation import _check_feature_names_in, _check_n_features
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.interfaces import Array, Design, Rows
+from atomlearn.core.problem.result import Result
 from atomlearn.designs import as_design, feature_names
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.cross_validated import CrossValidatedModel
 from atomlearn.findings.held_out import unsearched
 from atomlearn.maps.feature_map import FeatureMap, map_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View:
     """A fitted linear model over a design: what the page is about, without pipelines and maps.
 
@@ -37,13 +46,74 @@ class View:
 
     @property
     def outputs(self) -> int:
+        """Number of outputs."""
         return int(self.weights.shape[0])
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether features are products or curves of the columns."""
+        return self.map.unit is not None or self.map.implicit
+
+    @cached_property
+    def terms(self) -> Rows:
+        """The numbers of the features in use, increasing."""
+        found: Rows = np.unique(self.map.term_of(self.columns))
+        return found
+
+    @property
+    def results(self) -> Sequence[Result]:
+        """The results of the fits, of an estimator of ours."""
+        return results_of(self.model)
+
+    def input(self, column: int) -> Array:
+        """Return one column of the inputs as an array."""
+        return dense_columns(self.inputs, [column])[:, 0]
+
+    def target_of(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return y as losses take it: two classes as -1 and 1."""
+        return y if self.classes is None else np.where(y == self.classes[-1], 1.0, -1.0)
+
+
+def dense_columns(design: Design, columns: ArrayLike) -> Array:
+    """Return columns, in any order, as an array."""
+    increasing, place = np.unique(np.asarray(columns, dtype=np.int64), return_inverse=True)
+    return np.asarray(design.gather(increasing).dense(), dtype=np.float64)[:, place]
+
+
+def results_of(model: Any) -> Sequence[Result]:
+    """Return the results of the fits of an estimator of ours, of any other nothing."""
+    return model.results_ if isinstance(model, AtomicModel) else ()
+
+
+def level_of(model: Any) -> float | None:
+    """Return the level that a model was fitted at, None where it has none or several."""
+    try:
+        alpha = model.alpha_
+    except AttributeError:  # not chosen by cross-validation
+        alpha = getattr(model, "alpha", None)
+    return None if alpha is None or np.ndim(alpha) else float(alpha)
+
+
+def objective_of(model: Any) -> dict[str, Any]:
+    """Return loss, form and norm of a model of ours, as ``path`` takes them; nothing of others."""
+    if not results_of(model):
+        return {}
+    given = model.get_params(deep=False)
+    if isinstance(model, CrossValidatedModel):
+        given["norm"] = model.norm_
+    return {key: given[key] for key in ("loss", "form", "norm") if key in given}
+
+
+def named_columns(estimator: Any, columns: ArrayLike, names: Any = None) -> list[str]:
+    """Return the names of columns, as given, as those of the data, or x0, x1, ..."""
+    known = _check_feature_names_in(estimator) if names is None else names
+    return [str(known[column]) for column in np.asarray(columns)]
 
 
 def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
-    # What a search of scikit-learn found.
+    """Return the linear model that an estimator, a search or a pipeline ends with."""
     model, data = unsearched(estimator), X
-    masks: list[Any] = []
+    offered = 0
     given = list(names) if names is not None else feature_names(X)
     if hasattr(model, "steps"):
         model, front = model[-1], model[:-1]
@@ -54,6 +124,7 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
             except (AttributeError, ValueError):
                 given = None
             masks = [step.get_support() for _, step in front.steps if hasattr(step, "get_support")]
+            offered = max(map(len, masks), default=0)
     if not hasattr(model, "coef_"):
         model = getattr(model, "estimator_", model)
     if not hasattr(model, "coef_"):
@@ -62,19 +133,18 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
             "models, ours or those of sklearn.linear_model; after a selector, a pipeline that ends "
             "with one: make_pipeline(selector, LinearRegression())"
         )
-    own = getattr(model, "feature_names_in_", None)
-    design = inputs = as_design(data)
+    inputs = as_design(data)
     _check_n_features(model, inputs, reset=False)
-    terms = getattr(model, "feature_map_", None)
-    if terms is not None and getattr(model, "features", "linear") != "linear":
-        design = terms.apply(inputs)
-    terms = map_of(design) if terms is None else terms
+    design, terms = inputs, map_of(inputs)
+    if results_of(model):
+        terms = model.feature_map_
+        design = model._expanded(inputs)
     columns, weights = nonzero_coefficients(model.coef_)
-    labels = given or (list(own) if own is not None else [f"x{j}" for j in range(inputs.shape[1])])
+    every = range(inputs.shape[1])
+    labels = named_columns(model, every, given)
     classes = tuple(model.classes_.tolist()) if is_classifier(model) else None
-    offered = max([inputs.shape[1], *map(len, masks)])
-    return View(model, inputs, design, terms, [str(n) for n in labels], columns, weights, classes,
-                offered)  # fmt: skip
+    offered = max(inputs.shape[1], offered)
+    return View(model, inputs, design, terms, labels, columns, weights, classes, offered)
 
 
 def target_names(y: Any) -> list[str]:
@@ -84,11 +154,10 @@ def target_names(y: Any) -> list[str]:
 
 
 def outputs_of(view: View, target: str, names: Sequence[str] = ()) -> tuple[str, ...]:
-    if view.classes is None:
-        if len(names) == view.outputs > 1:
-            return tuple(names)
-        return (target,) if view.outputs == 1 else tuple(
-            f"{target}[{place}]" for place in range(view.outputs))  # fmt: skip
-    if view.outputs == 1:
-        return (str(view.classes[-1]),)
-    return tuple(str(label) for label in view.classes)
+    """Return the names of the outputs: targets, or classes, of two the last."""
+    if view.classes is not None:
+        return tuple(str(label) for label in view.classes)[-view.outputs :]
+    if len(names) == view.outputs > 1:
+        return tuple(names)
+    single = view.outputs == 1
+    return (target,) if single else tuple(f"{target}[{at}]" for at in range(view.outputs))

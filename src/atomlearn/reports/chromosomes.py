@@ -1,0 +1,125 @@
+"""Where features lie along chromosomes: what each tells alone, and which were selected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from atomlearn.core.data.standardized import column_moments
+from atomlearn.core.interfaces import Array, Design
+from atomlearn.reports.drawing import LOWERS, MOST_POINTS, OTHERS, RAISES, Display
+
+#: Names that say where a feature lies: chr1:752566_A, 1:752566, X_1234_A_G.
+_PLACED = re.compile(r"^(?:chr)?(\d{1,2}|[XYMZW]|MT)[:_](\d+)(?:\D|$)", re.IGNORECASE)
+
+#: Chromosome of each feature, "" where it is not known, and place on it.
+Places = tuple[Sequence[str], ArrayLike]
+
+
+def places_in(names: Sequence[str]) -> Places | None:
+    """Return chromosomes and positions that names tell; None where most names tell none."""
+
+    def found(some: Sequence[str]) -> list[re.Match[str] | None]:
+        return [_PLACED.match(name) for name in some]
+
+    first = found(names[:2000])
+    if len(names) < 2 or sum(match is not None for match in first) * 2 < len(first):
+        return None
+    every = first + found(names[2000:])
+    chromosomes = ["" if match is None else match[1].upper() for match in every]
+    return chromosomes, [-1 if match is None else int(match[2]) for match in every]
+
+
+@dataclass
+class ChromosomesDisplay(Display):
+    """All features along chromosomes as faint dots, and the selected ones on top.
+
+    chromosomes : where the middle of each lies on the axis; places, heights : of the strongest
+    features, |correlation with the target|; shades : 0 or 1, by chromosome; selected : name of
+    each selected feature -> (place, height).
+    """
+
+    chromosomes: dict[str, float]
+    places: Array
+    heights: Array
+    shades: NDArray[np.int64]
+    selected: dict[str, tuple[float, float]]
+    title = "Along the chromosomes"
+    about = (
+        "How strongly each feature alone goes with the target: dots stand for the strongest "
+        "feature at a place, large ones for the selected features. What is selected together need "
+        "not be strong alone."
+    )
+    wide = True
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the drawing on a page."""
+        return (10.5, 3.0)
+
+    @classmethod
+    def of(
+        cls, design: Design, targets: Array, where: Places, selected: dict[str, int]
+    ) -> Self | None:
+        """Return the |correlation| of every feature with the target, of several the largest.
+
+        One reading of the data. selected : the column of each selected feature.
+        """
+        labels, positions = np.asarray(where[0]), np.asarray(where[1], dtype=np.float64)
+        known = np.flatnonzero((positions >= 0) & (labels != ""))
+        if known.size < 2:
+            return None
+        place, middles = np.full(labels.size, np.nan), dict[str, float]()
+        shade, begin = np.zeros(labels.size, dtype=np.int64), 0.0
+        for number, label in enumerate(sorted(set(labels[known].tolist()), key=_rank)):
+            mine = known[labels[known] == label]
+            place[mine] = begin + positions[mine] - positions[mine].min()
+            shade[mine] = number % 2
+            end = float(place[mine].max())
+            middles[label], begin = 0.5 * (begin + end), end + 1.0
+        height = _correlations(design, targets)
+        # At each place along the axis the strongest feature is drawn.
+        bins = (place[known] * (MOST_POINTS / begin)).astype(np.int64)
+        strongest = known[np.lexsort((-height[known], bins))]
+        drawn = strongest[np.unique(np.sort(bins), return_index=True)[1]]
+        chosen = {
+            name: (float(place[column]), float(height[column]))
+            for name, column in selected.items()
+            if np.isfinite(place[column])
+        }
+        return cls(middles, place[drawn], height[drawn], shade[drawn], chosen)
+
+    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        for shade, color in enumerate((RAISES, OTHERS)):
+            mine = self.shades == shade
+            drawn = {"color": color, "alpha": 0.6, "markersize": 3, **options}
+            ax.plot(self.places[mine], self.heights[mine], ".", **drawn)
+        ax.plot(*np.array([*self.selected.values()]).reshape(-1, 2).T, "o", color=LOWERS)
+        apart, labels, last = np.nanmax(self.places) / 40, dict[str, float](), -np.inf
+        for label, middle in self.chromosomes.items():
+            if middle - last > apart:  # small ones would write over each other
+                labels[label] = last = middle
+        ax.set_xticks([*labels.values()], [*labels])
+        ax.grid(visible=False, axis="x")
+        ax.set(xlabel="chromosome", ylabel="|correlation with the target|")
+
+
+def _rank(label: str) -> tuple[int, str]:
+    return (int(label), "") if label.isdigit() else (10**6, label)
+
+
+def _correlations(design: Design, targets: Array) -> Array:
+    centered = targets - targets.mean(axis=1, keepdims=True)
+    spread = np.sqrt((centered**2).sum(axis=1))
+    scale = column_moments(design)[1] * np.sqrt(design.shape[0])
+    found = np.zeros(design.shape[1])
+    for row, size in zip(centered, spread, strict=True):
+        if size > 0:
+            z = np.abs(np.asarray(design.scores(row / size).full(), dtype=np.float64))
+            found = np.maximum(found, np.divide(z, scale, out=np.zeros_like(z), where=scale > 0))
+    return found
