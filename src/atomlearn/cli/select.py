@@ -28,8 +28,8 @@ from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
+from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
-from atomlearn.estimators.decided import DecidedClassifier
 from atomlearn.findings.settings import SETTINGS
 from atomlearn.findings.trials import Trial
 from atomlearn.findings.verdict import LONG_TAILED
@@ -249,8 +249,7 @@ def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Evi
         return Evidence()
     told, loss = None, as_loss(fitted.settings["loss"])
     if loss.has_probabilities:
-        decided = DecidedClassifier(loss, np.arange(len(target.classes)), fitted.together)
-        told = decided.predict_proba(decisions)
+        told = np.exp(log_probabilities(loss, decisions, fitted.together))
     return curves_of_classes(target.values[test], decisions, target.outputs, told)
 
 

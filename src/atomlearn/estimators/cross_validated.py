@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -10,11 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer
-from sklearn.utils.metadata_routing import MetadataRouter, process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.parts import check_rows
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Form, Loss, Norm, Solver, WarmStart
+from atomlearn.core.interfaces import Array, Form, Loss, Norm, Rows, Solver, WarmStart
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
@@ -32,14 +40,13 @@ from atomlearn.designs import is_opened
 from atomlearn.estimators.adaptive import blended, checked_power, dense
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.callbacks import with_callbacks
-from atomlearn.estimators.checks import grouped, keep, warn_of_cut
+from atomlearn.estimators.checks import grouped, input_names, keep, warn_of_cut
 from atomlearn.estimators.classifier import LinearClassifier
-from atomlearn.estimators.decided import score_by
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.regressor import LinearRegressor
-from atomlearn.estimators.routing import raise_unless_routed, router_of, routing_enabled
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
+from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
 from atomlearn.norms import as_norm
 
@@ -63,36 +70,71 @@ class CrossValidatedModel(AtomicModel):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing: fit to the splitter and the scorer, score to the scorer."""
-        return router_of(self)
+        router = MetadataRouter(owner=self).add_self_request(self)
+        of_fit = MethodMapping().add(caller="fit", callee="split")
+        router.add(splitter=self.cv, method_mapping=of_fit)
+        if (scorer := self._scorer()) is not None:
+            both = MethodMapping().add(caller="fit", callee="score")
+            both.add(caller="score", callee="score")
+            router.add(scorer=scorer, method_mapping=both)
+        return router
+
+    def _scorer(self) -> Any:
+        """Return the scorer of scikit-learn, None for the score of the loss itself."""
+        if self.scoring is None:
+            return None
+        loss = as_loss(self.loss)
+        own = loss.task == "survival" and self.scoring == loss.score_name
+        return None if own else get_scorer(self.scoring)
 
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
     ) -> float:
         """Return the value of ``scoring`` on (X, y); accuracy or R^2 where that is None."""
-        raise_unless_routed(params, self, "score")
-        if self.scoring is None:
+        _raise_for_params(params, self, "score")
+        if (scorer := self._scorer()) is None:
             value: float = super().score(X, y, sample_weight, offset)
             return value
         if offset is not None:
             raise ValueError(f"scoring={self.scoring!r} takes no offset; score predict(X, offset)")
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
-        if routing_enabled():
+        if _routing_enabled():
             params = process_routing(self, "score", **params).scorer.score
-        return float(get_scorer(self.scoring)(self, X, y, **params))
+        return float(scorer(self, X, y, **params))
 
     def _route(
         self, sample_weight: Any, groups: Any, params: dict[str, Any]
     ) -> tuple[dict[str, Any], Any]:
         """Return what goes to the splitter and what goes to the scorer."""
-        raise_unless_routed(params, self, "fit")
+        _raise_for_params(params, self, "fit")
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         of_rows = {} if groups is None else {"groups": groups}
-        if not routing_enabled():
+        if not _routing_enabled():
             return of_rows, weights
         routed = process_routing(self, "fit", **weights, **of_rows, **params)
-        scorer = routed.scorer.score if self.scoring is not None else {}
-        return routed.splitter.split, scorer
+        return routed.splitter.split, routed.scorer.score if self._scorer() is not None else {}
+
+    def _regularized_by(self) -> tuple[str | Norm, float]:
+        return self.norm_, self.alpha_
+
+    def _score_by(self, data: Checked, params: dict[str, Any]) -> Score:
+        """Return the score of decisions at some rows by a scorer of scikit-learn, or by the loss.
+
+        The latter by its name, such as "concordance".
+        """
+        loss, y, scorer = data.loss, data.y, self._scorer()
+        if scorer is None:
+            return lambda z, test: loss.score(y[test], np.ravel(z), data.weight[test])
+        # Its X is decisions, so that scorers see these and X is not copied.
+        stand_in = copy(self)
+        stand_in.__dict__ |= {"classes_": data.classes, "_linear": lambda X, offset=None: X}
+
+        def score(decisions: Array, test: Rows) -> float:
+            of_fold = _check_method_params(y, params, indices=test)
+            return float(scorer(stand_in, decisions, y[test], **of_fold))
+
+        return score
 
     def _candidates(self) -> list[Norm]:
         norms: Any = self.norms
@@ -113,9 +155,15 @@ class CrossValidatedModel(AtomicModel):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None,
-        order: Any = None, **params: Any,
-    ) -> Self:  # fmt: skip
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        groups: Any = None,
+        order: Any = None,
+        **params: Any,
+    ) -> Self:
         """Choose norm and alpha, fit to all of X and y (``refit``); ``params`` are routed metadata.
 
         ``offset`` (n_samples,) is added to the predictions, held-out ones too. Rows with one value
@@ -126,7 +174,7 @@ class CrossValidatedModel(AtomicModel):
         for_splitter, for_scorer = self._route(sample_weight, groups, params)
         data = self._checked(X, y, sample_weight).with_offset(offset)
         folds = self._folds(X, data.y, groups, order, for_splitter)
-        score = None if self.scoring is None else score_by(self.scoring, data, for_scorer)
+        score = None if self.scoring is None else self._score_by(data, for_scorer)
         results = self._search(data, folds, score, settings)
         searched = self.n_passes_
         self._take(data, results)
@@ -143,7 +191,7 @@ class CrossValidatedModel(AtomicModel):
     ) -> list[Result]:
         """Choose norm and alpha by held-out scores; return the results of the final fit."""
         candidates = self._candidates()
-        names = getattr(self, "feature_names_in_", None)
+        names = input_names(self)
         norms = [named(as_norm(grouped(norm, data.design)), names) for norm in candidates]
         counted = Counted(data.design)
         problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
@@ -154,7 +202,7 @@ class CrossValidatedModel(AtomicModel):
         chosen, starts = self._choose(problems, norms, folds, score, settings)
         self.norm_ = clone(candidates[chosen], safe=False)
         final = self._final(data, norms[chosen], folds)
-        results = self._solve(final, starts, self.n_jobs, settings)
+        results = self._solve(final, starts, settings)
         if power:
             if len(final) > 1:
                 raise ValueError(
@@ -165,7 +213,7 @@ class CrossValidatedModel(AtomicModel):
             self.norm_ = final[0].regularizer.norm.adapted(dense(results[0]), power)
             _, starts = self._choose(problems, [self.norm_], folds, score, settings)
             final = self._final(data, self.norm_, folds)
-            results = self._solve(final, starts, self.n_jobs, settings)
+            results = self._solve(final, starts, settings)
         self.n_passes_ += counted.passes
         return blended(final, results, self.relax_)
 

@@ -19,7 +19,7 @@ from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.survival import LinearSurvival
 
 
-class AtomicSurvivalCV(SelectsColumns, LinearSurvival, CrossValidatedModel):  # type: ignore[misc]
+class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):  # type: ignore[misc]
     """``AtomicSurvival`` with norm and alpha chosen by cross-validation, then fitted to all data.
 
     Each (norm, fold) is one warm-started path from the most regularized alpha on.
