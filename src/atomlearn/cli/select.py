@@ -268,12 +268,7 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
     def decide(train: Rows, test: Rows, values: Any, order: Rows | None) -> Array:
         features, center = source.features, not is_sparse(X)
         if order is not None:
-            moved = X[order]
-            if free.size:
-                moved = moved.tolil() if is_sparse(X) else moved
-                moved[:, free] = X[:, free]
-                moved = moved.tocsr() if is_sparse(X) else moved
-            features = replace(features, X=moved)
+            features = replace(features, X=X[order])
         mine = target if values is None else replace(target, values=values)
         design = _design(replace(source, features=features), plan)
         try:
@@ -285,7 +280,7 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
     return Trial(
         decide, cast(Task, target.task), target.values, loss.name in LONG_TAILED,
         np.hstack(known) if known else None,
-        inputs if listed else None, rng=plan.seed, moves=listed and way.time_limit is None,
+        inputs if listed else None, rng=plan.seed, repeats=listed and way.time_limit is None,
         say=way.say, **given.dependence,
     )  # fmt: skip
 
