@@ -250,17 +250,8 @@ class FeatureGenerator(SelectsColumns, LinearModel):
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
         problem = replace(problem, deadline=settings.deadline)
         lifted, lift = problem.entered(lifts=True)
-        result = generated(
-            lifted,
-            limit,
-            wanted,
-            settings.gap,
-            settings.max_iter,
-            observers,
-            settings.stop,
-            self.selected_tol,
-            generation_of(self),
-        )
+        ends = (settings.gap, settings.max_iter, observers, settings.stop, self.selected_tol)
+        result = generated(lifted, limit, wanted, *ends, generation_of(self))
         selected = outputs.selected(Selected.of(lifted, result.state, lift))
         result = result if lift is None else result.lowered(lift)
         if chosen is not None and chosen.interrupted:

@@ -14,7 +14,7 @@ from atomlearn.core.paths.ends import End
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.checks import keep
-from atomlearn.estimators.cross_validated import CrossValidatedModel
+from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.survival import LinearSurvival
 

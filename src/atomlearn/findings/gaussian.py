@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
 from atomlearn.core.interfaces import Array
-from atomlearn.findings.precision import inverse_of, sparse_precision
+from atomlearn.findings.precision import inverse_of, scaled_by, shrunk, sparse_precision
 from atomlearn.findings.settings import SETTINGS
 
 #: What ``covariance`` may be beside an array.
@@ -171,12 +170,11 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
     noise has covariance s D^1/2 (2 - s M) D^1/2.
     """
     root = 1.0 / np.sqrt(precision.diagonal())
-    n_columns, spread = root.size, sp.diags_array(root)
-    scaled = spread @ precision @ spread
+    n_columns, scaled = root.size, scaled_by(precision, root)
     nodes, weights, least, largest = _spectrum(scaled, 1.0 / root)
     if least < 1e-3:  # estimated from few rows, it may not be one of a covariance
         shift = 1e-2 - min(least, 0.0)
-        scaled = (scaled + shift * sp.eye_array(n_columns)) / (1 + shift)
+        scaled = shrunk(scaled, shift)
         nodes, largest = (nodes + shift) / (1 + shift), (largest + shift) / (1 + shift)
     s = _chosen(nodes, weights, float(np.sum(root**-2.0)), SETTINGS.edge * 2.0 / largest)
     # Columns of X lie in rows here: what products with M read and write is in one piece.

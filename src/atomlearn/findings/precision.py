@@ -8,6 +8,7 @@ formed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg as la
@@ -44,6 +45,17 @@ def inverse_of(covariance: Array) -> Array:
         )
     half = la.lapack.dpotri(factor, lower=1)[0]
     return np.asarray(half + np.tril(half, -1).T)
+
+
+def scaled_by(matrix: Any, root: Array) -> Any:
+    """Return diag(root) M diag(root), of a dense matrix or one with few entries."""
+    spread = sp.diags_array(root)
+    return spread @ matrix @ spread
+
+
+def shrunk(matrix: Any, shift: float) -> Any:
+    """Return (M + shift I) / (1 + shift)."""
+    return (matrix + shift * sp.eye_array(matrix.shape[0])) / (1 + shift)
 
 
 def sparse_precision(X: Array) -> Precision:

@@ -32,7 +32,7 @@ class Ranked:
     error: float
     baseline: float
     null: Array | None
-    null_spread: float = 0.0
+    null_spread: float
 
     def p_value(self) -> float:
         """Return P(permuted score >= score), never 0."""
@@ -194,7 +194,7 @@ def concordance(
     off = 0.5 + 0.5 * np.sign(risk[first] - risk[second]) - value
     influence = np.bincount(first, off, time.size) + np.bincount(second, off, time.size)
     draws = [concordance_of(rng.permutation(risk), first, second) for _ in range(999)]
-    return Ranked(value, _length(influence / first.size), 0.5, np.array(draws))
+    return Ranked(value, _length(influence / first.size), 0.5, np.array(draws), 0.0)
 
 
 def _length(values: Array) -> float:
