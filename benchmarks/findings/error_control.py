@@ -86,14 +86,13 @@ def stability(data: Data, seed: int) -> np.ndarray:
     return model.fit(X, y).get_support()
 
 
-def knockpy(data: Data, seed: int, known: bool = False, **how) -> np.ndarray:
+def knockpy(data: Data, seed: int, known: bool = False) -> np.ndarray:
     from knockpy.knockoff_filter import KnockoffFilter
 
     np.random.seed(seed)  # noqa: NPY002  it has no generator of its own
     given = {"Sigma": data.covariance, "mu": np.zeros(data.p)} if known else {}
-    found = KnockoffFilter(fstat="lasso", ksampler="gaussian", knockoff_kwargs=how).forward(
-        X=data.X, y=data.y, fdr=FDR, **given
-    )
+    made = KnockoffFilter(fstat="lasso", ksampler="gaussian")
+    found = made.forward(X=data.X, y=data.y, fdr=FDR, **given)
     return np.asarray(found) > 0
 
 
@@ -132,13 +131,10 @@ METHODS = {
     "default": ours,
     "e_values": partial(ours, n_draws=10),
     "ledoit_wolf": partial(ours, covariance="ledoit_wolf"),
-    "ledoit_wolf_equi": partial(ours, covariance="ledoit_wolf", method="equicorrelated"),
     "known": partial(ours, known=True),
-    "known_equi": partial(ours, known=True, method="equicorrelated"),
     "stability": stability,
     "knockpy": knockpy,
     "knockpy_known": partial(knockpy, known=True),
-    "knockpy_known_equi": partial(knockpy, known=True, method="equicorrelated"),
     "hidimstat": partial(hidimstat, sane=False),
     "hidimstat_sane": hidimstat,
     "hidimstat_known": partial(hidimstat, known=True),

@@ -55,10 +55,10 @@ def main() -> None:
     parser.add_argument("--strengths", type=float, nargs="*", default=[0.7, 1.0, 1.5])
     parser.add_argument("--kinds", nargs="*", default=KINDS)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/few_rows.csv"))
-    parser.add_argument("--repeats", type=int, nargs="*", default=SETTINGS.n_repeats)
+    parser.add_argument("--repeats", type=int, default=SETTINGS.n_repeats, help="at most")
     parser.add_argument("--power", type=int, default=20, help="tables of a kind and strength")
     options = parser.parse_args()
-    object.__setattr__(SETTINGS, "n_repeats", tuple(options.repeats))
+    object.__setattr__(SETTINGS, "n_repeats", options.repeats)
     with_power = Trial._with_power
     warnings.simplefilter("ignore")
     counts: dict[tuple[str, str], list[int]] = {}

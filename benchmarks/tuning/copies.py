@@ -24,8 +24,8 @@ from sklearn.model_selection import train_test_split
 from atomlearn import AtomicClassifier
 from atomlearn.designs import as_design
 from atomlearn.findings import copies
+from atomlearn.findings.held_out import judged_rows
 from atomlearn.findings.settings import SETTINGS
-from atomlearn.findings.verdict import judged, no_new_rows
 
 Table = tuple[np.ndarray, np.ndarray]
 
@@ -132,11 +132,11 @@ def verdicts(X: np.ndarray, y: np.ndarray, seed: int, rules: list[float]) -> lis
     for rule in (0.0, *rules):
         known = np.zeros(test.size, dtype=bool)
         if rule:
-            copies.SETTINGS = replace(SETTINGS, near_copy=rule, many_near=2 * rule)
+            copies.SETTINGS = replace(SETTINGS, near_copy=rule)
             known = copies.known_already(design, train, test)
         fresh = test[~known]
-        verdict = judged(model, X[fresh], y[fresh], seed) if fresh.size else no_new_rows()
-        found.append((known.mean(), verdict.verdict == "better"))
+        better = fresh.size > 0 and judged_rows(model, X[fresh], y[fresh], seed).better
+        found.append((known.mean(), better))
     return found
 
 

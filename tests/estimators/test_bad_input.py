@@ -71,8 +71,6 @@ def by_generator(X: Any, y: Any, weight: Any = None) -> Any:
 OF_NUMBERS = [by_solve, by_regressor, by_regressor_cv]
 OF_LABELS = [by_logistic_solve, by_hinge_solve, by_classifier, by_classifier_cv, by_generator]
 EVERY = OF_NUMBERS + OF_LABELS
-#: Labels are numbers, too: every one of them can be fitted to these.
-Fits = pytest.mark.parametrize("fit", EVERY, ids=lambda fit: fit.__name__)
 
 
 def refused(fit: Fit, message: str, *data: Any) -> None:
@@ -89,11 +87,11 @@ def with_entry(array: Any, place: Any, value: float) -> Any:
     return changed
 
 
-@Fits
-def test_good_input_is_fitted(fit: Fit) -> None:
-    """What the tests below break is sound before."""
-    fit(X, LABELS, np.ones(N))
-    fit(sparse.csr_array(X), LABELS)
+def test_good_input_is_fitted() -> None:
+    """What the tests below break is sound before; labels are numbers, too."""
+    for fit in EVERY:
+        fit(X, LABELS, np.ones(N))
+        fit(sparse.csr_array(X), LABELS)
 
 
 # --- X ---------------------------------------------------------------------------------------
@@ -123,10 +121,10 @@ BAD_X = {
 }
 
 
-@Fits
 @pytest.mark.parametrize("name", BAD_X)
-def test_bad_x(fit: Fit, name: str) -> None:
-    refused(fit, BAD_X[name][1], BAD_X[name][0], LABELS)
+def test_bad_x(name: str) -> None:
+    for fit in EVERY:
+        refused(fit, BAD_X[name][1], BAD_X[name][0], LABELS)
 
 
 def index_too_large(m: Any) -> None:
@@ -137,29 +135,20 @@ def pointer_beyond(m: Any) -> None:
     m.indptr[-1] = 10**6
 
 
-@Fits
-@pytest.mark.parametrize(
-    ("damage", "container", "kind"),
-    [
-        (index_too_large, sparse.csr_array, np.float64),
-        (pointer_beyond, sparse.csc_matrix, np.int64),
-    ],
-    ids=["index", "pointer"],
-)
-def test_broken_sparse(fit: Fit, damage: Any, container: Any, kind: Any) -> None:
-    """Every door looks, also where entries are converted first; tests/designs has all damages."""
-    matrix = container(np.arange(N * P).reshape(N, P) % 3, dtype=kind)
-    damage(matrix)
-    refused(fit, f"{matrix.format.upper()} array.*rebuild it", matrix, LABELS)
+def test_broken_sparse() -> None:
+    """Every door looks, also where entries are converted first; tests/designs has all damages.
 
-
-@Fits
-@pytest.mark.parametrize("value", [10**6, -1])
-def test_broken_triplets(fit: Fit, value: int) -> None:
-    """SciPy itself would follow these into foreign memory on the way to CSR."""
-    matrix = sparse.coo_array(X)
-    matrix.coords[0][2] = value
-    refused(fit, "COO array.*rebuild it", matrix, LABELS)
+    SciPy itself would follow triplets into foreign memory on the way to CSR.
+    """
+    numbers = np.arange(N * P).reshape(N, P) % 3
+    index, pointer = sparse.csr_array(numbers * 1.0), sparse.csc_matrix(numbers)
+    index_too_large(index)
+    pointer_beyond(pointer)
+    beyond, negative = sparse.coo_array(X), sparse.coo_array(X)
+    beyond.coords[0][2], negative.coords[0][2] = 10**6, -1
+    for matrix in (index, pointer, beyond, negative):
+        for fit in EVERY:
+            refused(fit, f"{matrix.format.upper()} array.*rebuild it", matrix, LABELS)
 
 
 # --- y ---------------------------------------------------------------------------------------
@@ -180,40 +169,34 @@ BAD_Y = {
 }
 
 
-@Fits
 @pytest.mark.parametrize("name", BAD_Y)
-def test_bad_y(fit: Fit, name: str) -> None:
+def test_bad_y(name: str) -> None:
+    # Two targets of one problem over a matrix: tests/estimators/test_matrix_estimators.
     several = (by_solve, by_logistic_solve, by_hinge_solve, by_regressor)
-    if name == "two columns" and fit in several:
-        return  # two targets of one problem over a matrix: tests/estimators/test_matrix_estimators
-    refused(fit, BAD_Y[name][1], X, BAD_Y[name][0])
+    for fit in EVERY:
+        if name != "two columns" or fit not in several:
+            refused(fit, BAD_Y[name][1], X, BAD_Y[name][0])
 
 
-@pytest.mark.parametrize(
-    ("several", "message"),
-    [
+def test_bad_targets_of_several_tasks() -> None:
+    for several, message in (
         (np.full((N, 2), np.nan), "y contains NaN"),
         (np.ones((5, 2)), "X has 12 rows and y has 5 targets.*same samples"),
         (np.ones((N, 2)) * 1j, "Complex data not supported"),
         (np.full((N, 2), "a"), "dtype='numeric'|could not convert|must hold numbers"),
-    ],
-)
-def test_bad_targets_of_several_tasks(several: Any, message: str) -> None:
-    refused(by_regressor, message, X, several)
+    ):
+        refused(by_regressor, message, X, several)
 
 
-@pytest.mark.parametrize("fit", OF_NUMBERS)
-def test_strings_are_no_numbers(fit: Fit) -> None:
-    refused(fit, "y must hold numbers", X, np.array(list("abcdefghijkl")))
+def test_strings_are_no_numbers() -> None:
+    for fit in OF_NUMBERS:
+        refused(fit, "y must hold numbers", X, np.array(list("abcdefghijkl")))
 
 
-NOT_BINARY = {"three": np.arange(N) % 3, "numbers": Y, "1 and 2": np.arange(N) % 2 + 1}
-
-
-@pytest.mark.parametrize("name", NOT_BINARY)
-@pytest.mark.parametrize("fit", [by_logistic_solve, by_hinge_solve])
-def test_a_binary_loss_wants_two_labels(fit: Fit, name: str) -> None:
-    refused(fit, r"y must hold the two labels -1 and \+1.*found.*np\.where", X, NOT_BINARY[name])
+def test_a_binary_loss_wants_two_labels() -> None:
+    for y in (np.arange(N) % 3, Y, np.arange(N) % 2 + 1):
+        for fit in (by_logistic_solve, by_hinge_solve):
+            refused(fit, r"y must hold the two labels -1 and \+1.*found.*np\.where", X, y)
 
 
 @pytest.mark.parametrize("labels", [["a", 1], ["a", None]])
@@ -243,16 +226,16 @@ BAD_WEIGHT = {
 }
 
 
-@Fits
 @pytest.mark.parametrize("name", BAD_WEIGHT)
-def test_bad_weight(fit: Fit, name: str) -> None:
-    refused(fit, BAD_WEIGHT[name][1], X, LABELS, BAD_WEIGHT[name][0])
+def test_bad_weight(name: str) -> None:
+    for fit in EVERY:
+        refused(fit, BAD_WEIGHT[name][1], X, LABELS, BAD_WEIGHT[name][0])
 
 
 # --- parameters ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [0, -1, 2.5, 2.0, np.nan, np.inf, "3", None, True])
+@pytest.mark.parametrize("k", [0, 2.5, np.inf, "3", True])
 def test_k(k: Any) -> None:
     expected = "(k|batch) must be (at least 1|a whole number)"
     refused(lambda: solve(X, Y, norm=norms.KSupport(k), level=1.0), expected)
@@ -260,7 +243,7 @@ def test_k(k: Any) -> None:
     refused(lambda: FeatureGenerator(2, batch=k).fit(X, LABELS), expected)
 
 
-@pytest.mark.parametrize("amount", [0, -1.0, np.nan, np.inf, "1", None, True, 1j, [1.0]])
+@pytest.mark.parametrize("amount", [0, np.nan, np.inf, "1", None, True, [1.0]])
 def test_amounts(amount: Any) -> None:
     of_solve = "must be (a positive number|positive and finite).*got|needs (level|radius)=, a posi"
     refused(lambda: solve(X, Y, level=amount), of_solve)
@@ -277,15 +260,11 @@ def test_amounts(amount: Any) -> None:
         refused(lambda: search.fit(X, Y), "alphas must .*positive")
 
 
-@pytest.mark.parametrize("tau", [-1.0, np.nan, np.inf, "1", None, True])
-def test_tau(tau: Any) -> None:
-    refused(lambda: solve(X, Y, level=1.0, tau=tau), "tau must be .*>= 0, got")
-
-
-@pytest.mark.parametrize("max_iter", [-1, 2.5, np.nan, "3", None, True])
-def test_max_iter(max_iter: Any) -> None:
-    refused(lambda: solve(X, Y, level=1.0, max_iter=max_iter), "max_iter must be a whole .*got")
-    refused(lambda: AtomicRegressor(max_iter=max_iter).fit(X, Y), "max_iter must be .*got")
+@pytest.mark.parametrize("value", [-1.5, np.nan, "1", None, True])
+def test_tau_and_max_iter(value: Any) -> None:
+    refused(lambda: solve(X, Y, level=1.0, tau=value), "tau must be .*>= 0, got")
+    refused(lambda: solve(X, Y, level=1.0, max_iter=value), "max_iter must be a whole .*got")
+    refused(lambda: AtomicRegressor(max_iter=value).fit(X, Y), "max_iter must be .*got")
 
 
 @pytest.mark.parametrize("thing", ["bad", 3])
@@ -306,19 +285,20 @@ def test_level_and_radius_belong_to_their_forms() -> None:
     refused(lambda: solve(X, Y, level=1.0, radius=1.0, form="constrained"), "leave level out")
 
 
-BAD_WARM = {
-    "beyond": (WarmStart(np.array([7]), np.ones(1)), r"columns must lie in \[0, 5\)"),
-    "negative": (WarmStart(np.array([-1]), np.ones(1)), r"columns must lie in \[0, 5\)"),
-    "twice": (WarmStart(np.array([1, 1]), np.ones(2)), "columns must be distinct"),
-    "lengths": (WarmStart(np.array([1, 2]), np.ones(1)), "vectors of one length"),
-    "NaN": (WarmStart(np.array([1]), np.array([np.nan])), "must be finite"),
-    "intercept": (WarmStart(np.array([1]), np.ones(1), np.inf), "must be finite"),
-    "mask": (WarmStart(np.array([True]), np.ones(1)), "whole numbers.*flatnonzero"),
-    "strings": (WarmStart(np.array([1]), np.array(["a"])), "weights must be real numbers"),
-}
+BAD_WARM = [
+    (WarmStart(np.array([7]), np.ones(1)), r"columns must lie in \[0, 5\)"),
+    (WarmStart(np.array([-1]), np.ones(1)), r"columns must lie in \[0, 5\)"),
+    (WarmStart(np.array([1, 1]), np.ones(2)), "columns must be distinct"),
+    (WarmStart(np.array([1, 2]), np.ones(1)), "vectors of one length"),
+    (WarmStart(np.array([1]), np.array([np.nan])), "must be finite"),
+    (WarmStart(np.array([1]), np.ones(1), np.inf), "must be finite"),
+    (WarmStart(np.array([True]), np.ones(1)), "whole numbers.*flatnonzero"),
+    (WarmStart(np.array([1]), np.array(["a"])), "weights must be real numbers"),
+]
 
 
-@pytest.mark.parametrize("name", BAD_WARM)
-def test_warm_starts(name: str) -> None:
-    warm, message = BAD_WARM[name]
-    refused(lambda: solve(X, Y, level=1.0, warm_start=warm), "warm_start: .*" + message)
+def test_warm_starts() -> None:
+    for warm, message in BAD_WARM:
+        refused(
+            lambda warm=warm: solve(X, Y, level=1.0, warm_start=warm), "warm_start: .*" + message
+        )

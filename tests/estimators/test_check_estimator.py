@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 from atomlearn import (
     AdditiveKernelSampler,
@@ -17,11 +17,13 @@ from atomlearn import (
     AtomicRegressor,
     AtomicRegressorCV,
     FeatureGenerator,
+    KnockoffSelector,
     MatrixPursuit,
     MultipleKernelClassifier,
     MultipleKernelRegressor,
     SparseLowRank,
     SparsePCA,
+    StabilitySelector,
     norms,
 )
 from atomlearn.designs import KernelOn
@@ -47,6 +49,8 @@ ESTIMATORS = [
         [KernelOn("linear"), KernelOn("rbf")], form="penalized", loss="squared_hinge", rank=3
     ),
     MultipleKernelRegressor(rank=3),
+    KnockoffSelector(n_alphas=3, cv=2, rng=0),
+    StabilitySelector(AtomicRegressor(alpha=0.1), n_resamples=4, rng=0),
 ]
 ARRAY_API = "SCIPY_ARRAY_API"
 
@@ -66,13 +70,14 @@ for name in ("AtomicRegressor", "AtomicClassifier", "AtomicRegressorCV", "Atomic
 # Warnings that say what happened: hard little data sets, fewer features than asked for.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:the optimum has only:UserWarning")
+@pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
 # These come from the checks themselves.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:The least populated class in y:UserWarning")
 @pytest.mark.filterwarnings("ignore:A column-vector y was passed")
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_scikit_learn_checks(estimator: Any) -> None:
+    check_estimator(estimator)
 
 
 def test_array_api_check() -> None:

@@ -111,19 +111,17 @@ def test_halves_of_a_series_are_of_whole_stretches():
     assert one.size == other.size == 50
 
 
-@pytest.mark.parametrize(
-    ("groups", "order", "said"),
-    [
+def test_what_binds_no_rows_is_refused():
+    gap = np.array(["2020-01-01", "NaT", "2020-01-02"], "datetime64[D]")
+    for groups, order, said in (
         ([0, 1, 1], [0, 1, 2], "both"),
         ([0, 1], None, r"shape \(3,\), got \(2,\)"),
         ([0.0, np.nan, 1.0], None, "missing"),
-        (None, np.array(["2020-01-01", "NaT", "2020-01-02"], "datetime64[D]"), "missing"),
+        (None, gap, "missing"),
         (["a", "a", "a"], None, "one value only"),
-    ],
-)
-def test_what_binds_no_rows_is_refused(groups, order, said):
-    with pytest.raises(ValueError, match=said):
-        held_out(3, 0.3, 0, None, groups, order)
+    ):
+        with pytest.raises(ValueError, match=said):
+            held_out(3, 0.3, 0, None, groups, order)
 
 
 # --- who holds out rows ------------------------------------------------------------------------

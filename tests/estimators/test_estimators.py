@@ -51,8 +51,7 @@ def mean_objective(
 # --- what is minimized -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("alpha", [0.02, 0.3])
+@pytest.mark.parametrize(("alpha", "weighted"), [(0.02, True), (0.3, False)])
 def test_l1_regression_is_lasso(alpha: float, weighted: bool) -> None:
     X, y = regression()
     weight = np.random.default_rng(1).uniform(0, 3, y.size) if weighted else None
@@ -132,20 +131,14 @@ def test_fitted_attributes_tell_how_the_fit_ended() -> None:
     assert model.results_[0].state is None
 
 
-@pytest.mark.parametrize("solver", ["auto", "column_generation", "fista", "object"])
-def test_every_solver_reaches_the_same_optimum(solver: Any) -> None:
+def test_every_solver_reaches_the_same_optimum() -> None:
     X, y = labels()
     norm = norms.KSupport(k=3)
-    if solver == "object":
-        solver = solvers.ColumnGeneration(batch=5)
     reference = AtomicClassifier(norm, 0.05, form="squared").fit(X, y)
-    model = AtomicClassifier(norm, 0.05, form="squared", solver=solver, max_iter=5000).fit(X, y)
-    assert model.status_ is Status.CONVERGED
-    assert model.objective_ == pytest.approx(reference.objective_, rel=2e-6)
-
-
-def test_kfcfw_is_a_solver_too() -> None:
-    X, y = labels()
+    for solver in ("column_generation", "fista", solvers.ColumnGeneration(batch=5)):
+        model = AtomicClassifier(norm, 0.05, form="squared", solver=solver, max_iter=5000).fit(X, y)
+        assert model.status_ is Status.CONVERGED
+        assert model.objective_ == pytest.approx(reference.objective_, rel=2e-6)
     settings = {"norm": norms.KSupport(k=5), "alpha": 0.5, "form": "squared", "tol": 1e-4}
     reference = AtomicClassifier(**settings).fit(X, y)
     model = AtomicClassifier(**settings, solver="kfcfw", max_iter=5000).fit(X, y)
@@ -221,8 +214,9 @@ def test_class_weights_are_sample_weights() -> None:
 # --- input -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
-@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("kind", "index"), [(sparse.csr_array, np.int64), (sparse.csc_matrix, np.int32)]
+)
 def test_sparse_input_gives_the_same_fit(kind: Any, index: Any) -> None:
     X, y = labels()
     X = np.where(np.abs(X) > 1, X, 0.0)
@@ -410,71 +404,26 @@ def test_verbose_prints_the_progress(capsys: Any) -> None:
 # --- refusals ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"alpha": 0.0}, ValueError, "alpha must be positive"),
-        ({"alpha": np.nan}, ValueError, "alpha must be positive"),
-        ({"alpha": "1"}, TypeError, "alpha must be a positive number"),
-        ({"form": "constrained", "radius": -1.0}, ValueError, "radius must be positive"),
+def test_bad_parameters_are_refused() -> None:
+    X, y = regression()
+    for settings, error, message in (
         ({"form": "ridge"}, ValueError, "form must be one of"),
-        ({"tol": 0}, ValueError, "tol must be positive"),
         ({"max_iter": 0}, ValueError, "max_iter must be at least 1"),
-        ({"max_iter": 1.5}, TypeError, "max_iter must be a whole number"),
         ({"norm": "l7"}, ValueError, "norm 'l7' is unknown"),
         ({"norm": norms.KSupport}, TypeError, "norm must be a name"),
-        ({"norm": norms.KSupport(k=0)}, ValueError, "k must be at least 1"),
         ({"solver": "newton"}, ValueError, "solver must be 'auto' or one of"),
-        ({"solver": 3}, TypeError, "solver must be 'auto', one of"),
         ({"loss": "logistic"}, ValueError, "use AtomicClassifier"),
         ({"loss": "absolute"}, ValueError, "loss must be one of"),
-    ],
-)
-def test_bad_parameters_are_refused(settings: Any, error: type, message: str) -> None:
-    X, y = regression()
-    with pytest.raises(error, match=message):
-        AtomicRegressor(**settings).fit(X, y)
+    ):
+        model: Any = AtomicRegressor(**settings)  # type: ignore[arg-type]
+        with pytest.raises(error, match=message):
+            model.fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        (lambda X, y: (np.where(X > 2, np.nan, X), y), ValueError, "NaN"),
-        (lambda X, y: (np.where(X > 2, np.inf, X), y), ValueError, "infinity"),
-        (lambda X, y: (X[:0], y[:0]), ValueError, "0 sample"),
-        (lambda X, y: (X[:, :0], y), ValueError, "0 feature"),
-        (lambda X, y: (X[0], y), ValueError, "Expected 2D array"),
-        (lambda X, y: (X, y[:-1]), ValueError, "inconsistent numbers of samples"),
-        (lambda X, y: (X, np.full(y.size, "no")), ValueError, "at least 2 classes"),
-        (lambda X, y: (X, np.linspace(0, 1, y.size)), ValueError, "continuous"),
-        (lambda X, y: (X, None), ValueError, "y to be passed"),
-        (lambda X, y: (X, y, -np.ones(y.size)), ValueError, "weights must be >= 0"),
-        (lambda X, y: (X, y, np.zeros(y.size)), ValueError, "zero for every sample"),
-        (lambda X, y: (X, y, np.full(y.size, np.nan)), ValueError, "is nan; weights"),
-        (lambda X, y: (X, y, np.ones(3)), ValueError, "sample_weight must have shape"),
-        (lambda X, y: (X, y, (y == "no") * 1.0), ValueError, "where sample_weight is positive"),
-    ],
-)
-def test_bad_data_is_refused(change: Any, error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
-        AtomicClassifier().fit(*change(*labels()))
-
-
-def broken(name: str, position: int, value: int) -> Any:
-    X, _ = labels()
-    S = sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0))
-    getattr(S, name)[position] = value
-    return S
-
-
-@pytest.mark.parametrize(
-    ("name", "position", "value"),
-    [("indices", 3, 30), ("indices", 3, -1), ("indptr", 2, 10_000), ("indptr", 5, 0)],
-)
-def test_broken_sparse_arrays_are_refused(name: str, position: int, value: int) -> None:
-    _, y = labels()
-    with pytest.raises(ValueError, match="CSR"):
-        AtomicClassifier().fit(broken(name, position, value), y)
+def test_both_classes_must_carry_weight() -> None:
+    X, y = labels()
+    with pytest.raises(ValueError, match="where sample_weight is positive"):
+        AtomicClassifier().fit(X, y, (y == "no") * 1.0)
 
 
 def test_class_weights_must_be_usable() -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LogisticRegression, lars_path
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from atomlearn import (
     AtomicClassifier,
@@ -24,10 +23,8 @@ from atomlearn.findings import (
     gaussian_knockoffs,
     knockoff_threshold,
     meinshausen_buhlmann,
-    r_concave,
     unimodal,
 )
-from atomlearn.findings.bounds import largest_tail
 from atomlearn.findings.gaussian import _spectrum, generator, knockoffs_of, standardized
 from atomlearn.findings.knockoffs import e_threshold, e_values
 from atomlearn.findings.leave_one_out import path_with_scores
@@ -37,16 +34,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:No features were selected:UserWarning",
     "ignore::sklearn.exceptions.ConvergenceWarning",
 )
-
-
-@parametrize_with_checks(
-    [
-        KnockoffSelector(n_alphas=3, cv=2, rng=0),
-        StabilitySelector(AtomicRegressor(alpha=0.1), n_resamples=4, rng=0),
-    ]
-)
-def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 # --- knockoffs -------------------------------------------------------------------------------
@@ -61,8 +48,7 @@ def autoregressive(n: int, p: int, rho: float, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", ["known", "sparse_precision", "ledoit_wolf", "factors"])
-@pytest.mark.parametrize("method", ["mvr", "equicorrelated"])
-def test_swapping_leaves_the_covariance_as_it_is(kind: str, method: str) -> None:
+def test_swapping_leaves_the_covariance_as_it_is(kind: str) -> None:
     """Cov(x~) = Cov(x), Cov(x_i, x~_j) = Cov(x_i, x_j) for i != j: over many rows, to sampling."""
     # Factors are estimated by averages over columns: of few columns they are not exact.
     # A known precision with few entries is kept as one from some columns on.
@@ -74,8 +60,9 @@ def test_swapping_leaves_the_covariance_as_it_is(kind: str, method: str) -> None
     given: Any = kind
     if kind == "known":
         given = 0.6 ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
-    made = gaussian_knockoffs(X * 3.0 + 1.0, covariance=given if kind != "known" else 9 * given,
-                              method=method, rng=0)  # fmt: skip
+    made = gaussian_knockoffs(
+        X * 3.0 + 1.0, covariance=given if kind != "known" else 9 * given, rng=0
+    )
     both = np.cov(np.hstack([X, (made - 1.0) / 3.0]).T)
     own, cross, other = both[:p, :p], both[:p, p:], both[p:, p:]
     apart = ~np.eye(p, dtype=bool)
@@ -157,7 +144,7 @@ def test_true_features_are_found_and_exchanging_columns_changes_nothing_else() -
 def test_a_path_whose_last_level_is_the_best_goes_on() -> None:
     X = np.random.default_rng(0).standard_normal((80, 6))
     y = X.sum(axis=1)
-    levels, results, scores = path_with_scores(X, y, as_loss("squared"), norms.L1(), 5, 0.5, 1e-8)
+    levels, results, scores = path_with_scores(X, y, as_loss("squared"), norms.L1(), 5, 0.5)
     step = 0.5**0.25
     np.testing.assert_allclose(levels / levels[0], step ** np.arange(10))
     assert len(results) == scores.size == 10
@@ -191,7 +178,7 @@ def test_the_formula_of_left_out_rows_is_that_of_leaving_them_out(name: str) -> 
         else np.sign(score + rng.normal(size=60))
     )
     loss = as_loss(name)
-    _, results, scores = path_with_scores(X, y, loss, norms.L1(), 6, 0.1, 1e-10)
+    _, results, scores = path_with_scores(X, y, loss, norms.L1(), 6, 0.1)
     for result, score_of_level in zip(results, scores, strict=True):
         A = np.hstack([np.ones((60, 1)), X[:, result.columns]])
         w = np.concatenate([[result.intercept], result.weights])
@@ -296,7 +283,6 @@ def test_bad_parameters_are_told() -> None:
         ({"knockoffs": X[:, :3]}, "knockoffs have shape"),
         ({"covariance": "shrunk"}, "covariance must be one of"),
         ({"covariance": np.zeros((12, 12))}, "positive definite"),
-        ({"method": "sdp"}, "method must be"),
         ({"n_draws": 0}, "n_draws must be at least 1"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -321,29 +307,12 @@ def test_probabilities_count_the_halves() -> None:
         "meinshausen_buhlmann"]  # fmt: skip
 
 
-@pytest.mark.parametrize("threshold", [0.6, 0.75, 0.9, 1.0])
+@pytest.mark.parametrize("threshold", [0.6, 0.9])
 def test_the_bounds_are_their_formulas_and_ordered(threshold: float) -> None:
     q, p, pairs = 20.0, 1000, 50
     plain = meinshausen_buhlmann(q, p, threshold)
     assert plain == pytest.approx(q**2 / ((2 * threshold - 1) * p))
-    assert (
-        r_concave(q, p, threshold, pairs) <= unimodal(q, p, threshold, pairs) * 1.01 <= plain * 1.02
-    )
-
-
-@pytest.mark.parametrize("r", [-0.5, -0.25])
-def test_no_r_concave_distribution_has_a_larger_tail(r: float) -> None:
-    rng, n, steps = np.random.default_rng(0), 20, np.arange(21)
-    for _ in range(15):
-        # f^r convex: any maximum of lines.
-        slopes, offsets = rng.uniform(-1, 3, 3), rng.uniform(0.05, 3, 3)
-        shape = np.max(slopes[:, None] * steps + offsets[:, None], axis=0)
-        mass = np.maximum(shape, 0.05) ** (1 / r)
-        mass /= mass.sum()
-        mean = float(mass @ steps) / n
-        for least in (0.4, 0.6, 0.8):
-            tail = float(mass[int(np.ceil(least * n)) :].sum())
-            assert tail <= largest_tail(mean, least, n, r) * (1 + 1e-6) + 1e-9
+    assert unimodal(q, p, threshold, pairs) <= plain
 
 
 def test_noise_is_below_the_bound_and_signal_is_found() -> None:
@@ -418,9 +387,9 @@ def test_copies_of_columns_are_walked_or_not_believed() -> None:
     ],
     ids=["lasso", "k-support", "logistic", "huber"],
 )
-@pytest.mark.parametrize("alphas", [None, [0.3, 0.1, 0.05]], ids=["its own level", "levels"])
-def test_halves_that_are_read_together_select_what_each_would(model: Any, alphas: Any) -> None:
+def test_halves_that_are_read_together_select_what_each_would(model: Any) -> None:
     X, y = signal(100, 40, 0)
+    alphas = None if isinstance(model, AtomicClassifier) else [0.3, 0.1, 0.05]
     target = (y > 0).astype(int) if isinstance(model, AtomicClassifier) else y
     together = StabilitySelector(model.set_params(alpha=0.1), 6, rng=0, alphas=alphas)
     alone = clone(together)

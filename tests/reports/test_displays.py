@@ -85,14 +85,9 @@ def test_what_cannot_be_drawn_is_told() -> None:
         reports.ConvergenceDisplay.from_estimator(Ridge().fit(Z, Y))
 
 
-def test_results_paths_and_estimators_have_cards() -> None:
+def test_results_and_paths_have_cards() -> None:
     assert "relative" in solve(Z, Y, level=100.0)._repr_html_()
     assert "<polyline" in paths.path(Z, Y, n_levels=4)._repr_html_()
-    model = AtomicRegressor(alpha=1.0)
-    assert "atomlearn-card" not in model._repr_html_()
-    html = model.fit(Z, Y)._repr_html_()
-    assert "atomlearn-card" in html
-    assert "atomlearn-card" in model._repr_mimebundle_()["text/html"]
 
 
 def test_all_targets_are_drawn_and_other_kinds_of_estimators_are_refused() -> None:

@@ -28,8 +28,8 @@ from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
+from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
-from atomlearn.estimators.decided import DecidedClassifier
 from atomlearn.findings.settings import SETTINGS
 from atomlearn.findings.trials import Trial
 from atomlearn.findings.verdict import LONG_TAILED
@@ -251,8 +251,7 @@ def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Seq
         return ()
     told, loss = None, as_loss(fitted.settings["loss"])
     if loss.has_probabilities:
-        decided = DecidedClassifier(loss, np.arange(len(target.classes)), fitted.together)
-        told = decided.predict_proba(decisions)
+        told = np.exp(log_probabilities(loss, decisions, fitted.together))
     return curves_of_classes(target.values[test], decisions, target.outputs, told)
 
 
@@ -271,12 +270,7 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
     def decide(train: Rows, test: Rows, values: Any, order: Rows | None) -> Array:
         features, center = source.features, not is_sparse(X)
         if order is not None:
-            moved = X[order]
-            if free.size:
-                moved = moved.tolil() if is_sparse(X) else moved
-                moved[:, free] = X[:, free]
-                moved = moved.tocsr() if is_sparse(X) else moved
-            features = replace(features, X=moved)
+            features = replace(features, X=X[order])
         mine = target if values is None else replace(target, values=values)
         design = _design(replace(source, features=features), plan)
         try:
@@ -288,7 +282,7 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
     return Trial(
         decide, cast(Task, target.task), target.values, loss.name in LONG_TAILED,
         np.hstack(known) if known else None,
-        inputs if listed else None, rng=plan.seed, moves=listed and way.time_limit is None,
+        inputs if listed else None, rng=plan.seed, repeats=listed and way.time_limit is None,
         say=way.say, **given.dependence,
     )  # fmt: skip
 

@@ -20,7 +20,6 @@ from atomlearn.core.norms.names import named
 from atomlearn.core.paths.relax import checked_shares
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import task_of
-from atomlearn.core.problem.card import card
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -37,11 +36,11 @@ from atomlearn.estimators.checks import (
     checked_design,
     free_columns,
     grouped,
+    input_names,
     names_of,
     whole,
 )
-from atomlearn.estimators.separating import warn_of_separating
-from atomlearn.estimators.targets import Checked
+from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import as_norm
 
@@ -57,7 +56,6 @@ class AtomicModel(CallbackSupport, BaseEstimator):
     fit_intercept: bool
     tol: float
     max_iter: int
-    solver: str | Solver
     verbose: int
     #: scikit-learn's ``SelectFromModel`` asks by this name whether zeros are exact: then it keeps
     #: coefficients from 1e-5 on, and not those above the mean.
@@ -69,6 +67,15 @@ class AtomicModel(CallbackSupport, BaseEstimator):
     unpenalized: Any = None
     relax: Any = 0.0
     adaptive: float = 0.0
+    solver: str | Solver = "auto"
+    features: str = "linear"
+    multi_class: str = "ovr"
+    warm_start: bool = False
+    n_jobs: int | None = None
+    #: scikit-learn's callbacks, while a fit is told to them.
+    _steps: Steps | None = None
+    #: Of the last fit, if there was one.
+    results_: Sequence[Result] = ()
     n_features_in_: int
     coef_: NDArray[Any]
     intercept_: Any
@@ -81,41 +88,10 @@ class AtomicModel(CallbackSupport, BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    def _repr_html_inner(self) -> str:
-        """Return scikit-learn's diagram, and once fitted a card below it."""
-        return str(super()._repr_html_inner()) + self._card()
-
-    def _repr_mimebundle_(self, **given: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**given)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._card()
-        return bundle
-
-    def _card(self) -> str:
-        results: list[Result] = getattr(self, "results_", [])
-        if not results:
-            return ""
-        relative = max(result.relative_gap for result in results)
-        names = [str(name) for name in getattr(self, "selected_names_", [])]
-        more = f", and {len(names) - 8:,} more" if len(names) > 8 else ""
-        return card(
-            str(self.status_),
-            [
-                ("selected", f"{len(names):,}: {', '.join(names[:8])}{more}"),
-                ("objective", f"{self.objective_:.6g}"),
-                ("fitted to a relative gap of", f"{relative:.2g}"),
-                ("passes over the data", f"{self.n_passes_:g}"),
-                (
-                    "predicts?",
-                    "atomlearn.report(model, X, y) tells",
-                ),
-            ],
-        )
-
     def _settings(self) -> Settings:
         """Return how problems are solved; the time limit of the fit begins now."""
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
-        solver = as_solver(getattr(self, "solver", "auto"), tol)
+        solver = as_solver(self.solver, tol)
         if self.stop is not None:
             check_rule(self.stop)
         observers = () if self.observers is None else tuple(self.observers)
@@ -124,8 +100,7 @@ class AtomicModel(CallbackSupport, BaseEstimator):
             deadline = Deadline.after(positive("time_limit", limit, "seconds, for example 60"))
         steps = whole("max_iter", self.max_iter)
         settings = Settings(tol, steps, solver, self.stop, observers, deadline)
-        told: Steps | None = getattr(self, "_steps", None)
-        return settings if told is None else told.added_to(settings)
+        return settings if self._steps is None else self._steps.added_to(settings)
 
     def _at_step(self, problem: Problem, progress: Progress, y: Any) -> dict[str, Any] | None:
         """Return what this model would have, were it fitted at this step, for callbacks."""
@@ -144,7 +119,7 @@ class AtomicModel(CallbackSupport, BaseEstimator):
     def _problems(self, data: Checked, norm: str | Norm, amount: float) -> list[Problem]:
         """Return one checked problem an output; the parts are the same objects in all of them."""
         design = data.design
-        the_norm = named(as_norm(grouped(norm, design)), getattr(self, "feature_names_in_", None))
+        the_norm = named(as_norm(grouped(norm, design)), input_names(self))
         if design.matrix_shape is None:  # W has one column, unless the norm knows its shape
             shape: Any = the_norm.matrix_shape or (design.shape[1], 1)
             the_norm = the_norm.with_shape(shape)
@@ -160,29 +135,33 @@ class AtomicModel(CallbackSupport, BaseEstimator):
             for problem, offset in zip([first, *others], offsets, strict=True)
         ]
 
-    def _fit(self, data: Checked, settings: Settings, n_jobs: int | None = None) -> None:
+    def _regularized_by(self) -> tuple[str | Norm, float]:
+        """Return the norm, and alpha or radius, of the fit."""
+        return self.norm, amount_of(self)
+
+    def _fit(self, data: Checked, settings: Settings) -> None:
         """Fit ``norm`` at ``alpha`` (or ``radius``) to checked data."""
         problems = self._problems(data, self.norm, amount_of(self))
         starts = self._starts(len(problems), data.design.shape[1], data.classes)
         power, [share] = checked_power(self.adaptive), checked_shares(self.relax)[:1]
-        results = self._solve(problems, starts, n_jobs, settings)
+        results = self._solve(problems, starts, settings)
         if power:
             self.first_results_ = results
             problems = [adapted(p, r, power) for p, r in zip(problems, results, strict=True)]
             starts = [result.warm_start() for result in results]
-            results = self._solve(problems, starts, n_jobs, settings)
+            results = self._solve(problems, starts, settings)
         self._take(data, blended(problems, results, share))
 
     def _starts(
         self, n_outputs: int, n_columns: int, classes: NDArray[Any] | None = None
     ) -> list[WarmStart | None]:
         """Return where the last fit ended, by output; None where that was of other things."""
-        former: list[Result] = getattr(self, "results_", [])
+        former = self.results_
         if (
-            getattr(self, "warm_start", False)
+            self.warm_start
             and len(former) == n_outputs
             and all(result.n_features == n_columns for result in former)
-            and np.array_equal(getattr(self, "classes_", ()), () if classes is None else classes)
+            and (classes is None or np.array_equal(self.classes_, classes))
         ):
             return [result.warm_start() for result in former]
         return [None] * n_outputs
@@ -190,9 +169,6 @@ class AtomicModel(CallbackSupport, BaseEstimator):
     def _take(self, data: Checked, results: list[Result]) -> None:
         """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
         coef = coefficients_of(results, data.design)
-        offsets = [None] * len(results) if data.offset is None else data.offset.T[:, :, None]
-        fits = list(zip(data.targets, results, offsets, strict=True))
-        warn_of_separating(self, data.design, data.loss, data.weight, fits)
         if data.classes is not None:
             self.classes_ = data.classes
             self.coef_, self.intercept_ = coef, np.array([result.intercept for result in results])
@@ -205,21 +181,19 @@ class AtomicModel(CallbackSupport, BaseEstimator):
         self,
         problems: Sequence[Problem],
         warm: Sequence[WarmStart | None],
-        n_jobs: int | None = None,
-        settings: Settings | None = None,
+        settings: Settings,
     ) -> list[Result]:
         """Return one result a problem; they take their steps in turns.
 
         After Ctrl-C those that have no point yet only get their starting point.
         """
-        settings = settings or self._settings()
         if self.verbose:
             settings = replace(settings, observers=(*settings.observers, PrintProgress(every=1)))
         tasks = [
             task_of(problem, np.array([problem.regularizer.amount]), settings, warm=start)
             for problem, start in zip(problems, warm, strict=True)
         ]
-        drive(problems[0].design, tasks, effective_n_jobs(n_jobs))
+        drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
         results = [result for task in tasks for result in task.results]
         if not results:
             raise KeyboardInterrupt("interrupted before the first point")
@@ -237,8 +211,7 @@ class AtomicModel(CallbackSupport, BaseEstimator):
     def _expanded(self, design: Design) -> Design:
         """Return the design of new rows, with the columns that the model was fitted to."""
         # A design that was made by the user comes made again.
-        is_made = getattr(self, "features", "linear") == "linear"
-        return design if is_made else self.feature_map_.apply(design)
+        return design if self.features == "linear" else self.feature_map_.apply(design)
 
     def curve(self, feature: int | str, output: int = 0) -> tuple[Array, Array]:
         """Return values of one input and what the additive model adds at them.
@@ -331,17 +304,6 @@ def nonzeros_of(result: Result) -> tuple[NDArray[np.int64], Array]:
     whole = np.sum([part.dense((result.n_features,)) for part in result.matrix_parts], axis=0)
     columns = np.flatnonzero(whole)
     return columns, whole[columns]
-
-
-def offset_of(offset: Any, shape: tuple[int, ...]) -> Array:
-    """Return an offset of predictions of this shape (n_samples, n_outputs), or what is wrong."""
-    numbers = np.asarray(offset, dtype=np.float64)
-    if numbers.shape == shape:
-        return numbers
-    if numbers.shape == shape[:1] and shape[1] == 1:
-        return numbers[:, None]
-    wanted = shape[:1] if shape[1] == 1 else shape
-    raise ValueError(f"offset must have shape {wanted}, as the predictions; got {numbers.shape}")
 
 
 def _joint_status(results: Sequence[Result]) -> Status:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_n_features, validate_data
 
 from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, held_design, readable
@@ -24,13 +24,13 @@ from atomlearn.losses import as_loss
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.maps.features import features_named
 
-#: What ``solver=`` may name, and the class behind the door ``atomlearn.solvers`` that it means.
-SOLVERS = {
-    "column_generation": "ColumnGeneration",
-    "atom_generation": "AtomGeneration",
-    "fista": "FISTA",
-    "kfcfw": "KFCFW",
-    "frank_wolfe": "FrankWolfe",
+#: What ``solver=`` may name; those that re-fit want to know how exactly.
+SOLVERS: dict[str, Callable[[float], Solver]] = {
+    "column_generation": lambda tol: solvers.ColumnGeneration(tolerance=tol),
+    "atom_generation": lambda tol: solvers.AtomGeneration(tolerance=tol),
+    "fista": lambda tol: solvers.FISTA(),
+    "kfcfw": lambda tol: solvers.KFCFW(),
+    "frank_wolfe": lambda tol: solvers.FrankWolfe(tolerance=tol),
 }
 
 
@@ -40,12 +40,12 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     Sets or compares ``n_features_in_`` and ``feature_names_in_``. A Design is taken as it is, and
     so are files and folders that ``as_design`` opens.
     """
-    if is_plain(X) and (reset or not hasattr(estimator, "feature_names_in_")):
-        _take_shape(estimator, X.shape[1], None, reset)
+    if is_plain(X) and (reset or input_names(estimator) is None):
+        _take_shape(estimator, X, None, reset)
         return held_design(X)
     if is_opened(X):
         design = as_design(X)
-        _take_shape(estimator, design.shape[1], feature_names(X), reset)
+        _take_shape(estimator, design, feature_names(X), reset)
         return design
     try:
         checked = validate_data(
@@ -83,29 +83,22 @@ def is_plain(X: Any) -> bool:
     )
 
 
-def _take_shape(estimator: Any, n_features: int, names: list[str] | None, reset: bool) -> None:
+def _take_shape(estimator: Any, X: Any, names: list[str] | None, reset: bool) -> None:
     """Set or compare the number and the names of the columns, as scikit-learn does for arrays."""
+    _check_n_features(estimator, X, reset=reset)
     if reset:
-        estimator.n_features_in_ = n_features
+        vars(estimator).pop("feature_names_in_", None)
         if names is not None:
             estimator.feature_names_in_ = np.array(names, dtype=object)
-        elif hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
         return
-    if n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input"
-        )
-    known = getattr(estimator, "feature_names_in_", None)
-    if names is None or known is None:
+    known = input_names(estimator)
+    if names is None or known is None or names == known:
         return
-    other = np.flatnonzero(np.array(names, dtype=object) != known)
-    if other.size:
-        raise ValueError(
-            f"The feature names should match those that were passed during fit: column {other[0]} "
-            f"is {names[other[0]]!r} and was {known[other[0]]!r}; give the columns in that order"
-        )
+    other = next(j for j, name in enumerate(names) if name != known[j])
+    raise ValueError(
+        f"The feature names should match those that were passed during fit: column {other} is "
+        f"{names[other]!r} and was {known[other]!r}; give the columns in that order"
+    )
 
 
 def expanded(
@@ -155,19 +148,22 @@ def grouped(norm: str | Norm, design: Design) -> str | Norm:
 
 def free_columns(estimator: Any, design: Design) -> Columns | None:
     """Return the columns of the design that ``unpenalized`` means: those of these inputs."""
-    names = getattr(estimator, "feature_names_in_", None)
-    known = None if names is None else list(names)
-    given = named_columns(getattr(estimator, "unpenalized", None), known, "unpenalized")
+    given = named_columns(estimator.unpenalized, input_names(estimator), "unpenalized")
     if given is None:
         return None
     map = map_of(design)
     return map.main_columns(check_free(given, map.n_inputs))
 
 
+def input_names(estimator: Any) -> list[str] | None:
+    """Return the names of the columns that an estimator was fitted to, if they had any."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
 def names_of(estimator: Any, map: FeatureMap, columns: Columns) -> list[str]:
     """Return readable names of columns: those of the table, x0, x1, ..., products as "a:b"."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return map.names(columns, None if names is None else list(names))
+    return map.names(columns, input_names(estimator))
 
 
 def amount_of(estimator: Any) -> float:
@@ -231,11 +227,7 @@ def as_solver(solver: str | Solver, tol: float) -> Solver | None:
         return None
     if solver not in SOLVERS:
         raise ValueError(f"solver must be 'auto' or one of {sorted(SOLVERS)}, got {solver!r}")
-    kind = getattr(solvers, SOLVERS[solver])
-    # Those that re-fit want to know how exactly.
-    wants = "tolerance" in {field.name for field in dataclasses.fields(kind)}
-    built: Solver = kind(tolerance=tol) if wants else kind()
-    return built
+    return SOLVERS[solver](tol)
 
 
 def warn_of_cut(model: Any, scores: Array, status: Status) -> None:

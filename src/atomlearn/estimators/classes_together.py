@@ -17,8 +17,9 @@ from atomlearn.core.problem.checks import check_free
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
-from atomlearn.estimators.base import offset_of
+from atomlearn.estimators.checks import input_names
 from atomlearn.estimators.selection import Selected, norm_of
+from atomlearn.estimators.targets import offset_of
 from atomlearn.estimators.units import too_many
 from atomlearn.lifting.latent_ksupport import LatentKSupport
 from atomlearn.matrices.designs.tasks import Tasks
@@ -46,8 +47,6 @@ class Outputs:
 
     def selected(self, found: Selected) -> Selected:
         """Return the features of selected entries, each once, in the order of selection."""
-        if self.count == 1:
-            return found
         columns, first = np.unique(found.columns // self.count, return_index=True)
         order = np.argsort(first, kind="stable")
         scaled, first_scaled = np.unique(found.scaled // self.count, return_index=True)
@@ -56,13 +55,10 @@ class Outputs:
 
     def point(self, problem: Problem, result: Result) -> Point:
         """Return the weights by feature, and the intercepts."""
-        if self.count == 1:
-            intercepts = np.array([result.intercept])
-            return Point(result.columns, result.weights[None], intercepts)
         columns, places = np.unique(result.columns // self.count, return_inverse=True)
         weights = np.zeros((self.count, columns.size))
         weights[result.columns % self.count, places.ravel()] = result.weights
-        loss, intercepts = problem.loss.fixed()[0], np.zeros(self.count)
+        loss, intercepts = problem.loss.fixed()[0], np.full(self.count, float(result.intercept))
         if loss.n_intercepts:
             linear = problem.design.gather(result.columns).dot(result.weights)
             intercepts = loss.intercepts(problem.y, linear, problem.weight)
@@ -82,7 +78,7 @@ def problem_of(
     A target (n_samples, n_classes) is that of several classes, with ones at the classes.
     """
     norm, n_units = norm_of(estimator, design)
-    names = getattr(estimator, "feature_names_in_", None)
+    names = input_names(estimator)
     free = named_columns(estimator.unpenalized, names, type(estimator).__name__)
     if target.ndim > 1:
         n_outputs, shared = target.shape[1], named(norm, names)

@@ -6,22 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
-from sklearn.utils.metaestimators import available_if
 
 from atomlearn.core.interfaces import Form, Loss, Norm, Solver
-from atomlearn.core.losses.probabilities import log_probabilities
+from atomlearn.core.paths.settings import Settings
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.callbacks import with_callbacks
-from atomlearn.estimators.checks import has_probabilities, keep
+from atomlearn.estimators.checks import keep
+from atomlearn.estimators.linear import LinearModel
 from atomlearn.estimators.matrices.tasks import fit_tasks
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked, checked_classification
-from atomlearn.losses import as_loss
 
 
 def loss_of_classes(multi_class: Any, loss: Loss, n_classes: int) -> Loss | None:
@@ -39,52 +34,14 @@ def loss_of_classes(multi_class: Any, loss: Loss, n_classes: int) -> Loss | None
     return together if n_classes > 2 else None
 
 
-class LinearClassifier(ClassifierMixin, AtomicModel):
-    """Decisions, predictions and probabilities of a fitted linear classifier.
+class LinearClassifier(ClassifierMixin, LinearModel):
+    """Shared by ``AtomicClassifier`` and ``AtomicClassifierCV``; not for direct use."""
 
-    Shared by ``AtomicClassifier`` and ``AtomicClassifierCV``; not for direct use.
-    """
-
-    loss: str | Loss
     class_weight: Any
+    score = LinearModel.score
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
         return checked_classification(self, X, y, sample_weight, self.class_weight)
-
-    def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return X w + b (+ offset): (n_samples,) for two classes, else (n_samples, n_classes)."""
-        values = self._linear(X, offset)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return the label of the largest decision value, shape (n_samples,)."""
-        values = self._linear(X, offset)
-        if values.shape[1] == 1:
-            labels: NDArray[Any] = self.classes_[(values[:, 0] > 0).astype(np.int64)]
-        else:
-            labels = self.classes_[np.argmax(values, axis=1)]
-        return labels
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """Return the share of labels that are right, weighted."""
-        labels = self.predict(X, offset)
-        return float(accuracy_score(y, labels, sample_weight=sample_weight))
-
-    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
-
-        Two classes: 1 / (1 + exp(-decision)). More: the one-against-rest values scaled to sum 1,
-        or the softmax where the loss is multinomial.
-        """
-        probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X, offset))
-        return probabilities
-
-    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
-        joint = getattr(self, "multi_class", "ovr") == "multinomial"
-        return log_probabilities(as_loss(self.loss), self._linear(X, offset), joint)
 
 
 class AtomicClassifier(SelectsColumns, LinearClassifier):
@@ -201,24 +158,12 @@ class AtomicClassifier(SelectsColumns, LinearClassifier):
     ) -> None:
         keep(self, locals())
 
-    @with_callbacks
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
-    ) -> AtomicClassifier:
-        """Fit to X (n_samples, n_features) and labels y, weighted by ``sample_weight``.
-
-        ``offset`` (n_samples,) is added to the decisions X w + b; (n_samples, n_classes) where
-        there are more than two.
-        """
-        settings = self._settings()
-        with settings.deadline.kept():
-            data = self._checked(X, y, sample_weight).with_offset(offset)
+    def _fit(self, data: Checked, settings: Settings) -> None:
         assert data.classes is not None
         together = loss_of_classes(self.multi_class, data.loss, data.classes.size)
         if together is None:
-            self._fit(data, settings, self.n_jobs)
-            return self
+            super()._fit(data, settings)
+            return
         indicators = np.eye(data.classes.size)[data.codes]
         of_classes = data.classes, data.offset
         fit_tasks(self, data.design, indicators, data.weight, together, settings, *of_classes)
-        return self

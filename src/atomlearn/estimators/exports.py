@@ -8,13 +8,17 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.interfaces import Array
+from atomlearn.estimators.checks import input_names
+from atomlearn.estimators.linear import LinearModel
 from atomlearn.losses import as_loss
 
 #: What becomes of X w + b: the prediction, its exponential, or probabilities of classes.
@@ -22,7 +26,7 @@ Answer = Literal["identity", "exp", "sigmoid", "one_against_rest", "softmax", "d
 
 
 @dataclass(frozen=True, slots=True)
-class LinearModel:
+class Formula:
     """answer(Z W' + b), where Z are columns of X, or products of two of them.
 
     columns, partners : (m,) int64, the factors of each column of Z, the second -1 where there is
@@ -91,7 +95,7 @@ def to_sklearn(estimator: Any) -> Any:
         plain = LinearSVC() if model.answer == "decision" else LogisticRegression()
         plain.coef_, plain.intercept_, plain.classes_ = dense, model.intercepts, model.classes
     plain.n_features_in_ = model.n_features
-    if hasattr(estimator, "feature_names_in_"):
+    if input_names(estimator) is not None:
         plain.feature_names_in_ = estimator.feature_names_in_
     return plain
 
@@ -205,34 +209,31 @@ def numpy_code(estimator: Any, name: str = "score") -> str:
     return "\n".join(lines)
 
 
-def _linear_model(estimator: Any) -> LinearModel:
+def _linear_model(estimator: Any) -> Formula:
     """Return what the estimator predicts with, or say why it is not linear in columns."""
     check_is_fitted(estimator)
-    owner = type(estimator).__name__
-    if not hasattr(estimator, "coef_") or not hasattr(estimator, "status_"):
+    if not isinstance(estimator, LinearModel):
+        owner = type(estimator).__name__
         raise TypeError(f"{owner} is not a linear model of atomlearn with coef_ and a loss")
-    given = estimator.coef_
-    coef = given.reshape(1, -1) if given.ndim == 1 else given
-    used = np.unique(coef.nonzero()[1]).astype(np.int64)
-    weights = coef.tocsr()[:, used].toarray() if hasattr(coef, "tocsr") else coef[:, used]
+    used, weights = nonzero_coefficients(estimator.coef_)
     pairs, factors = _inputs(estimator, used)
-    intercepts = np.atleast_1d(np.asarray(getattr(estimator, "intercept_", 0.0), dtype=np.float64))
-    classes = getattr(estimator, "classes_", None)
-    n_outputs = coef.shape[0]
-    return LinearModel(
-        pairs[:, 0],
-        pairs[:, 1],
-        weights * factors,
-        np.broadcast_to(intercepts, (n_outputs,)),
-        classes,
-        int(estimator.n_features_in_),
-        _answer(estimator, classes, n_outputs),
+    n_outputs, classes = len(weights), None
+    if is_classifier(estimator):
+        classes = estimator.classes_
+    return Formula(
+        columns=pairs[:, 0],
+        partners=pairs[:, 1],
+        weights=weights * factors,
+        intercepts=np.broadcast_to(np.asarray(estimator.intercept_, np.float64), (n_outputs,)),
+        classes=classes,
+        n_features=int(estimator.n_features_in_),
+        answer=_answer(estimator, n_outputs),
     )
 
 
 def _inputs(estimator: Any, used: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
     """Return the one or two inputs of each column, (m, 2), and the factor of their product."""
-    if getattr(estimator, "features", "linear") == "linear":
+    if estimator.features == "linear":
         return np.stack([used, np.full_like(used, -1)], axis=1), np.ones(used.size)
     feature_map = estimator.feature_map_
     pairs = np.asarray(feature_map.inputs_of(feature_map.term_of(used)), dtype=np.int64)
@@ -250,7 +251,7 @@ def _inputs(estimator: Any, used: NDArray[np.int64]) -> tuple[NDArray[np.int64],
     return pairs, values[0]
 
 
-def _formed(model: LinearModel) -> list[str]:
+def _formed(model: Formula) -> list[str]:
     """Return the lines of NumPy that form Z."""
     if not model.products:
         return ["    Z = np.asarray(X)[:, columns]"]
@@ -261,18 +262,16 @@ def _formed(model: LinearModel) -> list[str]:
     ]
 
 
-def _answer(estimator: Any, classes: NDArray[Any] | None, n_outputs: int) -> Answer:
-    if classes is not None:
-        if not hasattr(estimator, "predict_proba"):
-            return "decision"
-        if n_outputs == 1:
-            return "sigmoid"
-        joint = getattr(estimator, "multi_class", "ovr") == "multinomial"
-        return "softmax" if joint else "one_against_rest"
-    if not hasattr(estimator, "loss"):  # survival: the log hazard ratio
-        return "identity"
-    # A link is known by what it does.
+def _answer(estimator: Any, n_outputs: int) -> Answer:
     loss = as_loss(estimator.loss)
+    if loss.is_classification:
+        if not loss.has_probabilities:
+            return "decision"
+        several: Answer = (
+            "softmax" if estimator.multi_class == "multinomial" else "one_against_rest"
+        )
+        return "sigmoid" if n_outputs == 1 else several
+    # A link is known by what it does.
     probe = np.array([-1.0, 0.0, 2.0])
     links: list[tuple[Answer, Array]] = [("identity", probe), ("exp", np.exp(probe))]
     for answer, values in links:
@@ -295,7 +294,7 @@ def _one_against_rest(coef: Array, intercepts: Array, classes: NDArray[Any]) -> 
     return plain
 
 
-def _graph(onnx: Any, model: LinearModel, dtype: str) -> Any:
+def _graph(onnx: Any, model: Formula, dtype: str) -> Any:
     """Return the ONNX model: Gather, MatMul, Add, and what the answer asks for."""
     helper, numbers = onnx.helper, onnx.numpy_helper
     number = onnx.TensorProto.FLOAT if dtype == "float32" else onnx.TensorProto.DOUBLE
@@ -340,7 +339,7 @@ def _graph(onnx: Any, model: LinearModel, dtype: str) -> Any:
 
 
 def _class_nodes(
-    onnx: Any, model: LinearModel, number: int, nodes: list[Any], constants: list[Any]
+    onnx: Any, model: Formula, number: int, nodes: list[Any], constants: list[Any]
 ) -> list[Any]:
     """Add probabilities (or decisions) and labels to the graph, and return its outputs."""
     helper, node = onnx.helper, onnx.helper.make_node

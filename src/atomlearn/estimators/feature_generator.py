@@ -9,30 +9,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags, RegressorTags
-from sklearn.utils.metaestimators import available_if
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.interfaces import Loss
-from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.problem.checks import check_weight, positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Observer, Progress
 from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import (
     checked_design,
     expanded,
-    has_probabilities,
+    input_names,
     keep,
     task_of,
     whole,
 )
 from atomlearn.estimators.classes_together import Point, problem_of
+from atomlearn.estimators.linear import LinearModel
 from atomlearn.estimators.selection import Selected, debiased, generation_of, target_of
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.sizes import choice_of_size
@@ -43,15 +40,7 @@ from atomlearn.maps.features import features_named
 from atomlearn.papers.generated import generated
 
 
-def _is_regression(estimator: Any) -> bool:
-    return task_of(estimator) in ("regression", "survival")
-
-
-def _is_classification(estimator: Any) -> bool:
-    return not _is_regression(estimator)
-
-
-class FeatureGenerator(SelectsColumns, AtomicModel):
+class FeatureGenerator(SelectsColumns, LinearModel):
     """min over d, w, b of  1/2 sum_j w_j^2 / d_j + C sum_i s_i loss(y_i, x_i'w + b).
 
     d lies in [0, 1] with sum d <= batch: a scaling of the features, sparse at the optimum. Each
@@ -214,7 +203,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if _is_regression(self):
+        if task_of(self) in ("regression", "survival"):
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         else:
@@ -224,9 +213,14 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None,
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        groups: Any = None,
         order: Any = None,
-    ) -> FeatureGenerator:  # fmt: skip
+    ) -> FeatureGenerator:
         """Select features of X (n_samples, n_features_in) for y, weighted by ``sample_weight``.
 
         ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for
@@ -234,9 +228,9 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         """
         C = positive("C", self.C, "weight of the loss")
         settings = self._settings()
-        for name in ("n_features", "batch"):
-            if getattr(self, name) != "auto":
-                whole(name, getattr(self, name))
+        for name, count in (("n_features", self.n_features), ("batch", self.batch)):
+            if count != "auto":
+                whole(name, count)
         features_named(self.features)
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
@@ -256,17 +250,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
         problem = replace(problem, deadline=settings.deadline)
         lifted, lift = problem.entered(lifts=True)
-        result = generated(
-            lifted,
-            limit,
-            wanted,
-            settings.gap,
-            settings.max_iter,
-            observers,
-            settings.stop,
-            self.selected_tol,
-            generation_of(self),
-        )
+        ends = (settings.gap, settings.max_iter, observers, settings.stop, self.selected_tol)
+        result = generated(lifted, limit, wanted, *ends, generation_of(self))
         selected = outputs.selected(Selected.of(lifted, result.state, lift))
         result = result if lift is None else result.lowered(lift)
         if chosen is not None and chosen.interrupted:
@@ -294,10 +279,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         terms, first = np.unique(map.term_of(columns), return_index=True)
         in_order = np.argsort(first)
         self.selected_, self.rounds_ = terms[in_order], rounds[np.sort(first)]
-        names = getattr(self, "feature_names_in_", None)
-        self.selected_names_ = map.term_names(
-            self.selected_, None if names is None else list(names)
-        )
+        self.selected_names_ = map.term_names(self.selected_, input_names(self))
         if map.has_pairs:
             self.pairs_ = map.inputs_of(self.selected_)
         self.n_selected_ = int(state.units)
@@ -333,39 +315,3 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     def _terms_selected(self) -> NDArray[np.int64]:
         """Return ``selected_``, which are terms here."""
         return self.selected_
-
-    @available_if(_is_classification)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Return X w + b: (n_samples,), positive for ``classes_[1]``; or (n_samples, n_classes)."""
-        values = self._linear(X)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Return P(class | x), shape (n_samples, n_classes); for the logistic loss."""
-        probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X))
-        return probabilities
-
-    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
-        return log_probabilities(as_loss(self.loss), self._linear(X), joint=True)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the labels, or for regression the values, shape (n_samples,)."""
-        values = self._linear(X)
-        if _is_regression(self):
-            expected: NDArray[Any] = as_loss(self.loss).mean(values[:, 0])
-            return expected
-        several = values.shape[1] > 1
-        codes = np.argmax(values, axis=1) if several else (values[:, 0] > 0).astype(np.int64)
-        labels: NDArray[Any] = self.classes_[codes]
-        return labels
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, or for regression the score of the loss: R^2 of the squared one."""
-        if not _is_regression(self):
-            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-        loss, decisions = as_loss(self.loss), self._linear(X)[:, 0].astype(np.float64)
-        target, _ = target_of(self, y, decisions, loss)
-        return loss.score(target, decisions, check_weight(sample_weight, decisions.size))

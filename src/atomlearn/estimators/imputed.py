@@ -10,17 +10,10 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.impute import SimpleImputer
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _estimator_has, check_is_fitted
 
 from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces.numbers import unmasked
-
-
-def _has(name: str) -> Any:
-    def check(estimator: Any) -> bool:
-        return hasattr(getattr(estimator, "estimator_", estimator.estimator), name)
-
-    return available_if(check)
 
 
 class Imputed(MetaEstimatorMixin, BaseEstimator):
@@ -121,17 +114,17 @@ class Imputed(MetaEstimatorMixin, BaseEstimator):
         """Return the predictions for X, missing values filled in."""
         return self.estimator_.predict(self._filled(X))
 
-    @_has("predict_proba")  # type: ignore[untyped-decorator]
+    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes."""
         return self.estimator_.predict_proba(self._filled(X))
 
-    @_has("decision_function")  # type: ignore[untyped-decorator]
+    @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
         """Return the decisions of the estimator."""
         return self.estimator_.decision_function(self._filled(X))
 
-    @_has("transform")  # type: ignore[untyped-decorator]
+    @available_if(_estimator_has("transform"))  # type: ignore[untyped-decorator]
     def transform(self, X: Any) -> Any:
         """Return what the estimator makes of X, such as its selected columns."""
         return self.estimator_.transform(self._filled(X))

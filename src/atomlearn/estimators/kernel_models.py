@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Solver
-from atomlearn.estimators.base import AtomicModel
+from atomlearn.core.paths.settings import Settings
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.classifier import LinearClassifier
+from atomlearn.estimators.linear import LinearModel
 from atomlearn.estimators.regressor import LinearRegressor
+from atomlearn.estimators.targets import Checked
 from atomlearn.maps.kernels import KernelOn, Kernels
 
 
@@ -37,7 +39,7 @@ def default_kernels(
     return found
 
 
-class _KernelModel(AtomicModel):
+class _KernelModel(LinearModel):
     """What the two estimators share: data become columns of kernels."""
 
     #: The columns of X are what kernels work on.
@@ -50,14 +52,10 @@ class _KernelModel(AtomicModel):
     kernel_norms_: Array
     kernel_weights_: Array
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``."""
-        settings = self._settings()
-        data = self._checked(X, y, sample_weight)
+    def _fit(self, data: Checked, settings: Settings) -> None:
         design = self._kernels_of(data.design, data.weight)
-        self._fit(replace(data, design=design), settings)
+        super()._fit(replace(data, design=design), settings)
         self._report_kernels(design)
-        return self
 
     def _kernels_of(self, design: Design, weight: Array) -> Kernels:
         whole("rank", self.rank)

@@ -5,80 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.metaestimators import available_if
 
 from atomlearn.core.interfaces import Form, Loss, Norm, Solver
+from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import checked_design, checked_loss, expanded, keep
+from atomlearn.estimators.linear import LinearModel
 from atomlearn.estimators.matrices.tasks import (
     absorbable,
     checked_tasks,
     fit_tasks,
     is_of_tasks,
 )
-from atomlearn.estimators.targets import Checked, checked_regression, checked_target, normalized
-from atomlearn.losses import as_loss
+from atomlearn.estimators.targets import Checked, checked_regression, normalized
 
 
-def _has_link(estimator: Any) -> bool:
-    loss = as_loss(estimator.loss)
-    if type(loss).mean is not Loss.mean:
-        return True
-    raise AttributeError(f"the loss {loss.name!r} has no link: predict returns X w + b itself")
+class LinearRegressor(RegressorMixin, LinearModel):
+    """Shared by ``AtomicRegressor`` and ``AtomicRegressorCV``; not for direct use."""
 
-
-class LinearRegressor(RegressorMixin, AtomicModel):
-    """Predictions of a fitted linear regressor.
-
-    Shared by ``AtomicRegressor`` and ``AtomicRegressorCV``; not for direct use.
-    """
-
-    loss: str | Loss
+    score = LinearModel.score
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
         return checked_regression(self, X, y, sample_weight)
-
-    @available_if(_has_link)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return X w + b (+ offset), shape (n_samples,); for losses with a link, such as Poisson.
-
-        Of others it is what ``predict`` returns, and scikit-learn allows a regressor but one.
-        """
-        values = self._linear(X, offset)
-        return values if values.shape[1] > 1 else values[:, 0]
-
-    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return the expected target at X w + b (+ offset), (n_samples,) or (n_samples, n_tasks).
-
-        It is X w + b itself for the squared loss, and what the link of another makes of it.
-        """
-        values = as_loss(self.loss).mean(self._linear(X, offset))
-        return values if values.shape[1] > 1 else values[:, 0]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """Return the score of the loss, 1 at best: R^2 for the squared loss; the mean of tasks.
-
-        Of the others it is D^2, the share of the deviance of the best constant that is explained.
-        R^2 would be of squared errors, which such a fit does not minimize: where the spread grows
-        with the mean, as that of counts does, a few large targets would decide it.
-        """
-        decisions, loss = self._linear(X, offset).astype(np.float64), as_loss(self.loss)
-        n_samples, n_tasks = decisions.shape
-        weight = check_weight(sample_weight, n_samples)
-        Y = checked_tasks(y, n_samples) if is_of_tasks(y) else checked_target(self, y, n_samples)
-        columns = np.reshape(Y, (n_samples, n_tasks)).T
-        each = [
-            loss.score(loss.check_target(column), z, weight)
-            for column, z in zip(columns, decisions.T, strict=True)
-        ]
-        return float(np.mean(each))
 
 
 class AtomicRegressor(LinearRegressor):
@@ -221,26 +172,21 @@ class AtomicRegressor(LinearRegressor):
     ) -> None:
         keep(self, locals())
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> AtomicRegressor:
-        """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
+        if not is_of_tasks(y):
+            return super()._checked(X, y, sample_weight)
+        inputs = checked_design(self, X, reset=True)
+        weight = normalized(check_weight(sample_weight, inputs.shape[0]))
+        targets = checked_tasks(y, inputs.shape[0])
+        loss = checked_loss(self.loss, "regression")
+        design = expanded(inputs, self.features, weight=weight)
+        return Checked(design, targets, list(targets.T), weight, loss)
 
-        y (n_samples, n_tasks) fits all tasks together. ``offset`` (n_samples,) is added to the
-        predictions X w + b, such as the logarithm of an exposure beside counts.
-        """
-        settings = self._settings()
-        if is_of_tasks(y):
-            inputs = checked_design(self, X, reset=True)
-            weight = normalized(check_weight(sample_weight, inputs.shape[0]))
-            with settings.deadline.kept():
-                design = expanded(inputs, self.features, weight=weight)
-            loss = checked_loss(self.loss, "regression")
-            targets = checked_tasks(y, design.shape[0])
-            if offset is not None:
-                targets = targets - absorbable(offset, loss, targets.shape)
-            fit_tasks(self, design, targets, weight, loss, settings)
-            return self
-        with settings.deadline.kept():
-            data = self._checked(X, y, sample_weight).with_offset(offset)
-        self._fit(data, settings)
-        return self
+    def _fit(self, data: Checked, settings: Settings) -> None:
+        if data.y.ndim == 1:
+            super()._fit(data, settings)
+            return
+        targets = data.y
+        if data.offset is not None:
+            targets = targets - absorbable(data.offset, data.loss, targets.shape)
+        fit_tasks(self, data.design, targets, data.weight, data.loss, settings)

@@ -14,12 +14,10 @@ from atomlearn.core.problem.checks import check_weight
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import checked_design, expanded, keep
+from atomlearn.estimators.linear import LinearModel
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked, normalized, of_samples
-from atomlearn.survival.concordance import concordance
 from atomlearn.survival.cox import Cox
 from atomlearn.survival.target import checked_survival
 
@@ -70,11 +68,8 @@ class Baseline:
             return cls(times, np.cumsum(totals / at_risk))
 
 
-class LinearSurvival(AtomicModel):
-    """Predictions of a fitted model of hazards.
-
-    Shared by ``AtomicSurvival`` and ``AtomicSurvivalCV``; not for direct use.
-    """
+class LinearSurvival(LinearModel):
+    """Hazards. Shared by ``AtomicSurvival`` and ``AtomicSurvivalCV``; not for direct use."""
 
     fit_intercept = False
     ties: Literal["efron", "breslow"]
@@ -82,10 +77,15 @@ class LinearSurvival(AtomicModel):
     baselines_: dict[int, Baseline]
     unique_times_: Array
 
+    @property
+    def loss(self) -> Cox:  # type: ignore[override]
+        """The partial likelihood."""
+        return Cox(self.ties)
+
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
         """Return the data, or say what is wrong with X, y or the weights."""
         inputs = checked_design(self, X, reset=True)
-        loss = Cox(self.ties)
+        loss = self.loss
         target: Any = of_samples(checked_survival(y), inputs.shape[0])
         weight = normalized(check_weight(sample_weight, inputs.shape[0]))
         if not target["event"][weight > 0.0].any():
@@ -107,19 +107,6 @@ class LinearSurvival(AtomicModel):
             for mine in [target["stratum"] == stratum]
         }
         self.unique_times_ = np.unique(target["time"][target["event"] & (data.weight > 0.0)])
-
-    def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return X w (+ offset), the log hazard ratios, (n_samples,)."""
-        return self._linear(X, offset)[:, 0]
-
-    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return the log hazard ratios X w (+ offset), (n_samples,): the larger the earlier."""
-        return self.decision_function(X, offset)
-
-    def score(self, X: Any, y: Any, offset: Any = None) -> float:
-        """Return Harrell's concordance of the times and the predicted risks; 1/2 is by chance."""
-        risk = self.predict(X, offset).astype(np.float64)
-        return concordance(of_samples(checked_survival(y), risk.size), risk)
 
     def predict_cumulative_hazard_function(
         self, X: Any, return_array: bool = False, offset: Any = None, stratum: Any = None
@@ -249,12 +236,3 @@ class AtomicSurvival(SelectsColumns, LinearSurvival):
         time_limit: float | None = None,
     ) -> None:
         keep(self, locals())
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> AtomicSurvival:
-        """Fit to X (n_samples, n_features) and y (n_samples,), structured; ``offset`` is added."""
-        settings = self._settings()
-        with settings.deadline.kept():
-            data = self._checked(X, y, sample_weight).with_offset(offset)
-        self._fit(data, settings)
-        return self

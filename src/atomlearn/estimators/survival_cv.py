@@ -14,12 +14,12 @@ from atomlearn.core.paths.ends import End
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.estimators.checks import keep
-from atomlearn.estimators.cross_validated import CrossValidatedModel
+from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.survival import LinearSurvival
 
 
-class AtomicSurvivalCV(SelectsColumns, LinearSurvival, CrossValidatedModel):  # type: ignore[misc]
+class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):  # type: ignore[misc]
     """``AtomicSurvival`` with norm and alpha chosen by cross-validation, then fitted to all data.
 
     Each (norm, fold) is one warm-started path from the most regularized alpha on.

@@ -42,22 +42,20 @@ class Checked:
         """Return the data with numbers added to predictions: one a sample, or one an output too."""
         if offset is None:
             return self
-        n_samples, n_outputs = self.y.shape[0], len(self.targets)
-        numbers = np.asarray(offset)
-        if numbers.ndim < 2 and n_outputs > 1 and numbers.size:
-            raise ValueError(
-                f"offset must have shape ({n_samples}, {n_outputs}), one number a sample and "
-                f"class; got {numbers.shape}"
-            )
-        columns = numbers.T if numbers.ndim == 2 else [offset]
-        if len(columns) != n_outputs:
-            raise ValueError(
-                f"offset must have shape ({n_samples},) or ({n_samples}, {n_outputs}), one number "
-                f"a sample and output; got {numbers.shape}"
-            )
-        return replace(
-            self, offset=np.column_stack([check_offset(column, n_samples) for column in columns])
+        return replace(self, offset=offset_of(offset, (self.y.shape[0], len(self.targets))))
+
+
+def offset_of(offset: Any, shape: tuple[int, int]) -> Array:
+    """Return an offset of predictions of this shape (n_samples, n_outputs), or what is wrong."""
+    n_samples, n_outputs = shape
+    given = np.asarray(offset)
+    columns = list(given.T) if given.ndim == 2 else [offset]
+    if len(columns) != n_outputs:
+        raise ValueError(
+            f"offset must have shape {shape if n_outputs > 1 else shape[:1]}, one number a sample "
+            f"and output; got {given.shape}"
         )
+    return np.column_stack([check_offset(column, n_samples) for column in columns])
 
 
 def checked_regression(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Checked:
@@ -93,20 +91,13 @@ def checked_labels(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         target = checked_target(estimator, y, n_samples)
         if target.dtype == object and {type(label) for label in target} <= {bool, np.bool_}:
             target = target.astype(bool)
-        if not _are_whole(target):
-            check_classification_targets(target)
+        check_classification_targets(target)
     except TypeError as error:
         raise ValueError(
             f"y holds labels that cannot be compared ({error}); drop samples without a label, and "
             "give the others one type, for example with y.astype(str)"
         ) from error
     return target
-
-
-def _are_whole(target: NDArray[Any]) -> bool:
-    """Return whether labels are whole numbers, which are labels whatever they are."""
-    kind = target.dtype.kind
-    return kind in "biu" or (kind == "f" and bool((target == np.rint(target)).all()))
 
 
 def signs(n_classes: int, codes: NDArray[np.int64]) -> list[Array]:

@@ -1,6 +1,6 @@
 """Findings: whether a model predicts, which features would be chosen again, how many are false."""
 
-from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal
+from atomlearn.findings.bounds import meinshausen_buhlmann, unimodal
 from atomlearn.findings.explain import Explanation, explain
 from atomlearn.findings.gaussian import gaussian_knockoffs
 from atomlearn.findings.held_out import held_out_verdict
@@ -30,7 +30,6 @@ __all__ = [
     "held_out_verdict",
     "knockoff_threshold",
     "meinshausen_buhlmann",
-    "r_concave",
     "regression_verdict",
     "survival_verdict",
     "twins",

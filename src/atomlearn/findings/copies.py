@@ -20,34 +20,36 @@ def known_already(design: Design, train: Rows, test: Rows) -> Mask:
 
     ``benchmarks/tuning/copies.py`` shows on which tables that is told, and on which it is not.
     """
+    (n_rows, n_columns), rows = design.shape, (train, test)
     none = np.zeros(test.size, dtype=bool)
-    n_rows, n_columns = design.shape
-    comparable = design.listable and n_columns <= SETTINGS.most_compared_columns
-    if not (comparable and train.size and test.size):
+    if not (design.listable and train.size and test.size):
         return none
     few = n_rows <= SETTINGS.most_compared_rows and n_rows * n_columns <= SETTINGS.most_drawn
     deviations = column_moments(design)[1]
     scale = np.divide(1.0, deviations, out=np.zeros(n_columns), where=deviations > 0)
     rng = np.random.default_rng(1)
-    keys = np.array([design.predict(rng.standard_normal(n_columns) * scale)
-                     for _ in range(SETTINGS.sums_of_rows if few else 2)])  # fmt: skip
-    same = _same(keys, train, test)
-    near = _near(keys, train, test) if few else none
-    if near.mean() <= SETTINGS.many_copies:
-        near = none
-    doubtful = [(found, alike) for found, alike in ((same, _same), (near, _near))
-                if found.mean() > SETTINGS.few_copies]  # fmt: skip
-    if doubtful:
-        some = [rng.permutation(rows)[: SETTINGS.surrogate_rows * rows.size // n_rows + 1]
-                for rows in (train, test)]  # fmt: skip
-        columns = np.sort(rng.permutation(np.flatnonzero(scale))[: SETTINGS.surrogate_columns])
-        block = np.asarray(design.gather(columns).dense(), dtype=np.float64)
-        by_chance = _keys_by_chance(block[np.concatenate(some)], rng)
-    for found, alike in doubtful:
-        rows = np.split(np.arange(len(by_chance[0][0])), [some[0].size])
-        chance = max(float(alike(other, *rows).mean()) for other in by_chance)
-        found[:] &= chance < SETTINGS.by_chance * max(float(alike(keys, *some).mean()), 1e-9)
-    return same | _near(keys, train, test, SETTINGS.many_near) if near.any() else same
+    sums = [
+        design.predict(rng.standard_normal(n_columns) * scale)
+        for _ in range(SETTINGS.sums_of_rows if few else 2)
+    ]
+    keys = np.array(sums)
+    same = _same(keys, *rows)
+    near = _near(keys, *rows) if few else none
+    near = near if near.mean() > SETTINGS.near_copy else none
+    if not (same | near).any():
+        return none
+    some = [
+        rng.permutation(of)[: SETTINGS.most_compared_rows * of.size // n_rows + 1] for of in rows
+    ]
+    columns = np.sort(rng.permutation(np.flatnonzero(scale))[: SETTINGS.most_compared_columns])
+    block = np.asarray(design.gather(columns).dense(), dtype=np.float64)[np.concatenate(some)]
+    by_chance = _keys_by_chance(block, rng)
+    places = np.split(np.arange(len(block)), [some[0].size])
+    for found, alike in ((same, _same), (near, _near)):
+        if found.any():
+            chance = max(float(alike(other, *places).mean()) for other in by_chance)
+            found[:] &= chance < SETTINGS.by_chance * max(float(alike(keys, *some).mean()), 1e-9)
+    return same | _near(keys, *rows, 2.0) if near.any() else same
 
 
 def _same(keys: Array, train: Rows, test: Rows) -> Mask:
@@ -55,21 +57,16 @@ def _same(keys: Array, train: Rows, test: Rows) -> Mask:
     size = np.abs(keys[:2]).max(axis=1, keepdims=True, initial=0.0)
     if not size.all():
         return np.zeros(test.size, dtype=bool)
-    rounded = np.round(keys[:2] / size / 1e-6).astype(np.int64)
-    seen = set(map(tuple, rounded[:, train].T.tolist()))
-    found = np.zeros(test.size, dtype=bool)
-    for place, key in enumerate(map(tuple, rounded[:, test].T.tolist())):
-        found[place] = key in seen
-        seen.add(key)
-    return found
+    rounded = np.round(keys[:2, np.concatenate([train, test])] / size / 1e-6)
+    _, first, of = np.unique(rounded, axis=1, return_index=True, return_inverse=True)
+    return np.asarray(first[of.ravel()] < np.arange(of.size))[train.size :]
 
 
-def _near(keys: Array, train: Rows, test: Rows, near: float | None = None) -> Mask:
+def _near(keys: Array, train: Rows, test: Rows, wider: float = 1.0) -> Mask:
     """Return which rows of ``test`` are near one of ``train``, or of ``test`` before them."""
     rows = np.concatenate([train, test])
     distances = cdist(keys[:, test].T, keys[:, rows].T)
-    near = SETTINGS.near_copy if near is None else near
-    least = near * np.median(distances[:, : train.size])
+    least = wider * SETTINGS.near_copy * np.median(distances[:, : train.size])
     distances[np.arange(rows.size) >= train.size + np.arange(test.size)[:, None]] = np.inf
     return np.asarray(distances.min(axis=1) < least)
 
@@ -79,7 +76,7 @@ def _keys_by_chance(block: Array, rng: np.random.Generator) -> list[Array]:
     scales = block.std(axis=0)
     weights = rng.standard_normal((block.shape[1], SETTINGS.sums_of_rows))
     weights /= np.where(scales > 0, scales, 1.0)[:, None]
-    return [(table(block, rng) @ weights).T for table in (surrogate, crossed, crossed, crossed)]
+    return [(table(block, rng) @ weights).T for table in (surrogate, crossed)]
 
 
 def surrogate(block: Array, rng: np.random.Generator) -> Array:
@@ -97,14 +94,14 @@ def surrogate(block: Array, rng: np.random.Generator) -> Array:
 
 
 def crossed(block: Array, rng: np.random.Generator) -> Array:
-    """Return rows of a few pieces, each of a row of its own.
+    """Return rows of four pieces, each of a row of its own.
 
     Pieces end where neighbors are least correlated: categories and powers mostly stay together.
     """
     found, (n_rows, n_columns) = np.empty_like(block), block.shape
     scaled = (block - block.mean(axis=0)) / np.maximum(block.std(axis=0), 1e-300)
     alike = np.abs(np.mean(scaled[:, 1:] * scaled[:, :-1], axis=0))
-    cuts = np.sort(np.argsort(alike, kind="stable")[: SETTINGS.pieces - 1]) + 1
+    cuts = np.sort(np.argsort(alike, kind="stable")[:3]) + 1
     for piece in np.split(np.arange(n_columns), cuts):
         found[:, piece] = block[rng.permutation(n_rows)][:, piece]
     return found

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.interfaces import Array
 from atomlearn.designs import as_design, feature_names
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import input_names
 from atomlearn.maps.feature_map import map_of
 
 
@@ -64,11 +66,11 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
     >>> found.names, bool(np.allclose(found.decisions[:, 0], model.predict(X[:3])))
     (['x0', 'x2'], True)
     """
-    rows, background = as_design(X), as_design(X if reference is None else reference)
-    map = getattr(estimator, "feature_map_", None)
-    if map is not None and getattr(estimator, "features", "linear") != "linear":
-        rows, background = map.apply(rows), map.apply(background)
-    map = map_of(rows) if map is None else map
+    given, compared = as_design(X), as_design(X if reference is None else reference)
+    rows, background, map = given, compared, map_of(given)
+    if isinstance(estimator, AtomicModel):
+        rows, background = estimator._expanded(given), estimator._expanded(compared)
+        map = estimator.feature_map_
     columns, weights = nonzero_coefficients(estimator.coef_)
     here, there = _values(rows, columns), _values(background, columns)
     pairs = map.inputs_of(map.term_of(columns))
@@ -83,19 +85,15 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
     total = np.zeros((here.shape[0], used.size, weights.shape[0]))
     means = there.mean(axis=0)
     base = np.asarray(means @ weights.T + np.ravel(estimator.intercept_))
-    inside, outside = as_design(X), as_design(X if reference is None else reference)
     for place, (i, j) in enumerate(zip(first, second, strict=True)):
         shares = [here[:, place] - means[place]]
         if i != j:
-            x, m = (
-                _values(inside, np.array([i, j])),
-                _values(outside, np.array([i, j])).mean(axis=0),
-            )
+            both = np.array([i, j])
+            x, m = _values(given, both), _values(compared, both).mean(axis=0)
             shares = _shares(shares[0], here[:, place], x, m)
         for owner, share in zip(np.searchsorted(used, [i, j]), shares, strict=False):
             total[:, owner] += np.outer(share, weights[:, place])
-    names = getattr(estimator, "feature_names_in_", None)
-    names = feature_names(X) if names is None else list(names)
+    names = input_names(estimator) or feature_names(X)
     labels = [f"x{j}" for j in used] if names is None else [str(names[j]) for j in used]
     return Explanation(base, total, labels, used)
 

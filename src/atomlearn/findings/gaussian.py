@@ -1,15 +1,15 @@
 """Gaussian knockoffs: X~ = X - (X - mu) Theta S + noise of covariance 2 S - S Theta S.
 
-Any pair (x_j, x~_j) may then be swapped without changing the joint covariance. S = s D with one
-number s: "equicorrelated" takes the largest that is possible, "mvr" the one that makes each column
-least reconstructible from the others and the knockoffs, min trace of the inverse joint covariance.
+Any pair (x_j, x~_j) may then be swapped without changing the joint covariance. S = s D with the
+number s that makes each column least reconstructible from the others and the knockoffs: it
+minimizes the trace of the inverse joint covariance (MVR).
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
 from atomlearn.core.interfaces import Array
-from atomlearn.findings.precision import inverse_of, sparse_precision
+from atomlearn.findings.precision import inverse_of, scaled_by, shrunk, sparse_precision
 from atomlearn.findings.settings import SETTINGS
 
 #: What ``covariance`` may be beside an array.
@@ -42,7 +42,6 @@ class Knockoffs:
 def gaussian_knockoffs(
     X: ArrayLike,
     covariance: str | ArrayLike = "auto",
-    method: str = "mvr",
     rng: int | np.random.Generator | None = None,
 ) -> Array:
     """Return knockoffs of the columns of X (n, p): as alike as they can be, and without y.
@@ -52,7 +51,6 @@ def gaussian_knockoffs(
     X : (n, p) array
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or (p, p) array
         That of the columns, where it is known; else how it is estimated, see ``KnockoffSelector``.
-    method : {"mvr", "equicorrelated"}
     rng : int or Generator, optional
 
     References
@@ -71,7 +69,7 @@ def gaussian_knockoffs(
     """
     array = np.asarray(X, dtype=np.float64)
     standard, means, scales = standardized(array)
-    made = knockoffs_of(standard, rescaled(covariance, scales), method)
+    made = knockoffs_of(standard, rescaled(covariance, scales))
     return np.asarray(means + scales * made.draw(generator(rng)))
 
 
@@ -110,72 +108,75 @@ def standardized(X: Array) -> tuple[Array, Array, Array]:
     return np.asarray(centered / scales), means, scales
 
 
-def knockoffs_of(X: Array, covariance: str | ArrayLike = "auto", method: str = "mvr") -> Knockoffs:
-    """Return how to draw knockoffs of standardized columns."""
-    if method not in ("mvr", "equicorrelated"):
-        raise ValueError(f"method must be 'mvr' or 'equicorrelated', got {method!r}")
+def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
+    """Return how to draw knockoffs of standardized columns; constants are their own."""
     varies = np.flatnonzero(X.any(axis=0))
-    if varies.size < X.shape[1]:  # constants are their own knockoffs
-        given = covariance if isinstance(covariance, str) else np.asarray(covariance)[
-            np.ix_(varies, varies)]  # fmt: skip
-        inner = knockoffs_of(X[:, varies], given, method) if varies.size else None
+    some = X[:, varies]
+    if not varies.size:
+        made = Knockoffs(lambda rng: some, "none", "all columns are constant", 0.0)
+    elif isinstance(covariance, str):
+        made = _estimated(some, covariance)
+    else:
+        precision = inverse_of(covariance[np.ix_(varies, varies)])
+        made = _of_precision(some, precision, "known", "covariance as given")
 
-        def widened(rng: np.random.Generator) -> Array:
-            whole = X.copy()
-            if inner is not None:
-                whole[:, varies] = inner.draw(rng)
-            return whole
+    def draw(rng: np.random.Generator) -> Array:
+        whole = X.copy()
+        whole[:, varies] = made.draw(rng)
+        return whole
 
-        if inner is None:
-            return Knockoffs(widened, "none", "all columns are constant", 0.0)
-        return Knockoffs(widened, inner.covariance, inner.words, inner.s)
-    if not isinstance(covariance, str):
-        return _known(X, np.asarray(covariance, dtype=np.float64), method)
+    return replace(made, draw=draw)
+
+
+def _estimated(X: Array, covariance: str) -> Knockoffs:
     if covariance not in COVARIANCES:
         raise ValueError(
             f"covariance must be one of {COVARIANCES} or a (p, p) array, got {covariance!r}"
         )
     if covariance == "ledoit_wolf":
-        return _ledoit_wolf(X, method)
+        return _ledoit_wolf(X)
     if covariance in ("auto", "factors"):
         n_factors, common = _common(X)
         if n_factors:
-            return _around_factors(X, common, n_factors, covariance, method)
+            return _around_factors(X, common, n_factors, covariance)
         if covariance == "factors":
-            warnings.warn("no factor stands out of the noise; none is kept", UserWarning,
-                          stacklevel=3)  # fmt: skip
+            warnings.warn(
+                "no factor stands out of the noise; none is kept", UserWarning, stacklevel=3
+            )
+    return _by_neighbors(X, covariance)
+
+
+def _by_neighbors(X: Array, covariance: str) -> Knockoffs:
+    """Return knockoffs by the nearest columns of each; where these do not do, by Ledoit-Wolf."""
     estimated = sparse_precision(X)
     if covariance == "auto" and not estimated.fits:
-        return _ledoit_wolf(X, method)
-    return _of_precision(X, estimated.matrix, method, "sparse_precision",
-                         "precision of each column given the few nearest to it")  # fmt: skip
+        if X.shape[1] >= X.shape[0] / 2:
+            warnings.warn(
+                "columns are strongly correlated and their covariance is estimated by Ledoit-Wolf: "
+                "the share of false features may exceed fdr (0.11 to 0.16 was seen at 0.1); give "
+                "covariance= where it is known, or n_draws=10, which stayed below",
+                UserWarning,
+                stacklevel=5,
+            )
+        return _ledoit_wolf(X)
+    words = "precision of each column given the few nearest to it"
+    return _of_precision(X, estimated.matrix, "sparse_precision", words)
 
 
-def _known(X: Array, covariance: Array, method: str) -> Knockoffs:
-    precision = inverse_of(covariance)
-    if precision is None:
-        raise ValueError(
-            "covariance must be positive definite; add a small ridge to its diagonal, or let it be "
-            'estimated: covariance="auto"'
-        )
-    return _of_precision(X, precision, method, "known", "covariance as given")
-
-
-def _of_precision(X: Array, precision: Any, method: str, name: str, words: str) -> Knockoffs:
+def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
     """Return knockoffs for a precision matrix, dense or with few entries a column.
 
     With D = 1 / diag(Theta), what a column varies given all others, and M = D^1/2 Theta D^1/2, the
     noise has covariance s D^1/2 (2 - s M) D^1/2.
     """
     root = 1.0 / np.sqrt(precision.diagonal())
-    scaled = _scaled(precision, root)
-    n_columns = root.size
+    n_columns, scaled = root.size, scaled_by(precision, root)
     nodes, weights, least, largest = _spectrum(scaled, 1.0 / root)
     if least < 1e-3:  # estimated from few rows, it may not be one of a covariance
         shift = 1e-2 - min(least, 0.0)
-        scaled = _shrunk(scaled, shift)
+        scaled = shrunk(scaled, shift)
         nodes, largest = (nodes + shift) / (1 + shift), (largest + shift) / (1 + shift)
-    s = _chosen(nodes, weights, float(np.sum(root**-2.0)), SETTINGS.edge * 2.0 / largest, method)
+    s = _chosen(nodes, weights, float(np.sum(root**-2.0)), SETTINGS.edge * 2.0 / largest)
     # Columns of X lie in rows here: what products with M read and write is in one piece.
     root = root[:, None]
     columns = np.ascontiguousarray(X.T)
@@ -187,30 +188,11 @@ def _of_precision(X: Array, precision: Any, method: str, name: str, words: str) 
         if isinstance(scaled, np.ndarray):
             factor = la.cholesky(2.0 * np.eye(n_columns) - s * scaled, lower=True)
             noise = la.blas.dtrmm(1.0, factor, noise, lower=1)
-            return np.asarray(drift + np.sqrt(s) * root * noise).T
-        together = max(8, SETTINGS.noise_together // (8 * n_columns))
-        for first in range(0, noise.shape[1], together):
-            some = np.ascontiguousarray(noise[:, first : first + together])
-            spread = _root_times(lambda V: 2.0 * V - s * scaled.dot(V), some, lowest, 2.0)
-            noise[:, first : first + together] = spread
+        else:
+            noise = _root_times(lambda V: 2.0 * V - s * scaled.dot(V), noise, lowest, 2.0)
         return np.asarray(drift + np.sqrt(s) * root * noise).T
 
     return Knockoffs(draw, name, words, float(s))
-
-
-def _scaled(matrix: Any, root: Array) -> Any:
-    """Return diag(root) M diag(root), of a dense matrix or one with few entries."""
-    if isinstance(matrix, np.ndarray):
-        return root[:, None] * matrix * root
-    return matrix.multiply(root[:, None]).multiply(root).tocsr()
-
-
-def _shrunk(matrix: Any, shift: float) -> Any:
-    if isinstance(matrix, np.ndarray):
-        return (matrix + shift * np.eye(len(matrix))) / (1 + shift)
-    moved = matrix.copy()
-    moved.setdiag(moved.diagonal() + shift)
-    return moved / (1 + shift)
 
 
 def _spectrum(matrix: Any, weight: Array) -> tuple[Array, Array, float, float]:
@@ -239,7 +221,7 @@ def _lanczos(matrix: Any, start: Array, steps: int) -> tuple[Array, Array, float
 
     But for one that a random start hardly has a share of.
     """
-    vectors, diagonal, beside = [start], [], []
+    vectors, diagonal, lengths = [start], [], []
     for _ in range(steps):
         image = matrix.dot(vectors[-1])
         diagonal.append(float(image @ vectors[-1]))
@@ -247,20 +229,18 @@ def _lanczos(matrix: Any, start: Array, steps: int) -> tuple[Array, Array, float
         basis = np.array(vectors)
         for _ in range(2):
             image = image - basis.T @ (basis @ image)
-        beside.append(float(np.sqrt(image @ image)))
-        if beside[-1] < 1e-10:
+        lengths.append(float(np.sqrt(image @ image)))
+        if lengths[-1] < 1e-10:
             break
-        vectors.append(image / beside[-1])
-    values, states = la.eigh_tridiagonal(np.array(diagonal), np.array(beside[:-1]))
-    top = float(values[-1] + beside[-1] * abs(states[-1, -1]))
+        vectors.append(image / lengths[-1])
+    values, states = la.eigh_tridiagonal(np.array(diagonal), np.array(lengths[:-1]))
+    top = float(values[-1] + lengths[-1] * abs(states[-1, -1]))
     return np.asarray(values, dtype=np.float64), np.asarray(states[0] ** 2), top
 
 
-def _chosen(nodes: Array, weights: Array, total: float, edge: float, method: str) -> float:
+def _chosen(nodes: Array, weights: Array, total: float, edge: float) -> float:
     """Return s: the edge, or the least of sum_j [(2 M^-1 - s)^-1]_jj / D_j + sum_j 1 / (D_j s)."""
     edge = min(edge, 2.0)
-    if method == "equicorrelated":
-        return float(min(edge, 1.0 / SETTINGS.edge))
 
     def reconstructible(s: float) -> float:
         return float(np.sum(weights * nodes / np.maximum(2.0 - s * nodes, 1e-12)) + total / s)
@@ -287,7 +267,7 @@ def _root_times(times: Callable[[Array], Array], V: Array, lowest: float, highes
     return np.asarray(total)
 
 
-def _ledoit_wolf(X: Array, method: str) -> Knockoffs:
+def _ledoit_wolf(X: Array) -> Knockoffs:
     """Return knockoffs for (1 - g) X'X / n + g I: from the n x n Gram matrix alone, S = s I."""
     n_rows, n_columns = X.shape
     values, _, right = _principal(X)
@@ -303,8 +283,7 @@ def _ledoit_wolf(X: Array, method: str) -> Knockoffs:
     lowest = min(rest, float(spectrum.min())) if n_rest else float(spectrum.min())
     inverse = np.append(1.0 / spectrum, [1.0 / rest] if n_rest else [])
     weights = np.append(np.ones(spectrum.size), [float(n_rest)] if n_rest else [])
-    s = _chosen(inverse, weights, float(n_columns), SETTINGS.edge * 2.0 * lowest, method)
-    _warn_of_strong_correlation(X)
+    s = _chosen(inverse, weights, float(n_columns), SETTINGS.edge * 2.0 * lowest)
 
     def along(of_spectrum: Array, of_rest: float, V: Array) -> Array:
         return of_rest * V + ((V @ right) * (of_spectrum - of_rest)) @ right.T
@@ -337,24 +316,6 @@ def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]
     return np.asarray(values / n_rows), left, right
 
 
-def _warn_of_strong_correlation(X: Array) -> None:
-    """Warn where Ledoit-Wolf's knockoffs let more false features in than they promise."""
-    n_rows, n_columns = X.shape
-    if n_columns < n_rows / 2:
-        return
-    some = X[:, :: max(1, n_columns // 2000)]
-    strong = np.abs(some.T @ some) > SETTINGS.strong_correlation * n_rows
-    pairs = some.shape[1] * (some.shape[1] - 1)
-    if pairs and (strong.sum() - some.shape[1]) > SETTINGS.many_strong * pairs:
-        warnings.warn(
-            "columns are strongly correlated and their covariance is estimated by Ledoit-Wolf: the "
-            "share of false features may exceed fdr (0.11 to 0.16 was seen at 0.1); give "
-            "covariance= where it is known, or n_draws=10, which stayed below",
-            UserWarning,
-            stacklevel=4,
-        )
-
-
 def _common(X: Array) -> tuple[int, Array]:
     """Return the number of factors that stand out of the noise, and what they explain of X."""
     n_rows, n_columns = X.shape
@@ -364,23 +325,17 @@ def _common(X: Array) -> tuple[int, Array]:
     if most < 1:
         return 0, np.zeros_like(X)
     # The edge of pure noise (Marchenko and Pastur).
-    above = values[:most] > SETTINGS.above_noise * (1 + np.sqrt(n_columns / n_rows)) ** 2
+    above = values[:most] > (1 + np.sqrt(n_columns / n_rows)) ** 2
     gaps = np.where(above, values[:most] / np.maximum(values[1 : most + 1], 1e-300), 0.0)
     n_factors = int(np.argmax(gaps)) + 1 if gaps.max(initial=0.0) >= SETTINGS.factor_gap else 0
     left = vectors[:, :n_factors]
     return n_factors, left @ (left.T @ X)
 
 
-def _around_factors(
-    X: Array, common: Array, n_factors: int, covariance: str, method: str
-) -> Knockoffs:
+def _around_factors(X: Array, common: Array, n_factors: int, covariance: str) -> Knockoffs:
     """Return knockoffs that keep what the factors explain, and are drawn of the residual."""
     residual, means, scales = standardized(X - common)
-    estimated = sparse_precision(residual)
-    if covariance == "auto" and not estimated.fits:
-        inner = _ledoit_wolf(residual, method)
-    else:
-        inner = _of_precision(residual, estimated.matrix, method, "sparse_precision", "")
+    inner = _by_neighbors(residual, covariance)
 
     def draw(rng: np.random.Generator) -> Array:
         return np.asarray(common + means + scales * inner.draw(rng))

@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_response_method
 
-from atomlearn.core.interfaces import Array, Design, Rows, Task
-from atomlearn.designs import as_design, is_opened
+from atomlearn.core.data.convert import as_compressed
+from atomlearn.core.interfaces import Array, Design, Loss, Rows, Task
+from atomlearn.designs import as_design
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import free_columns
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
@@ -20,9 +24,15 @@ from atomlearn.findings.verdict import LONG_TAILED, Verdict, no_verdict, verdict
 
 
 def held_out_verdict(
-    estimator: Any, X: Any, y: Any, *, test_fraction: float = 0.3, rng: int = 0,
-    groups: Any = None, order: Any = None,
-) -> Verdict:  # fmt: skip
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    test_fraction: float = 0.3,
+    rng: int = 0,
+    groups: Any = None,
+    order: Any = None,
+) -> Verdict:
     """Return the verdict on an estimator: a clone is fitted to a part of the rows.
 
     Held-out rows that are nearly training rows count for nothing, where X is a table of numbers.
@@ -92,45 +102,62 @@ def trial_of(
     fitted: Any, X: Any, y: NDArray[Any], rng: int, groups: Any = None, order: Any = None
 ) -> Trial:
     """Return how this estimator is judged on these rows."""
-    inputs, columns = _inputs(X), covariates_of(fitted, X)
-    labels = fitted.classes_ if is_classifier(fitted) else None
-    known = None if columns is None else _columns(fitted, X, columns)
-    model = _loosened(fitted)
+    task, values, known = _asked_of(fitted, X, y)
+    model = clone(fitted)
+    for part in [model, *model.get_params().values()]:
+        if isinstance(part, AtomicModel):  # no closer gap than a test needs, that fits very often
+            part.set_params(tol=max(part.tol, SETTINGS.loose_gap))
 
-    def decide(train: Rows, test: Rows, values: Any, moved: Rows | None) -> Array:
-        given = y if values is None else values if labels is None else labels[values]
-        table = X if moved is None else _moved(X, moved, columns)
+    def decide(train: Rows, test: Rows, values: Any, order_of_rows: Rows | None) -> Array:
+        given = y
+        if values is not None:
+            given = fitted.classes_[values] if task == "classification" else values
+        table = X if order_of_rows is None else rows_of(X, order_of_rows)
         own = fit_parameters(model, train, groups, order)
         again = clone(model).fit(rows_of(table, train), given[train], **own)
         return decisions_of(again, rows_of(table, test), known is not None)
 
-    return Trial(
-        decide, _task(y, labels), y if labels is None else np.searchsorted(labels, y),
-        _has_link(fitted), known, inputs, groups, order, rng,
-        moves=columns is None or not hasattr(X, "tocsr"),
-    )  # fmt: skip
+    try:
+        inputs: Design | None = as_design(X)
+    except (TypeError, ValueError):  # words, or missing values
+        inputs = None
+    return Trial(decide, task, values, _is_long_tailed(fitted), known, inputs, groups, order, rng)
 
 
 def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
     """Return the verdict on a fitted estimator by given rows that it was not fitted to."""
-    labels, columns = fitted.classes_ if is_classifier(fitted) else None, covariates_of(fitted, X)
-    known = None if columns is None else _columns(fitted, X, columns)
-    mine = np.ones(len(y), dtype=bool) if labels is None else np.isin(y, labels)
-    values = y if labels is None else np.searchsorted(labels, y)
-    return verdict_on(
-        _task(y, labels), values[mine], decisions_of(fitted, X, known is not None)[mine], rng,
-        ranks=_has_link(fitted), known=None if known is None else known[mine],
-    )  # fmt: skip
+    mine = np.arange(len(y))
+    if is_classifier(fitted):
+        mine = np.flatnonzero(np.isin(y, fitted.classes_))
+    X, y = rows_of(X, mine), y[mine]
+    task, values, known = _asked_of(fitted, X, y)
+    decisions, ranks = decisions_of(fitted, X, known is not None), _is_long_tailed(fitted)
+    return verdict_on(task, values, decisions, rng, ranks=ranks, known=known)
+
+
+def _asked_of(fitted: Any, X: Any, y: NDArray[Any]) -> tuple[Task, NDArray[Any], Array | None]:
+    """Return the task, the target in numbers, and the values of covariates, if there are any."""
+    columns, known = covariates_of(fitted, X), None
+    if columns is not None:
+        block = as_design(_model_and_table(fitted, X)[1]).gather(columns)
+        known = np.asarray(block.dense(), dtype=np.float64)
+    if is_classifier(fitted):
+        return "classification", np.searchsorted(fitted.classes_, y), known
+    return "regression" if y.dtype.names is None else "survival", y, known
 
 
 def covariates_of(fitted: Any, X: Any) -> Rows | None:
     """Return the columns of X that the model of an estimator of ours, or a pipeline, must use."""
+    model, table = _model_and_table(fitted, X)
+    return free_columns(model, as_design(table)) if isinstance(model, AtomicModel) else None
+
+
+def _model_and_table(fitted: Any, X: Any) -> tuple[Any, Any]:
+    """Return the model that a search found or a pipeline ends with, and the table it sees."""
     model = unsearched(fitted)
-    if hasattr(model, "steps"):
-        X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
-    if getattr(model, "unpenalized", None) is None:
-        return None
-    return free_columns(model, as_design(X))
+    if isinstance(model, Pipeline):
+        return model[-1], model[:-1].transform(X) if len(model) > 1 else X
+    return model, X
 
 
 def unsearched(estimator: Any) -> Any:
@@ -138,73 +165,24 @@ def unsearched(estimator: Any) -> Any:
     return getattr(estimator, "best_estimator_", estimator)
 
 
-def _columns(fitted: Any, X: Any, columns: Rows) -> Array:
-    model = unsearched(fitted)
-    data = model[:-1].transform(X) if hasattr(model, "steps") and len(model) > 1 else X
-    return np.asarray(as_design(data).gather(columns).dense(), dtype=np.float64)
-
-
-def _moved(X: Any, order: Rows, columns: Rows | None) -> Any:
-    """Return X with its rows in another order, covariates as they were."""
-    table = rows_of(X, order)
-    if columns is None:
-        return table
-    table = table.copy()
-    if hasattr(X, "iloc"):
-        table.index = X.index
-        table[X.columns[columns]] = X[X.columns[columns]]
-    else:
-        table[:, columns] = X[:, columns]
-    return table
-
-
-def _loosened(estimator: Any) -> Any:
-    """Return the estimator with no closer gap than a test needs, that fits very often."""
-    found = clone(estimator)
-    for part in [found, *found.get_params().values()]:
-        if isinstance(part, AtomicModel):
-            part.set_params(tol=max(part.tol, SETTINGS.loose_gap))
-    return found
-
-
-def _inputs(X: Any) -> Design | None:
-    """Return the design of a table of finite numbers, None for anything else."""
-    table = X if hasattr(X, "tocsr") or is_opened(X) else np.asarray(X)
-    if is_opened(X):
-        return as_design(X)
-    values = table.data if hasattr(X, "tocsr") else table
-    if table.ndim != 2 or table.dtype.kind not in "buif" or not np.isfinite(values).all():
-        return None
-    return as_design(table)
-
-
 def decisions_of(fitted: Any, X: Any, before_link: bool = False) -> Array:
     """Return what a fitted estimator says of rows: of classes its decisions, else predictions."""
-    if is_classifier(fitted) and not hasattr(fitted, "decision_function"):
-        told = np.asarray(fitted.predict_proba(X), dtype=np.float64)
-        return told[:, 1] if told.shape[1] == 2 else told
-    if is_classifier(fitted) or (before_link and hasattr(fitted, "decision_function")):
-        return np.asarray(fitted.decision_function(X), dtype=np.float64)
-    return np.asarray(fitted.predict(X), dtype=np.float64)
+    ways = ["decision_function", "predict_proba"] if is_classifier(fitted) else ["predict"]
+    if before_link and not is_classifier(fitted):
+        ways = ["decision_function", "predict"]
+    way = _check_response_method(fitted, ways)
+    told = np.asarray(way(X), dtype=np.float64)
+    if way.__name__ == "predict_proba" and told.shape[1] == 2:
+        return told[:, 1]
+    return told
 
 
-def _task(y: NDArray[Any], labels: Any) -> Task:
-    if y.dtype.names is not None:
-        return "survival"
-    return "regression" if labels is None else "classification"
-
-
-def _has_link(fitted: Any) -> bool:
+def _is_long_tailed(fitted: Any) -> bool:
     """Whether predictions are means through a link, of amounts with a long tail."""
-    loss = getattr(fitted, "loss", None)
-    name = loss if isinstance(loss, str) else getattr(loss, "name", "")
-    return str(name) in LONG_TAILED
+    loss = fitted.get_params(deep=False).get("loss")
+    return (loss.name if isinstance(loss, Loss) else loss) in LONG_TAILED
 
 
 def rows_of(X: Any, rows: NDArray[np.int64]) -> Any:
     """Return some rows of a data frame, an array, a sparse matrix or lists."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if hasattr(X, "tocsr"):  # other sparse formats have no rows to take
-        return X.tocsr()[rows]
-    return (X if hasattr(X, "shape") else np.asarray(X))[rows]
+    return _safe_indexing(as_compressed(X), rows)

@@ -16,7 +16,7 @@ from atomlearn.core.interfaces import Array, Loss, Norm, is_number, whole_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.partition import Partition
-from atomlearn.estimators.checks import keep
+from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import (
     Knockoffs,
@@ -89,8 +89,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         Of the features. "auto" keeps factors where the eigenvalues show them, takes the precision
         of each column given the few most correlated with it where that explains the correlations,
         and else Ledoit-Wolf, with a warning under strong correlation. ``covariance_`` tells.
-    method : {"mvr", "equicorrelated"}
-        How far knockoffs are from their columns: "mvr" minimizes how well they are reconstructed.
     groups : lists of columns (numbers or names) or labels (n_features,), optional
         Select groups instead, with a bound on the share of false groups.
     loss : str or Loss, default="auto"
@@ -151,7 +149,6 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         rng: Any = None,
         *,
         covariance: Any = "auto",
-        method: str = "mvr",
         groups: Any = None,
         loss: str | Loss = "auto",
         n_alphas: int = 20,
@@ -173,8 +170,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         if not (is_number(self.fdr) and 0 < self.fdr < 1):
             raise ValueError(f"fdr must be a share between 0 and 1 such as 0.1, got {self.fdr!r}")
         array = validate_data(self, readable(X), dtype=np.float64, ensure_min_samples=2)
-        structured = getattr(getattr(y, "dtype", None), "names", None) is not None
-        target = y if structured else checked_target(self, y, len(array))
+        structured = np.asarray(y).dtype.names is not None
+        target = np.asarray(y) if structured else checked_target(self, y, len(array))
         rng = generator(self.rng)
         standard, means, scales = standardized(array)
         partition = self._partition(array.shape[1])
@@ -182,13 +179,11 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         seed = int(rng.integers(2**31))
         found, self.alphas_ = [], []
         for knockoffs in draws:
-            columns = np.ascontiguousarray(
-                np.vstack([standard.T, knockoffs.T])
-            )  # each in one piece
+            columns = np.vstack([standard.T, knockoffs.T]).T  # each in one piece
+            norm = self._norm(partition)
             sizes, alpha = coefficients(
-                columns.T, target, self._norm(partition), self.loss, self.n_alphas, self.cv, seed,
-                groups, order,
-            )  # fmt: skip
+                columns, target, norm, self.loss, self.n_alphas, self.cv, seed, groups, order
+            )
             found.append(_of_units(sizes, partition))
             self.alphas_.append(alpha)
         self.coefficients_ = np.array(found)
@@ -218,7 +213,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             if given != "gaussian":
                 raise ValueError(f"knockoffs must be 'gaussian' or an array, got {given!r}")
             n_draws = whole_number("KnockoffSelector", "n_draws", self.n_draws)
-            made: Knockoffs = knockoffs_of(X, rescaled(self.covariance, scales), self.method)
+            made: Knockoffs = knockoffs_of(X, rescaled(self.covariance, scales))
             return [made.draw(rng) for _ in range(n_draws)], made.words
         arrays: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
         draws = []
@@ -235,8 +230,8 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
     def _partition(self, n_features: int) -> Partition | None:
         if self.groups is None:
             return None
-        names = getattr(self, "feature_names_in_", None)
-        norm = Groups(self.groups) if names is None else Groups(self.groups).with_names(list(names))
+        names = input_names(self)
+        norm = Groups(self.groups) if names is None else Groups(self.groups).with_names(names)
         norm.check(n_features)
         return norm.parts(n_features)[0]
 

@@ -34,13 +34,13 @@ def has_formula(loss: Loss, norm: Norm, n_columns: int) -> bool:
 
 
 def path_with_scores(
-    X: Array, y: Array, loss: Loss, norm: Norm, n_levels: int, ratio: float, gap: float
+    X: Array, y: Array, loss: Loss, norm: Norm, n_levels: int, ratio: float
 ) -> tuple[Array, list[Result], Array]:
     """Return levels, their solutions with an intercept, and the mean loss of left-out rows at each.
 
-    ``ratio`` : last level over the first. The path ends early where its best level is well behind,
-    and goes on by as many levels where the last one is the best. A loss is infinite where as many
-    columns as rows are in use.
+    ``ratio`` : last level over the first. The path ends where its best level is well behind,
+    and goes on once by as many levels where the last one is the best. A loss is infinite where as
+    many columns as rows are in use.
 
     References
     ----------
@@ -52,8 +52,8 @@ def path_with_scores(
     )
     grid = level_grid(largest_useful_level(problem), n_levels, ratio)
     passed, results, levels = _Passed(X), [], np.empty(0)
-    for _ in range(SETTINGS.rounds):
-        found = path_of(problem, grid, Settings(gap), until=passed)
+    for _ in range(2):
+        found = path_of(problem, grid, Settings(), until=passed)
         results += found.results
         levels = np.append(levels, found.levels)
         if np.argmin(passed.scores) < len(results) - 1:
@@ -93,5 +93,5 @@ def _left_out(X: Array, problem: Problem, result: Result) -> float:
     factor = la.cholesky(hessian, lower=True, overwrite_a=True)
     half = la.blas.dtrsm(1.0, factor, A.T, side=1, lower=1, trans_a=1, overwrite_b=1)
     leverage = np.einsum("ij,ij->i", half, half)
-    moved = z + leverage * slope / np.maximum(1.0 - leverage * curvature, 1e-6)
-    return float(loss.mean_loss(y, moved, ones))
+    left_out = z + leverage * slope / np.maximum(1.0 - leverage * curvature, 1e-6)
+    return float(loss.mean_loss(y, left_out, ones))

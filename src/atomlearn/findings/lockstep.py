@@ -80,9 +80,15 @@ class _Walk:
 
     @classmethod
     def begin(
-        cls, X: Array, y: Array, parts: Sequence[Rows], most: int, top: float, bottom: float,
+        cls,
+        X: Array,
+        y: Array,
+        parts: Sequence[Rows],
+        most: int,
+        top: float,
+        bottom: float,
         centered: bool,
-    ) -> _Walk:  # fmt: skip
+    ) -> _Walk:
         (n, p), h = X.shape, len(parts)
         inside = np.zeros((h, n))
         for row, rows in zip(inside, parts, strict=True):
@@ -93,10 +99,21 @@ class _Walk:
             residual -= inside * (residual.sum(axis=1) / sizes)[:, None]
         scores = residual @ X
         walk = cls(
-            inside, sizes, np.abs(scores).max(axis=1), top * sizes, bottom * sizes, residual,
-            scores, np.zeros((h, p), dtype=bool), np.full((h, most), -1), np.zeros((h, most)),
-            np.zeros((h, most)), np.tile(np.eye(most), (h, 1, 1)), np.zeros((h, most, n)), centered,
-        )  # fmt: skip
+            inside=inside,
+            sizes=sizes,
+            level=np.abs(scores).max(axis=1),
+            top=top * sizes,
+            bottom=bottom * sizes,
+            residual=residual,
+            scores=scores,
+            found=np.zeros((h, p), dtype=bool),
+            columns=np.full((h, most), -1),
+            signs=np.zeros((h, most)),
+            weights=np.zeros((h, most)),
+            gram=np.tile(np.eye(most), (h, 1, 1)),
+            block=np.zeros((h, most, n)),
+            centered=centered,
+        )
         walk._enter(X, np.arange(h), np.argmax(np.abs(scores), axis=1))
         return walk
 

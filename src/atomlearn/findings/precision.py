@@ -8,11 +8,11 @@ formed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.findings.settings import SETTINGS
@@ -35,22 +35,27 @@ class Precision:
         return self.unexplained <= SETTINGS.most_unexplained
 
 
-def inverse_of(covariance: Array) -> Array | sp.csr_array | None:
-    """Return the inverse of a positive definite matrix, None of another; sparse where it is so."""
-    symmetric = np.add(covariance, covariance.T, order="F")
-    factor, failed = la.lapack.dpotrf(symmetric, lower=1, clean=1, overwrite_a=1)
+def inverse_of(covariance: Array) -> Array:
+    """Return the inverse of a positive definite matrix."""
+    factor, failed = la.lapack.dpotrf(0.5 * (covariance + covariance.T), lower=1, clean=1)
     if failed:
-        return None
-    # Of twice the covariance; the other half stays 0. Rows of the transpose lie in one piece.
-    half = la.lapack.dpotri(factor, lower=1, overwrite_c=1)[0].T
-    half[np.diag_indices_from(half)] *= 0.5
-    diagonal = half.diagonal()
-    least = SETTINGS.rounding * np.sqrt(diagonal.max() * diagonal)
-    at = np.nonzero(np.abs(half) > least[:, None])
-    if at[0].size < SETTINGS.few_entries * half.size:  # products with it cost next to nothing
-        half = sp.csr_array((half[at], at), shape=half.shape)
-    found: Array | sp.csr_array = 2.0 * (half + half.T)
-    return found
+        raise ValueError(
+            "covariance must be positive definite; add a small ridge to its diagonal, or let it be "
+            'estimated: covariance="auto"'
+        )
+    half = la.lapack.dpotri(factor, lower=1)[0]
+    return np.asarray(half + np.tril(half, -1).T)
+
+
+def scaled_by(matrix: Any, root: Array) -> Any:
+    """Return diag(root) M diag(root), of a dense matrix or one with few entries."""
+    spread = sp.diags_array(root)
+    return spread @ matrix @ spread
+
+
+def shrunk(matrix: Any, shift: float) -> Any:
+    """Return (M + shift I) / (1 + shift)."""
+    return (matrix + shift * sp.eye_array(matrix.shape[0])) / (1 + shift)
 
 
 def sparse_precision(X: Array) -> Precision:
@@ -67,37 +72,15 @@ def sparse_precision(X: Array) -> Precision:
 
 
 def _most_correlated(columns: Array, count: int) -> Columns:
-    # Half the digits: who is near does not hang on the others.
+    # Half the digits are enough to tell who is near.
     rough = columns.astype(np.float32)
     found = np.empty((len(columns), count), dtype=np.int64)
     for first in range(0, len(columns), SETTINGS.columns_together):
         rows = slice(first, min(first + SETTINGS.columns_together, len(columns)))
         size = np.abs(rough[rows] @ rough.T)
         size[np.arange(rows.stop - first), np.arange(first, rows.stop)] = -1.0
-        found[rows] = _largest(size, count)
+        found[rows] = np.argpartition(size, -count, axis=1)[:, -count:]
     return found
-
-
-def _largest(values: NDArray[np.float32], count: int) -> Columns:
-    """Return the places of the largest of each row.
-
-    They lie in as many pieces of a row at most: those with the largest maxima.
-    """
-    n_rows, n_columns = values.shape
-    n_pieces = n_columns // SETTINGS.piece
-    if n_pieces <= 2 * count:
-        return np.argpartition(values, -count, axis=1)[:, -count:]
-    starts = np.linspace(0, n_columns, n_pieces + 1).astype(np.int64)
-    best = np.maximum.reduceat(values, starts[:-1], axis=1)
-    pieces = np.argpartition(best, -count, axis=1)[:, -count:]
-    width = int(np.diff(starts).max())
-    places = starts[pieces][:, :, None] + np.arange(width)
-    inside = places < starts[pieces + 1][:, :, None]
-    places = np.minimum(places, n_columns - 1).reshape(n_rows, -1)
-    some = np.take_along_axis(values, places, axis=1)
-    some[~inside.reshape(n_rows, -1)] = -2.0
-    at = np.argpartition(some, -count, axis=1)[:, -count:]
-    return np.asarray(np.take_along_axis(places, at, axis=1))
 
 
 def _edges(columns: Array, neighbors: Columns) -> sp.csr_array:
@@ -126,11 +109,8 @@ def _refitted(columns: Array, graph: sp.csr_array) -> Precision:
     n_columns, n_rows = columns.shape
     data, variances = np.empty(graph.nnz), np.ones(n_columns)
     rough, n_neighbors = columns.astype(np.float32), np.diff(graph.indptr)
-    blocks = range(0, n_columns, SETTINGS.columns_together)
-    # A share is known from some of the columns.
-    looked_at = set(blocks[:: max(1, len(blocks) // SETTINGS.blocks_looked_at)])
-    unexplained = n_looked_at = 0
-    for first in blocks:
+    unexplained = 0
+    for first in range(0, n_columns, SETTINGS.columns_together):
         stop = min(first + SETTINGS.columns_together, n_columns)
         residuals = columns[first:stop].copy()
         for count in np.unique(n_neighbors[first:stop]):
@@ -144,13 +124,10 @@ def _refitted(columns: Array, graph: sp.csr_array) -> Precision:
             freedom = max(n_rows - count, 1)
             variances[js] = np.maximum(np.sum(left**2, axis=1) / freedom, 1e-6)
             data[places] = -slopes / variances[js][:, None]
-        if first not in looked_at:
-            continue
-        n_looked_at += stop - first
         least = SETTINGS.least_t * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))
         far = np.abs(residuals.astype(np.float32) @ rough.T) > least[:, None].astype(np.float32)
         far[np.arange(stop - first), np.arange(first, stop)] = False
         unexplained += int(far.sum())
     half = sp.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
     matrix = 0.5 * (half + half.T) + sp.diags_array(1.0 / variances)
-    return Precision(sp.csr_array(matrix), unexplained / max(n_looked_at * (n_columns - 1), 1))
+    return Precision(sp.csr_array(matrix), unexplained / max(n_columns * (n_columns - 1), 1))

@@ -43,13 +43,22 @@ class Estimates:
     #: What each column of the table is, and is not.
     WORDS = (
         ("penalized", "as fitted: pulled towards zero by the penalty"),
-        ("refitted", "without the penalty, over the selected features alone; too large where a "
-         "feature was selected by chance"),
-        ("bootstrap", "of the refit, over rows drawn again; it takes the selection for given and "
-         "is too short for it"),
-        ("debiased", "one step beyond the penalty's pull; its interval holds for a feature named "
-         "before the data was seen, not for one that was selected on it"),
-    )  # fmt: skip
+        (
+            "refitted",
+            "without the penalty, over the selected features alone; too large where a "
+            "feature was selected by chance",
+        ),
+        (
+            "bootstrap",
+            "of the refit, over rows drawn again; it takes the selection for given and "
+            "is too short for it",
+        ),
+        (
+            "debiased",
+            "one step beyond the penalty's pull; its interval holds for a feature named "
+            "before the data was seen, not for one that was selected on it",
+        ),
+    )
 
 
 def estimates(
@@ -117,8 +126,9 @@ def estimates(
         rows = random.integers(0, len(target), len(target))
         draw[:] = _unpenalized(few[rows], target[rows], classes)
     sides = [(1 - level) / 2, (1 + level) / 2]
-    bootstrap = np.quantile(draws, sides, axis=0).T if n_bootstrap else np.full((columns.size, 2),
-                                                                                np.nan)  # fmt: skip
+    bootstrap = np.full((columns.size, 2), np.nan)
+    if n_bootstrap:
+        bootstrap = np.quantile(draws, sides, axis=0).T
     linear = array @ coef[0] + float(np.ravel(estimator.intercept_)[0])
     debiased, errors = _debiased(array, target, linear, columns, penalized, classes)
     width = float(normal.isf((1 - level) / 2)) * errors

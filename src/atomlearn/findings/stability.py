@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
+from sklearn.feature_selection._base import _get_feature_importances
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_feature_names,
+    _estimator_has,
     _num_features,
     _num_samples,
     check_is_fitted,
@@ -22,14 +22,16 @@ from sklearn.utils.validation import (
 
 from atomlearn.core.interfaces import Array, Mask, is_number
 from atomlearn.core.norms.groups import Groups
+from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep
+from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.findings.bounds import meinshausen_buhlmann, r_concave, unimodal
+from atomlearn.findings.bounds import meinshausen_buhlmann, unimodal
 from atomlearn.findings.halves import masks_of_parts
 from atomlearn.findings.held_out import rows_of, unsearched
 
-BOUNDS = ("unimodal", "r_concave", "meinshausen_buhlmann")
+BOUNDS = ("unimodal", "meinshausen_buhlmann")
 
 
 def selected_by(estimator: Any) -> tuple[Mask, Array]:
@@ -41,26 +43,24 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     estimator = unsearched(estimator)
     n_inputs = int(estimator.n_features_in_)
     sizes = np.zeros(n_inputs)
-    map = getattr(estimator, "feature_map_", None)
-    if map is not None and (map.implicit or map.unit is not None):
-        terms = np.unique(map.term_of(estimator.selected_))
-        inputs = map.inputs_of(terms)
-        sizes[np.unique(inputs[inputs >= 0])] = 1.0
-        return sizes > 0, sizes
-    if hasattr(estimator, "coef_"):
-        coef = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64))
-        if coef.shape[1] != n_inputs and coef.shape[0] == n_inputs:
-            coef = coef.T
-        sizes = np.sqrt(np.sum(coef**2, axis=0))
-    if hasattr(estimator, "get_support"):
-        mask = np.asarray(estimator.get_support())
-        return mask, np.where(mask, np.maximum(sizes, np.finfo(float).tiny), 0.0)
-    if not hasattr(estimator, "coef_"):
-        raise TypeError(
-            f"{type(estimator).__name__} has neither coef_ nor get_support(), so nobody knows what "
-            "it selects; give a linear model or a selector"
-        )
-    return sizes > 0, sizes
+    if isinstance(estimator, AtomicModel):
+        map = estimator.feature_map_
+        if map.implicit or map.unit is not None:
+            inputs = map.inputs_of(np.unique(map.term_of(estimator.selected_)))
+            sizes[np.unique(inputs[inputs >= 0])] = 1.0
+            return sizes > 0, sizes
+    selects = isinstance(estimator, SelectorMixin)
+    try:
+        sizes = _get_feature_importances(estimator, "auto", transform_func="norm", norm_order=2)
+    except ValueError as error:
+        if not selects:
+            raise TypeError(
+                f"{type(estimator).__name__} has neither coef_ nor get_support(), so nobody knows "
+                "what it selects; give a linear model or a selector"
+            ) from error
+    sizes = np.asarray(sizes, dtype=np.float64)
+    mask = np.asarray(estimator.get_support()) if selects else sizes > 0
+    return mask, np.where(mask, np.maximum(sizes, np.finfo(float).tiny), 0.0)
 
 
 class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
@@ -89,7 +89,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         The most features a half may select: along ``alphas`` those that come first, and by default
         half as many as it has rows, beyond which a fit tells little; else those of the largest
         coefficients, by default all. It sets q, and with it the bounds.
-    bound : {"unimodal", "r_concave", "meinshausen_buhlmann"}
+    bound : {"unimodal", "meinshausen_buhlmann"}
         Which bound ``expected_false_`` is.
     groups : lists of columns or labels (n_features,), optional
         Count groups instead: one is selected where any of its columns is.
@@ -106,7 +106,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         Bound on the expected number of selected features that a half selects with probability at
         most q / p (those "no better than random").
     bounds_ : dict
-        The three bounds by name; the first asks for the least, see References.
+        Both bounds by name; the first asks for one mode of the probabilities, see References.
     estimator_ : fitted to all rows.
     n_features_in_, feature_names_in_
 
@@ -166,34 +166,28 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         base = AtomicRegressor() if self.estimator is None else self.estimator
         if _num_samples(X) < 2:
             raise ValueError("halves of 1 sample are empty; give at least 2 (n_samples = 1)")
-        told = partial(fit_parameters, base, groups=groups, order=order)
-        self.estimator_ = clone(base).fit(X, y, **told(), **params)
+        told = fit_parameters(base, None, groups, order)
+        self.estimator_ = clone(base).fit(X, y, **told, **params)
         _check_feature_names(self, X, reset=True)
         self.n_features_in_ = _num_features(X)
         labels = self._unit_labels(self.n_features_in_)
         n_units = int(labels.max()) + 1
         target = np.asarray(y)
         rng = np.random.default_rng(self.rng)
-        counts, both, total, n_pairs = np.zeros(n_units), np.zeros(n_units), 0, 0
+        n_pairs = (int(self.n_resamples) + 1) // 2
         parts: list[NDArray[np.int64]] = []
         codes = codes_of(target)
-        for _ in range((int(self.n_resamples) + 1) // 2):
+        for _ in range(n_pairs):
             parts += halves(len(target), rng, codes, groups, order)
-        masks = self._masks(base, X, target, parts, bool(params), told)
-        for one, other in zip(masks[::2], masks[1::2], strict=True):
-            units = [np.bincount(labels, mask, n_units) > 0 for mask in (one, other)]
-            counts += units[0].astype(float) + units[1]
-            both += units[0] & units[1]
-            total += int(units[0].sum() + units[1].sum())
-            n_pairs += 1
-        self.selection_probabilities_ = counts / (2 * n_pairs)
-        self.both_probabilities_ = both / n_pairs
+        masks = self._masks(base, X, target, parts, bool(params), groups, order)
+        units = np.array([np.bincount(labels, mask, n_units) > 0 for mask in masks])
+        self.selection_probabilities_ = units.mean(axis=0)
+        self.both_probabilities_ = (units[::2] & units[1::2]).mean(axis=0)
         self._labels = labels
-        self.n_selected_ = total / (2 * n_pairs)
+        self.n_selected_ = float(units.sum(axis=1).mean())
         q, p, threshold = self.n_selected_, n_units, float(self.threshold)
         self.bounds_ = {
             "unimodal": unimodal(q, p, threshold, n_pairs),
-            "r_concave": r_concave(q, p, threshold, n_pairs),
             "meinshausen_buhlmann": meinshausen_buhlmann(q, p, threshold),
         }
         self.expected_false_ = self.bounds_[self.bound]
@@ -218,49 +212,46 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         return np.asarray(norm.parts(n_features)[0].labels)
 
     def _masks(
-        self, base: Any, X: Any, y: NDArray[Any], parts: list[NDArray[np.int64]], routed: bool,
-        told: Callable[..., dict[str, Any]],
-    ) -> list[Mask]:  # fmt: skip
+        self,
+        base: Any,
+        X: Any,
+        y: NDArray[Any],
+        parts: list[NDArray[np.int64]],
+        routed: bool,
+        groups: Any,
+        order: Any,
+    ) -> list[Mask]:
         """Return what each half selects: all halves at once where the model is one of ours."""
-        levels = [base.alpha] if self.alphas is None and hasattr(base, "alpha") else self.alphas
         walks = self.max_features is not None
         most = self.max_features if walks or self.alphas is None else max(len(parts[0]) // 2, 1)
-        if not routed and levels is not None:
-            falling = np.sort(np.asarray(levels, dtype=np.float64))[::-1]
+        levels = np.array([]) if self.alphas is None else np.asarray(self.alphas, dtype=np.float64)
+        levels = np.sort(levels)[::-1]
+        if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
+            falling = levels if levels.size else np.array([float(base.alpha)])
             together = masks_of_parts(base, X, y, parts, falling, most, walks)
             if together is not None:
                 return together
-        return [self._selected(base, X, y, rows, most, told(rows)) for rows in parts]
-
-    def _selected(
-        self, base: Any, X: Any, y: NDArray[Any], rows: NDArray[np.int64], most: int | None,
-        told: dict[str, Any],
-    ) -> Mask:  # fmt: skip
-        part = rows_of(X, rows)
-        model = clone(base)
+        models = [clone(base).set_params(alpha=float(level)) for level in levels] or [base]
+        masks = []
         with warnings.catch_warnings():
             # What a half could not prove is small beside what differs from half to half.
             warnings.simplefilter("ignore", UserWarning)
-            if self.alphas is None:
-                return _largest(*selected_by(model.fit(part, y[rows], **told)), most)
-            model.set_params(**({"warm_start": True} if "warm_start" in model.get_params() else {}))
-            found = np.zeros(self.n_features_in_, dtype=bool)
-            for alpha in np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]:
-                mask, sizes = selected_by(
-                    model.set_params(alpha=float(alpha)).fit(part, y[rows], **told)
-                )
-                if most is not None and np.count_nonzero(found | mask) >= most:
-                    new = np.where(found, np.inf, sizes)
-                    return _largest(found | mask, new, most)
-                found |= mask
-        return found
+            for rows in parts:
+                part, told = rows_of(X, rows), fit_parameters(base, rows, groups, order)
+                found = np.zeros(self.n_features_in_, dtype=bool)
+                for model in models:
+                    mask, sizes = selected_by(clone(model).fit(part, y[rows], **told))
+                    # Those of levels before come first.
+                    found = _largest(found | mask, np.where(found, np.inf, sizes), most)
+                masks.append(found)
+        return masks
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         chosen = self.selection_probabilities_ >= self.threshold
         return np.asarray(chosen[self._labels])
 
-    @available_if(lambda self: hasattr(self.estimator_, "predict"))  # type: ignore[untyped-decorator]
+    @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
         """Return what the estimator, fitted to all rows and with all it selects, predicts."""
         check_is_fitted(self)

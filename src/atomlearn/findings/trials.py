@@ -1,9 +1,9 @@
 """Trials: a way to select and fit, judged by held-out rows, or where these are few by all of them.
 
 Few held-out rows alone tell little. There the whole cross-validation is repeated, with all choices
-that are made in it, over rows whose features are permuted: targets, covariates, weights and offsets
-stay together, and nothing but their connection with the features is lost. The permutations end as
-soon as enough of them did as well (Besag and Clifford), which keeps the test exact.
+that are made in it, over rows whose features are permuted: targets, weights and offsets stay
+together, and nothing but their connection with the features is lost. The permutations end as soon
+as enough of them did as well (Besag and Clifford), which keeps the test exact.
 """
 
 from __future__ import annotations
@@ -22,18 +22,22 @@ from atomlearn.core.interfaces import Array, Design, Mask, Rows, Task
 from atomlearn.core.paths.folds import Fold
 from atomlearn.estimators.dependent_rows import folds, permuted_rows, units_of
 from atomlearn.findings.copies import known_already
-from atomlearn.findings.ranking import Ranked, area_of, partial_of
+from atomlearn.findings.ranking import (
+    Ranked,
+    comparable,
+    concordance_of,
+    correlation_of,
+    mean_area,
+)
 from atomlearn.findings.settings import SETTINGS
 from atomlearn.findings.verdict import (
     Verdict,
     events_and_times,
     judged,
-    no_new_rows,
+    no_verdict,
     numbers_of,
     verdict_on,
 )
-from atomlearn.survival.concordance import concordance
-from atomlearn.survival.target import survival_target
 
 #: Of (training rows, test rows, target or None, order of the features or None), decisions.
 Decide = Callable[[Rows, Rows, NDArray[Any] | None, Rows | None], Array]
@@ -48,7 +52,7 @@ class Trial:
     the link; values : codes of classes, numbers, or records of (event, time); ranks : whether
     numbers have a long tail; known : (n_rows, q) what a guess knows, such as covariates; inputs :
     the columns of the data, None where they are too many to look at, or no numbers; groups, order :
-    as in ``dependent_rows``; moves : whether ``decide`` can permute the features.
+    as in ``dependent_rows``; repeats : whether ``decide`` may be called often.
     """
 
     decide: Decide
@@ -60,7 +64,7 @@ class Trial:
     groups: Any = None
     order: Any = None
     rng: int = 0
-    moves: bool = True
+    repeats: bool = True
     say: Callable[[str], None] = field(default=lambda line: None)
 
     def verdict(self, train: Rows, test: Rows, decisions: Array, seconds: float) -> Verdict:
@@ -70,7 +74,7 @@ class Trial:
         """
         copies = self.copies(train, test)
         if copies.all():
-            return no_new_rows()
+            return no_verdict("every held-out row is a training row too, or nearly")
         test, decisions = test[~copies], decisions[~copies]
         found = self._of_rows(test, decisions)
         try:
@@ -90,47 +94,45 @@ class Trial:
         return known_already(self.inputs, train, test)
 
     def _of_rows(self, test: Rows, decisions: Array) -> Verdict:
-        orders = None
-        if self.order is not None:
-            return self._of_series(test, decisions)
-        if self.groups is not None:
-            own = np.asarray(self.groups)[test]
-            try:
-                orders = np.array([permuted_rows(test.size, self.rng + k, own)
-                                   for k in range(999)])  # fmt: skip
-            except ValueError:  # one group
-                orders = np.tile(np.arange(test.size), (19, 1))
+        if self.groups is not None or self.order is not None:
+            return self._of_units(test, decisions)
         known = None if self.known is None else self.known[test]
-        return verdict_on(self.task, self.values[test], decisions, self.rng, ranks=self.ranks,
-                          known=known, orders=orders)  # fmt: skip
+        truth = self.values[test]
+        return verdict_on(self.task, truth, decisions, self.rng, ranks=self.ranks, known=known)
 
-    def _of_series(self, test: Rows, decisions: Array) -> Verdict:
-        """Return the verdict on the end of a series: the targets of all of it are moved along.
+    def _of_units(self, test: Rows, decisions: Array) -> Verdict:
+        """Return the verdict on rows that belong together, whose targets are moved together.
 
-        So that what is next to each other stays so. Moved within the end alone, targets would break
-        apart where the end is joined to its beginning, and noise would tell less than it does.
+        Those of held-out groups are exchanged. Those of a series are shifted along all of it: so
+        what is next to each other stays so, where its end alone would break apart.
         """
-        told = [np.asarray(decisions, dtype=np.float64).reshape(test.size, -1)]
+        if self.order is None and np.unique(np.asarray(self.groups)[test]).size < 2:
+            return no_verdict("the held-out rows are one group")
+        told = [decisions.reshape(test.size, -1)]
         score, rng = self._measure(self.values, [test], told), np.random.default_rng(self.rng)
-        moved = (permuted_rows(len(self.values), rng, None, self.order) for _ in range(999))
-        return self._judged(score, [self._measure(self.values[m], [test], told) for m in moved],
-                            test.size, 0)  # fmt: skip
+        null = []
+        for _ in range(999):
+            if self.order is None:
+                whence = np.arange(len(self.values))
+                whence[test] = test[permuted_rows(test.size, rng, np.asarray(self.groups)[test])]
+            else:
+                whence = permuted_rows(len(self.values), rng, None, self.order)
+            null.append(self._measure(self.values[whence], [test], told))
+        return self._judged(score, null, test.size, 0)
 
     def _is_few(self, test: Rows) -> bool:
         """Return whether held-out rows are few: as many balanced ones as would tell as much."""
-        # Permuted features lose what they share with covariates too: 8 of 84 noise tables passed.
-        if self.known is not None:
-            return False
-        if self.order is not None or self.values.ndim > 1 or not self.moves:
+        # Permuted features lose what they share with covariates: 8 of 84 tables of noise passed.
+        if self.known is not None or self.order is not None or self.values.ndim > 1:
             return False
         n_rows, count = float(test.size), float(test.size)
         if self.task == "survival":
-            count = float(np.count_nonzero(events_and_times(self.values)[0][test]))
+            count = float(np.count_nonzero(self._codes[test]))
         elif self.task == "classification":
             rarest = float(np.bincount(self.values[test], minlength=self.values.max() + 1).min())
             count = 4 * rarest * (n_rows - rarest) / n_rows
         units = units_of(len(self.values), self.groups)[test]
-        return count * np.unique(units).size / n_rows < SETTINGS.few_rows
+        return self.repeats and count * np.unique(units).size / n_rows < SETTINGS.few_rows
 
     @property
     def _codes(self) -> Any:
@@ -151,10 +153,11 @@ class Trial:
         began = time.process_time()
         score = self._score(parts)
         each = time.process_time() - began
-        affordable = [n for n in SETTINGS.n_repeats if n * each <= SETTINGS.most_seconds]
-        if not affordable:
+        # With one draw less than a multiple of 20 p can be the level itself.
+        affordable = int(SETTINGS.most_seconds / max(each, 1e-9)) // 20
+        total = min(20 * affordable - 1, SETTINGS.n_repeats)
+        if total < 0:
             return None
-        total = affordable[0]
         self.say(
             f"few rows: cross-validation is repeated with permuted rows, at most {total} times "
             f"({total * each:.0f} s)"
@@ -163,7 +166,7 @@ class Trial:
         enough = int(SETTINGS.level * (total + 1))  # as many that do as well: p is above the level
         while len(null) < total and np.count_nonzero(np.array(null) >= score - 1e-12) < enough:
             late = time.process_time() - began > SETTINGS.most_seconds
-            if late and len(null) >= SETTINGS.n_repeats[-1]:  # permuted rows took longer to fit
+            if late and len(null) >= 19:  # permuted rows took longer to fit
                 break
             order = permuted_rows(len(self.values), rng, self.groups)
             null.append(self._score(parts, None, order))
@@ -175,12 +178,11 @@ class Trial:
         draws = np.array(null)
         numbers = self._baseline == 0.0
         error = float(np.std(np.arctanh(np.clip(draws, -0.999, 0.999)) if numbers else draws))
-        return judged(
-            Ranked(score, error, draws, self._baseline), self._name, n_rows,
-            "as wide as scores of permuted rows spread",
-            int(min(np.bincount(self._codes))) if self._codes is not None else 0, n_folds,
-            "a guess" if self.known is None else "the covariates alone",
-        )  # fmt: skip
+        ranked = Ranked(score, error, self._baseline, draws, 0.0)
+        words = "as wide as scores of permuted rows spread"
+        fewer = 0 if self._codes is None else int(np.bincount(self._codes).min())
+        guess = "a guess" if self.known is None else "the covariates alone"
+        return judged(ranked, self._name, n_rows, words, fewer, n_folds, guess)
 
     @property
     def _name(self) -> str:
@@ -204,7 +206,6 @@ class Trial:
         For models differ from fold to fold in more than their order of rows. What cannot be fitted
         tells nothing.
         """
-        truth = self.values if values is None else values
         rows, told = list[Rows](), list[Array]()
         for train, test in parts:
             try:
@@ -215,7 +216,7 @@ class Trial:
                 continue
             rows.append(test)
             told.append(np.asarray(decisions, dtype=np.float64).reshape(test.size, -1))
-        return self._measure(truth, rows, told)
+        return self._measure(self.values if values is None else values, rows, told)
 
     def _measure(self, truth: NDArray[Any], rows: list[Rows], told: list[Array]) -> float:
         """Return how well these decisions tell the target of rows, in each part by itself."""
@@ -223,25 +224,28 @@ class Trial:
             return self._baseline
         if self._baseline == 0.0:
             return self._correlation(truth, rows, told)
-        scores = [_order_told(self.task, truth[r], d) for r, d in zip(rows, told, strict=True)]
-        weights = [r.size * (score is not None) for r, score in zip(rows, scores, strict=True)]
-        if not any(weights):
-            return 0.5
-        return float(np.average([0.5 if score is None else score for score in scores],
-                                weights=weights))  # fmt: skip
+        scores = np.array([self._order_told(truth[r], d) for r, d in zip(rows, told, strict=True)])
+        sizes = np.array([r.size for r in rows])[~np.isnan(scores)]
+        return float(np.average(scores[~np.isnan(scores)], weights=sizes)) if sizes.size else 0.5
+
+    def _order_told(self, truth: NDArray[Any], decisions: Array) -> float:
+        """Return the area, its mean over classes, or the concordance; NaN where there is none."""
+        if self.task == "classification":
+            return mean_area(truth, decisions)[0]
+        event, time = events_and_times(truth)
+        return concordance_of(decisions[:, 0], *comparable(time, event))
 
     def _correlation(self, truth: NDArray[Any], rows: list[Rows], told: list[Array]) -> float:
-        numbers = numbers_of(self.task, truth)
+        """Return the correlation given the means of parts, and what a guess knows."""
+        numbers, every = numbers_of(self.task, truth), np.concatenate(rows)
         if self.ranks and self.known is None:
             numbers = rankdata(numbers, axis=0)
             told = [rankdata(d, axis=0) / len(d) for d in told]
-        if self.known is None:
-            numbers = np.concatenate([numbers[r] - numbers[r].mean(axis=0) for r in rows])
-        else:
-            numbers = numbers[np.concatenate(rows)]
-        known = None if self.known is None else self.known[np.concatenate(rows)]
-        centered = np.concatenate([d - d.mean(axis=0) for d in told])
-        return partial_of(numbers, centered[:, : numbers.shape[1]], known) or 0.0
+        known = np.repeat(np.eye(len(rows)), [r.size for r in rows], axis=0)
+        if self.known is not None:
+            known = np.hstack([known, self.known[every]])
+        decisions = np.concatenate(told)[:, : numbers.shape[1]]
+        return correlation_of(numbers[every], decisions, known)
 
     def _with_power(self, found: Verdict, parts: Sequence[Fold]) -> Verdict:
         """Return a verdict that is not "better" with its power: how often signals are told.
@@ -270,22 +274,7 @@ class Trial:
         noise = rng.standard_normal(n_rows)[units]  # rows of a group share what is not told
         signal = (np.bincount(units, signal) / np.bincount(units))[units]
         signal = (signal - signal.mean()) / (signal.std() or 1.0)
-        r = SETTINGS.useful_correlation
+        r = SETTINGS.useful
         place = np.argsort(np.argsort(r * signal + np.sqrt(1 - r**2) * noise, kind="stable"))
         by = -events_and_times(self.values)[1] if self.task == "survival" else self.values
         return np.asarray(self.values[np.argsort(by, kind="stable")][place])
-
-
-def _order_told(task: Task, truth: NDArray[Any], decisions: Array) -> float | None:
-    """Return the area, its mean over classes, or the concordance; None where there is none."""
-    if task == "survival":
-        found = concordance(survival_target(*events_and_times(truth)), decisions[:, 0])
-        return None if np.isnan(found) else found
-    codes = [1] if decisions.shape[1] == 1 else range(decisions.shape[1])
-    positive = [truth == code for code in codes]
-    areas = [
-        area_of(column, mine)[0]
-        for column, mine in zip(decisions.T, positive, strict=True)
-        if mine.any() and not mine.all()
-    ]
-    return float(np.mean(areas)) if areas else None

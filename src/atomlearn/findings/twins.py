@@ -13,8 +13,7 @@ from atomlearn.core.data.standardized import column_moments, moments_of
 from atomlearn.core.interfaces import Columns, Design, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
-from atomlearn.estimators.checks import amount_of, names_of
-from atomlearn.findings.settings import SETTINGS
+from atomlearn.estimators.checks import names_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Twins:
 
 
 def correlated_columns(
-    design: Design, columns: Sequence[int], most: int = 3, least: float = SETTINGS.least_correlation
+    design: Design, columns: Sequence[int], most: int = 3, least: float = 0.5
 ) -> list[list[tuple[int, float]]]:
     """Return for each of some columns the others most correlated with it, one pass a column."""
     deviations = column_moments(design)[1]
@@ -64,9 +63,15 @@ def correlated_columns(
 
 
 def twins(
-    estimator: Any, X: Any, y: Any, *, most: int = 20, forbid: bool = True, correlated: int = 3,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    most: int = 20,
+    forbid: bool = True,
+    correlated: int = 3,
     names: Callable[[int], str] | None = None,
-) -> list[Twins]:  # fmt: skip
+) -> list[Twins]:
     """Return the twins of the selected features of a fitted estimator, the largest ones first.
 
     Parameters
@@ -77,7 +82,7 @@ def twins(
         Features to look at.
     forbid : bool
         Whether to fit again without each of them: a certified solve from where the fit ended. Not
-        for norms with groups, whose columns cannot be taken away.
+        for norms whose columns cannot be taken away, such as latent groups.
     correlated : int
         Columns to name for each.
     names : function of a column, optional
@@ -96,17 +101,14 @@ def twins(
     >>> found["x2"].replaced_by[0], found["x2"].rise < 0.1 < found["x4"].rise
     ('x7', True)
     """
-    norm = getattr(estimator, "norm_", getattr(estimator, "norm", "l1"))
-    amount = float(getattr(estimator, "alpha_", 0.0)) or amount_of(estimator)
     data = estimator._checked(X, y, None)
-    problems = estimator._problems(data, norm, amount)
+    problems = estimator._problems(data, *estimator._regularized_by())
     results = estimator.results_
     design = problems[0].design
     chosen = _largest(results, design, most)
     near = correlated_columns(design, chosen, correlated)
-    held = problems[0].regularizer.norm
-    grouped = [getattr(part, "groups", None) for part in (held, getattr(held, "norm", held))]
-    possible = forbid and all(groups is None for groups in grouped)
+    norm, n_columns = problems[0].regularizer.norm, design.shape[1]
+    possible = forbid and norm.restrict(np.arange(n_columns), n_columns) is not None
     found = []
 
     def named(some: Columns) -> list[str]:
@@ -117,8 +119,8 @@ def twins(
     for column, others in zip(chosen, near, strict=True):
         columns = np.array([column, *(j for j, _ in others)], dtype=np.int64)
         called = named(columns)
-        twin = Twins(column, called[0], tuple(
-            (name, r) for name, (_, r) in zip(called[1:], others, strict=True)))  # fmt: skip
+        near_to = tuple((name, r) for name, (_, r) in zip(called[1:], others, strict=True))
+        twin = Twins(column, called[0], near_to)
         if possible:
             rise, error, grown = _without(estimator, problems, results, column)
             instead = tuple(named(grown)) if grown.size else ()
@@ -154,7 +156,7 @@ def _without(
         keep = result.columns != column
         columns = result.columns[keep]
         start = WarmStart(columns - (columns > column), result.weights[keep], result.intercept)
-        part = replace(problem, design=part_of(problem.design, columns=others))
+        part = problem.restricted_to(part_of(problem.design, columns=others), others)
         found = settings.run(part, start)
         before, after = before + result.objective, after + found.objective
         error += result.gap + found.gap

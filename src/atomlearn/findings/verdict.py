@@ -11,15 +11,12 @@ from scipy.stats import rankdata
 
 from atomlearn.core.interfaces import Array, Task
 from atomlearn.findings.ranking import (
-    Orders,
     Ranked,
-    area,
     area_interval,
+    areas,
     concordance,
-    correlation,
     correlation_interval,
-    mean_area,
-    partial,
+    correlations,
 )
 from atomlearn.findings.settings import SETTINGS
 
@@ -40,7 +37,7 @@ class Verdict:
         Held-out AUC, mean AUC over classes, correlation, rank correlation or concordance; NaN
         where there is none.
     interval : (float, float)
-        With ``interval_level`` coverage, for the score of this very model.
+        With ``interval_level`` coverage, 90%, for the score of this very model.
     baseline : float
         What a guess scores: 0.5, or 0 for correlations.
     p_value : float
@@ -84,10 +81,14 @@ class Verdict:
     critical: float
     n_rows: int
     how: dict[str, str] = field(default_factory=dict)
-    interval_level: float = SETTINGS.coverage
     n_folds: int = 0
     guess: str = "a guess"
     power: float | None = None
+
+    @property
+    def interval_level(self) -> float:
+        """Coverage of the interval: so that its lower end and the test agree."""
+        return 1.0 - 2.0 * SETTINGS.level
 
     @property
     def better(self) -> bool:
@@ -133,41 +134,38 @@ class Verdict:
 def no_verdict(reason: str) -> Verdict:
     """Return the verdict where nothing can be said, with the reason."""
     nothing = float("nan")
-    how = {"verdict": reason}
-    return Verdict("too few rows to tell", nothing, "", (nothing, nothing), nothing, 1.0, nothing,
-                   0, how)  # fmt: skip
-
-
-def no_new_rows() -> Verdict:
-    """Return the verdict where every held-out row is a training row, or nearly."""
-    return no_verdict("every held-out row is a training row too, or nearly")
+    interval, how = (nothing, nothing), {"verdict": reason}
+    return Verdict("too few rows to tell", nothing, "", interval, nothing, 1.0, nothing, 0, how)
 
 
 def verdict_on(
-    task: Task, truth: NDArray[Any], decisions: Array, rng: int | np.random.Generator = 0, *,
-    ranks: bool = False, known: Array | None = None, orders: Orders = None,
-) -> Verdict:  # fmt: skip
+    task: Task,
+    truth: NDArray[Any],
+    decisions: Array,
+    rng: int | np.random.Generator = 0,
+    *,
+    ranks: bool = False,
+    known: Array | None = None,
+) -> Verdict:
     """Return the verdict on held-out rows.
 
-    truth : codes of classes, numbers, or records of (event, time); ranks : as
-    ``regression_verdict``; known : (n, q) what a guess knows of the rows, such as covariates;
-    orders : orders of the rows to permute by, one a row, where they are not exchangeable.
+    truth : codes of classes, numbers, or records of (event, time); ranks, known : as
+    ``regression_verdict`` has them.
     """
     if known is not None:
-        return _beside(numbers_of(task, truth), np.asarray(decisions), known, rng, orders)
+        return regression_verdict(numbers_of(task, truth), decisions, rng, known=known)
     if task == "classification":
-        return classification_verdict(truth, decisions, rng, orders)
+        return classification_verdict(truth, decisions, rng)
     if task == "survival":
         event, time = events_and_times(truth)
-        risk = np.asarray(decisions).reshape(len(truth))
-        return survival_verdict(time, event, risk, rng, orders)
-    return regression_verdict(truth, decisions, rng, ranks=ranks, orders=orders)
+        return survival_verdict(time, event, np.asarray(decisions).reshape(len(truth)), rng)
+    return regression_verdict(truth, decisions, rng, ranks=ranks)
 
 
 def events_and_times(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the first two fields of records of survival, whatever their names."""
     event, time = (records.dtype.names or ())[:2]
-    return records[event], records[time]
+    return records[event].astype(bool), records[time].astype(np.float64)
 
 
 def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
@@ -189,44 +187,22 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
     return np.asarray(truth, dtype=np.float64).reshape(len(truth), -1)
 
 
-def _beside(
-    truth: Array, decisions: Array, known: Array, rng: int | np.random.Generator, orders: Orders
-) -> Verdict:
-    """Return the verdict on whether a model adds to what is known.
-
-    The null hypothesis: given that, decisions and target are independent, and linear functions of
-    it explain what one of them, or the other, has in common with it.
-    """
-    ranked = partial(truth, decisions.reshape(len(truth), -1)[:, : truth.shape[1]], known,
-                     np.random.default_rng(rng), orders)  # fmt: skip
-    if ranked is None:
-        return no_verdict("the held-out rows are hardly more than there are covariates")
-    words = "the limit for independent rows, on Fisher's scale"
-    return judged(ranked, "partial correlation", len(truth), words, guess="the covariates alone")
-
-
 def classification_verdict(
-    codes: ArrayLike, decisions: ArrayLike, rng: int | np.random.Generator = 0,
-    orders: Orders = None,
-) -> Verdict:  # fmt: skip
+    codes: ArrayLike, decisions: ArrayLike, rng: int | np.random.Generator = 0
+) -> Verdict:
     """Return the verdict on held-out classes.
 
     ``codes`` (n,) : 0 and 1, or the position of the class; ``decisions`` : (n,) or (n, 1), the
     larger the more it speaks for class 1, or one column a class.
     """
     truth = np.asarray(codes).astype(np.int64)
-    values = np.asarray(decisions, dtype=np.float64)
-    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    values = np.asarray(decisions, dtype=np.float64).reshape(truth.size, -1)
     counts = np.bincount(truth)
     if np.count_nonzero(counts) < 2:
         return no_verdict("the held-out rows are of one class only, so nothing can be told apart")
-    generator = np.random.default_rng(rng)
-    if values.ndim == 1:
-        ranked, name = area(truth, values, generator, orders), "AUC"
-        words = "DeLong's standard error, on the scale of the logit"
-    else:
-        ranked, name = mean_area(truth, values, generator, orders), "mean AUC"
-        words = "DeLong's standard error of the mean over classes, on the scale of the logit"
+    name = "AUC" if values.shape[1] == 1 else "mean AUC"
+    ranked = areas(truth, values, np.random.default_rng(rng))
+    words = "DeLong's standard error, on the scale of the logit"
     return judged(ranked, name, truth.size, words, int(counts[counts > 0].min()))
 
 
@@ -236,42 +212,39 @@ def regression_verdict(
     rng: int | np.random.Generator = 0,
     *,
     ranks: bool = False,
-    orders: Orders = None,
+    known: Array | None = None,
 ) -> Verdict:
     """Return the verdict on held-out numbers by their correlation with the predicted ones.
 
-    ``ranks`` : of ranks instead (Spearman), for counts and amounts with long tails.
+    Of several targets it is the mean of their correlations.
+
+    ``ranks`` : of ranks instead (Spearman), for counts and amounts with long tails; ``known``
+    (n, q) : what a guess knows of the rows, such as covariates. The null hypothesis is then: given
+    these, predictions and target are independent, and linear functions of them explain what one of
+    both, or the other, has in common with them.
     """
     y, z = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-    y, z = y.reshape(y.shape[0], -1), z.reshape(z.shape[0], -1)
-    if y.shape[0] < 3 or bool((np.ptp(y, axis=0) == 0).all()):
-        return no_verdict("the held-out rows are below 3, or all have one value of the target")
-    if y.shape[1] > 1:  # of several targets what predictions vary in most: one number, one test
-        y, z = _scaled(y), _scaled(z)
-        along = np.linalg.svd(z, full_matrices=False)[2][0]
-        y, z = (y @ along)[:, None], (z @ along)[:, None]
-    one, two = y[:, 0], z[:, 0]
-    name = "rank correlation" if ranks else "correlation"
+    y, z = y.reshape(len(y), -1), z.reshape(len(z), -1)
     if ranks:
-        one, two = rankdata(one), rankdata(two)
-    ranked = correlation(one, two, np.random.default_rng(rng), orders)
-    return judged(ranked, name, one.size, "bootstrap of the held-out rows, on Fisher's scale")
-
-
-def _scaled(values: Array) -> Array:
-    spread = values.std(axis=0)
-    return np.asarray((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+        y, z = rankdata(y, axis=0), rankdata(z, axis=0)
+    if not np.ptp(y, axis=0).any():
+        return no_verdict("all held-out rows have one value of the target")
+    ranked = correlations(y, z[:, : y.shape[1]], known, np.random.default_rng(rng))
+    if ranked is None:
+        return no_verdict("the held-out rows are below 3, or hardly more than there are covariates")
+    name, guess = "rank correlation" if ranks else "correlation", "a guess"
+    if known is not None:
+        name, guess = "partial correlation", "the covariates alone"
+    return judged(ranked, name, len(y), "the influence of each row, on Fisher's scale", guess=guess)
 
 
 def survival_verdict(
-    time: ArrayLike, event: ArrayLike, risk: ArrayLike, rng: int | np.random.Generator = 0,
-    orders: Orders = None,
-) -> Verdict:  # fmt: skip
+    time: ArrayLike, event: ArrayLike, risk: ArrayLike, rng: int | np.random.Generator = 0
+) -> Verdict:
     """Return the verdict on held-out survival times: a larger risk should mean an earlier event."""
     times, events = np.asarray(time, dtype=np.float64), np.asarray(event).astype(bool)
-    ranked = concordance(
-        times, events, np.asarray(risk, dtype=np.float64), np.random.default_rng(rng), orders
-    )
+    risks = np.asarray(risk, dtype=np.float64)
+    ranked = concordance(times, events, risks, np.random.default_rng(rng))
     if ranked is None:
         return no_verdict("the held-out rows have no two times whose order is known")
     words = "the error of a mean over pairs of rows, on the scale of the logit"
@@ -279,20 +252,25 @@ def survival_verdict(
 
 
 def judged(
-    ranked: Ranked, name: str, n_rows: int, words: str, n_fewer: int = 0, n_folds: int = 0,
+    ranked: Ranked,
+    name: str,
+    n_rows: int,
+    words: str,
+    n_fewer: int = 0,
+    n_folds: int = 0,
     guess: str = "a guess",
-) -> Verdict:  # fmt: skip
+) -> Verdict:
     """Return the verdict on a score and its null distribution.
 
     words : how the interval came about; n_fewer : rows of the rarer kind, for areas.
     """
     p_value, critical = ranked.p_value(), ranked.critical(SETTINGS.level)
+    coverage = 1.0 - 2.0 * SETTINGS.level  # so that the lower end of the interval and p agree
     if ranked.baseline == 0.5:
-        interval = area_interval(ranked, SETTINGS.coverage, n_fewer)
-        useful = SETTINGS.useful_area
+        interval = area_interval(ranked, coverage, n_fewer)
     else:
-        interval = correlation_interval(ranked, SETTINGS.coverage)
-        useful = SETTINGS.useful_correlation
+        interval = correlation_interval(ranked, coverage)
+    useful = ranked.baseline + SETTINGS.useful * (1.0 - ranked.baseline)
     word: Word = "better" if p_value <= SETTINGS.level else "no better"
     if word == "no better" and critical > useful:
         word = "too few rows to tell"
@@ -305,12 +283,10 @@ def judged(
         of_what = "rows, each with its own cross-validation and all choices made in it,"
     how = {
         "score": f"{name} on {rows}",
-        "interval": f"{100 * SETTINGS.coverage:.0f}% interval: {words}",
+        "interval": f"{100 * coverage:.0f}% interval: {words}",
         "p_value": f"share of {by} of the {of_what} with at least this {name}, one-sided",
         "verdict": f"better where p <= {SETTINGS.level:g}, here from {name} {critical:.3f} on; too "
         f"few rows where a useful signal ({useful:g}) would have been missed more often than not",
     }
-    return Verdict(
-        word, ranked.score, name, interval, ranked.baseline, p_value, critical, n_rows, how,
-        n_folds=n_folds, guess=guess,
-    )  # fmt: skip
+    measured = (word, ranked.score, name, interval, ranked.baseline, p_value, critical, n_rows)
+    return Verdict(*measured, how, n_folds=n_folds, guess=guess)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Design
+from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
-from atomlearn.estimators.decided import DecidedClassifier
 from atomlearn.losses import as_loss
 from atomlearn.maps.levels import nearest
 from atomlearn.storage.intake.columns import ColumnPlan
@@ -169,9 +169,7 @@ class SavedModel:
         if self.classes is None or not as_loss(self.loss).has_probabilities:
             return None
         together = self.settings.get("classes") == "together"
-        decided = DecidedClassifier(self.loss, np.arange(len(self.classes)), together)
-        probabilities: Array = decided.predict_proba(scores)
-        return probabilities
+        return np.asarray(np.exp(log_probabilities(as_loss(self.loss), scores, together)))
 
 
 def _column(design: Design, position: int) -> Array:

@@ -13,8 +13,7 @@ from atomlearn.core.interfaces.numbers import unmasked
 from atomlearn.core.norms.names import named
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.estimators.checks import amount_of, free_columns, grouped, names_of
-from atomlearn.estimators.separating import warn_of_separating
+from atomlearn.estimators.checks import amount_of, free_columns, grouped, input_names, names_of
 from atomlearn.estimators.targets import of_samples
 from atomlearn.maps.feature_map import map_of
 from atomlearn.matrices.norms.rows import over_tasks
@@ -69,8 +68,7 @@ def fit_tasks(
             "relax and adaptive are for one target at a time; fit several by themselves, or use "
             "multi_class='ovr'"
         )
-    names = getattr(estimator, "feature_names_in_", None)
-    norm = named(as_norm(grouped(estimator.norm, design)), names)
+    norm = named(as_norm(grouped(estimator.norm, design)), input_names(estimator))
     norm = over_tasks(norm, design.shape[1], Y.shape[1])
     regularizer = Regularizer(norm, estimator.form, amount_of(estimator))
     has_intercept = bool(estimator.fit_intercept)
@@ -79,7 +77,7 @@ def fit_tasks(
     if free is not None:
         task = task.freed(free)
     starts = estimator._starts(1, task.problem.design.shape[1], classes)
-    [result] = estimator._solve([task.problem], starts, settings=settings)
+    [result] = estimator._solve([task.problem], starts, settings)
     if classes is not None:
         estimator.classes_ = classes
     W = task.weights(result)
@@ -88,5 +86,4 @@ def fit_tasks(
     estimator.feature_map_ = map_of(design)
     estimator.selected_ = np.flatnonzero(W.any(axis=1))
     estimator.selected_names_ = names_of(estimator, estimator.feature_map_, estimator.selected_)
-    warn_of_separating(estimator, design, loss, weight, [(Y, result, offset)])
     estimator._report([result])

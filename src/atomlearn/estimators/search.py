@@ -1,0 +1,258 @@
+"""CrossValidatedModel: norm and alpha chosen by held-out scores, or by a criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import get_scorer
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import _check_method_params
+
+from atomlearn.core.data.parts import check_rows
+from atomlearn.core.data.wrappers import Counted
+from atomlearn.core.interfaces import Array, Loss, Norm, Rows, WarmStart
+from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.names import named
+from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
+from atomlearn.core.paths.cross_validation import Rule, cross_validate
+from atomlearn.core.paths.ends import End
+from atomlearn.core.paths.folds import Fold, Score, held_out_loss, training_part
+from atomlearn.core.paths.levels import check_levels, level_grids
+from atomlearn.core.paths.relax import checked_shares
+from atomlearn.core.paths.settings import Settings
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Result
+from atomlearn.designs import is_opened
+from atomlearn.estimators.adaptive import blended, checked_power, dense
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.callbacks import with_callbacks
+from atomlearn.estimators.checks import grouped, input_names, warn_of_cut
+from atomlearn.estimators.dependent_rows import splits
+from atomlearn.estimators.targets import Checked
+from atomlearn.losses import as_loss
+from atomlearn.maps.features import features_named
+from atomlearn.norms import as_norm
+
+Norms = str | Norm | Sequence[str | Norm]
+
+
+class CrossValidatedModel(AtomicModel):
+    """The search over (norm, alpha) that both estimators share; not for direct use."""
+
+    norms: Norms
+    alphas: Any
+    n_alphas: int
+    alpha_ratio: float | None
+    loss: str | Loss
+    cv: Any
+    scoring: str | Callable[..., float] | None
+    selection: Rule
+    refit: bool
+    n_jobs: int | None
+    until: End | None
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the routing: fit to the splitter and the scorer, score to the scorer."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        of_fit = MethodMapping().add(caller="fit", callee="split")
+        router.add(splitter=self.cv, method_mapping=of_fit)
+        if (scorer := self._scorer()) is not None:
+            both = MethodMapping().add(caller="fit", callee="score")
+            both.add(caller="score", callee="score")
+            router.add(scorer=scorer, method_mapping=both)
+        return router
+
+    def _scorer(self) -> Any:
+        """Return the scorer of scikit-learn, None for the score of the loss itself."""
+        if self.scoring is None:
+            return None
+        loss = as_loss(self.loss)
+        own = loss.task == "survival" and self.scoring == loss.score_name
+        return None if own else get_scorer(self.scoring)
+
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
+    ) -> float:
+        """Return the value of ``scoring`` on (X, y); accuracy or R^2 where that is None."""
+        _raise_for_params(params, self, "score")
+        if (scorer := self._scorer()) is None:
+            value: float = super().score(X, y, sample_weight, offset)
+            return value
+        if offset is not None:
+            raise ValueError(f"scoring={self.scoring!r} takes no offset; score predict(X, offset)")
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
+        if _routing_enabled():
+            params = process_routing(self, "score", **params).scorer.score
+        return float(scorer(self, X, y, **params))
+
+    def _route(
+        self, sample_weight: Any, groups: Any, params: dict[str, Any]
+    ) -> tuple[dict[str, Any], Any]:
+        """Return what goes to the splitter and what goes to the scorer."""
+        _raise_for_params(params, self, "fit")
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        of_rows = {} if groups is None else {"groups": groups}
+        if not _routing_enabled():
+            return of_rows, weights
+        routed = process_routing(self, "fit", **weights, **of_rows, **params)
+        return routed.splitter.split, routed.scorer.score if self._scorer() is not None else {}
+
+    def _regularized_by(self) -> tuple[str | Norm, float]:
+        return self.norm_, self.alpha_
+
+    def _score_by(self, data: Checked, params: dict[str, Any]) -> Score:
+        """Return the score of decisions at some rows by a scorer of scikit-learn, or by the loss.
+
+        The latter by its name, such as "concordance".
+        """
+        loss, y, scorer = data.loss, data.y, self._scorer()
+        if scorer is None:
+            return lambda z, test: loss.score(y[test], np.ravel(z), data.weight[test])
+        # Its X is decisions, so that scorers see these and X is not copied.
+        stand_in = copy(self)
+        stand_in.__dict__ |= {"classes_": data.classes, "_linear": lambda X, offset=None: X}
+
+        def score(decisions: Array, test: Rows) -> float:
+            of_fold = _check_method_params(y, params, indices=test)
+            return float(scorer(stand_in, decisions, y[test], **of_fold))
+
+        return score
+
+    def _candidates(self) -> list[Norm]:
+        norms: Any = self.norms
+        given = list(norms) if isinstance(norms, (list, tuple)) else [norms]
+        if not given:
+            raise ValueError("norms is empty; give at least one norm, for example norms='l1'")
+        unit = features_named(self.features).kind.unit
+        if unit is not None:
+            own = Groups(unit)
+            given = [own if norm == "groups" else norm for norm in given]
+        return [as_norm(norm) for norm in given]
+
+    def _grids(self, problems: Sequence[Problem], norms: Sequence[Norm]) -> Array:
+        """Return the levels of each norm, shape (n_norms, n_levels)."""
+        if self.alphas is not None:
+            return np.tile(check_levels(self.alphas, self.form, "alphas"), (len(norms), 1))
+        return level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        groups: Any = None,
+        order: Any = None,
+        **params: Any,
+    ) -> Self:
+        """Choose norm and alpha, fit to all of X and y (``refit``); ``params`` are routed metadata.
+
+        ``offset`` (n_samples,) is added to the predictions, held-out ones too. Rows with one value
+        of ``groups`` (n_samples,), as of one patient, are in one fold; with ``order`` (n_samples,),
+        dates or positions of a series, rows are predicted from earlier ones only.
+        """
+        settings = self._settings()
+        for_splitter, for_scorer = self._route(sample_weight, groups, params)
+        data = self._checked(X, y, sample_weight).with_offset(offset)
+        folds = self._folds(X, data.y, groups, order, for_splitter)
+        score = None if self.scoring is None else self._score_by(data, for_scorer)
+        results = self._search(data, folds, score, settings)
+        searched = self.n_passes_
+        self._take(data, results)
+        self.status_ = self._searched if self.status_.is_converged else self.status_
+        self.n_passes_ += searched
+        return self
+
+    def _search(
+        self,
+        data: Checked,
+        folds: Sequence[Fold],
+        score: Score | None,
+        settings: Settings,
+    ) -> list[Result]:
+        """Choose norm and alpha by held-out scores; return the results of the final fit."""
+        candidates = self._candidates()
+        names = input_names(self)
+        norms = [named(as_norm(grouped(norm, data.design)), names) for norm in candidates]
+        counted = Counted(data.design)
+        problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
+        for norm in norms[1:]:
+            norm.check(data.design.shape[1])
+        power, score = checked_power(self.adaptive), score or held_out_loss(problems)
+        self.n_passes_ = 0.0
+        chosen, starts = self._choose(problems, norms, folds, score, settings)
+        self.norm_ = clone(candidates[chosen], safe=False)
+        final = self._final(data, norms[chosen], folds)
+        results = self._solve(final, starts, settings)
+        if power:
+            if len(final) > 1:
+                raise ValueError(
+                    "adaptive: several classes, one against rest, have no weights in common; use "
+                    "AtomicClassifier, or one class at a time"
+                )
+            self.first_results_ = results
+            self.norm_ = final[0].regularizer.norm.adapted(dense(results[0]), power)
+            _, starts = self._choose(problems, [self.norm_], folds, score, settings)
+            final = self._final(data, self.norm_, folds)
+            results = self._solve(final, starts, settings)
+        self.n_passes_ += counted.passes
+        return blended(final, results, self.relax_)
+
+    def _choose(
+        self,
+        problems: Sequence[Problem],
+        norms: Sequence[Norm],
+        folds: Sequence[Fold],
+        score: Score,
+        settings: Settings,
+    ) -> tuple[int, list[WarmStart | None]]:
+        """Choose alpha and the share of a refit; return the number of the norm, and starts."""
+        levels, shares = self._grids(problems, norms), checked_shares(self.relax)
+        half, rule, more = settings.within(0.5), self.selection, (problems, norms, levels)
+        if rule in CRITERIA:
+            scores = criterion_scores(*more, rule, half, shares, self.until)
+        else:
+            scores = cross_validate(*more, folds, score, half, self.n_jobs, shares, self.until)
+        chosen, position = scores.choose(rule)
+        self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
+        self.alphas_ = levels[0] if len(norms) == 1 else levels
+        self.cv_results_ = scores.table()
+        self._searched = scores.status
+        warn_of_cut(self, scores.mean, scores.status)
+        return chosen, scores.warm_starts(chosen, position, problems[0].y.size)
+
+    def _final(self, data: Checked, norm: Norm, folds: Sequence[Fold]) -> list[Problem]:
+        """Return the problems whose solution is kept: over all rows, or the one training part."""
+        problems = self._problems(data, norm, self.alpha_)
+        return problems if self.refit else [training_part(p, folds[0][0]) for p in problems]
+
+    def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
+        """Return what splitters see, and whether each fold has its part of the values."""
+        return y, is_classifier(self)
+
+    def _folds(self, X: Any, y: Any, groups: Any, order: Any, params: dict[str, Any]) -> list[Fold]:
+        if self.selection in CRITERIA and self.refit:
+            return []
+        rows = np.zeros((len(y), 1)) if is_opened(X) else X
+        found = splits(self.cv, rows, *self._strata(y), groups, order, params)
+        folds = [(check_rows(train, len(y)), check_rows(test, len(y))) for train, test in found]
+        if not self.refit and len(folds) != 1:
+            raise ValueError(
+                f"refit=False keeps the fit of the one training part, but cv gives {len(folds)}; "
+                "pass cv=[(train, validation)] or ShuffleSplit(n_splits=1), or refit=True"
+            )
+        return folds
