@@ -41,22 +41,22 @@ def test_stored_types_match_float64(kind: np.dtype, n: int) -> None:
     rng = np.random.default_rng(n)
     X = np.asfortranarray(np.clip(30 * rng.standard_normal((n, 11)), -128, 127)).astype(kind)
     v, w, wide = rng.standard_normal(n), rng.standard_normal(11), X.astype(np.float64)
-    assert_allclose(_kernels.scores_stored(X, v), wide.T @ v, rtol=1e-11, atol=1e-9)
-    assert_allclose(_kernels.predict_stored(X, w), wide @ w, rtol=1e-11, atol=1e-9)
+    assert_allclose(_kernels.scores_dense(X, v), wide.T @ v, rtol=1e-11, atol=1e-9)
+    assert_allclose(_kernels.predict_dense(X, w), wide @ w, rtol=1e-11, atol=1e-9)
     squares = (wide**2).T @ np.abs(v)
-    assert_allclose(_kernels.squared_norms_stored(X, np.abs(v)), squares, rtol=1e-12)
+    assert_allclose(_kernels.squared_norms_dense(X, np.abs(v)), squares, rtol=1e-12)
 
 
 def test_every_half_precision_number_is_widened_exactly() -> None:
     halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
     halves = halves[np.isfinite(halves)]
     by_row = np.asfortranarray(halves[None, :])
-    assert_array_equal(_kernels.scores_stored(by_row, np.ones(1)), halves.astype(np.float64))
+    assert_array_equal(_kernels.scores_dense(by_row, np.ones(1)), halves.astype(np.float64))
     column = np.asfortranarray(halves[:, None])
     for one in (5, 2**14, halves.size - 1):
         v = np.zeros(halves.size)
         v[one] = 1.0
-        assert _kernels.scores_stored(column, v)[0] == float(halves[one])
+        assert _kernels.scores_dense(column, v)[0] == float(halves[one])
 
 
 def test_bytes_that_do_not_fit_are_refused() -> None:
@@ -66,8 +66,6 @@ def test_bytes_that_do_not_fit_are_refused() -> None:
         )
     with pytest.raises(ValueError, match="v must have"):
         _kernels.scores_genotypes(np.zeros(6, dtype=np.uint8), 9, np.zeros(2), np.zeros(9))
-    with pytest.raises(TypeError, match="Fortran"):
-        _kernels.scores_stored(np.zeros((3, 4)), np.zeros(3))
 
 
 @pytest.mark.parametrize("n", [4095, 4096, 4099])

@@ -318,18 +318,6 @@ def pair_search(
     return found
 
 
-def tile_peak(tile: Data) -> float:
-    """Return the largest magnitude, inf where one is not finite."""
-    sizes = np.abs(tile)
-    return float(sizes.max(initial=0.0)) if np.isfinite(sizes).all() else np.inf
-
-
-def tile_places(tile: Data, least: float, most: int) -> tuple[Positions, int]:
-    """Return the places of magnitudes >= least, ``most`` of them, and their number."""
-    places = np.flatnonzero(np.abs(tile) >= least)
-    return places[:most], places.size
-
-
 def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) -> tuple[int, int]:
     """Return (code, position) of the first fault, (0, 0) where there is none."""
     if indptr[0] != 0:
@@ -359,19 +347,6 @@ def top_norm(z: Data, count: int) -> float:
     """Return the l2 norm of the ``count`` largest |z_j|."""
     _, values = top_magnitude(z, count)
     return math.hypot(*values.tolist())
-
-
-def group_norms(z: Data, labels: Positions, n_groups: int) -> Array:
-    """Return the l2 norm of z over each label."""
-    squares = np.asarray(z, dtype=np.float64) ** 2
-    return np.sqrt(np.bincount(labels, weights=squares, minlength=n_groups))
-
-
-def soft_threshold(v: Data, threshold: float) -> Data:
-    """Return sign(v_j) max(|v_j| - threshold, 0)."""
-    wide = np.asarray(v, dtype=np.float64)
-    result = np.copysign(np.maximum(np.abs(wide) - threshold, 0.0), wide)
-    return result.astype(v.dtype)
 
 
 def gather_genotypes(data: Any, n_samples: int, means: Array, dtype: Any = np.float64) -> Data:

@@ -195,22 +195,3 @@ class PairSearch:
         )  # fmt: skip
         first, second = self.order[scratch.first[:size]], self.order[scratch.second[:size]]
         return following, first, second, scratch.found[:size].copy(), counts
-
-
-def tile_peak(tile: Data) -> float:
-    """Return max |t_ij| of a C-ordered array or its columns a:b, inf where one is not finite."""
-    return _native.tile_peak(_tile(tile))
-
-
-def tile_places(tile: Data, least: float, most: int) -> tuple[Positions, int]:
-    """(places i * n_columns + j of magnitudes >= least, ``most`` at most, how many there are)."""
-    places = np.empty(max(most, 1), dtype=np.int64)
-    number = _native.tile_places(_tile(tile), least, places)
-    return places[: min(number, most)], number
-
-
-def _tile(tile: Data) -> Data:
-    array = _checks.float_array(tile, "tile", 2)
-    if array.shape[1] > 1 and array.strides[1] != array.itemsize:
-        raise ValueError("tile must have contiguous rows; pass np.ascontiguousarray(...)")
-    return array

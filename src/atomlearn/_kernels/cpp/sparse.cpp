@@ -103,59 +103,6 @@ void add_majors(const Compressed<T, I>& x, const double* v, Range majors, double
     }
 }
 
-template <class T, class I>
-bool all_sorted(const Compressed<T, I>& x, int threads) {
-    bool sorted = true;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : sorted)
-    for (Index m = 0; m < x.count; ++m) {
-        const Index begin = x.begin(m), end = x.end(m);
-        bool here = true;
-        for (Index e = begin + 1; e < end; ++e) here &= x.indices[e - 1] <= x.indices[e];
-        sorted = sorted && here;
-    }
-    return sorted;
-}
-
-// Cuts of [0, length) with about as many stored entries in each part, from a sample of indices.
-template <class T, class I>
-std::vector<Index> minor_cuts(const Compressed<T, I>& x, int parts) {
-    constexpr Index kMajors = 512, kEntries = 16;
-    std::vector<Index> sample;
-    for (Index m = 0; m < x.count; m += std::max<Index>(1, x.count / kMajors)) {
-        const Index begin = x.begin(m), end = x.end(m);
-        for (Index e = begin; e < end; e += std::max<Index>(1, (end - begin) / kEntries))
-            sample.push_back(static_cast<Index>(x.indices[e]));
-    }
-    std::sort(sample.begin(), sample.end());
-    std::vector<Index> cuts(static_cast<std::size_t>(parts + 1), 0);
-    cuts[parts] = x.length;
-    for (int part = 1; part < parts; ++part)
-        cuts[part] =
-            sample.empty() ? x.length * part / parts : sample[sample.size() * part / parts];
-    return cuts;
-}
-
-// Each thread owns a range of minors: no buffers of size `length`, no atomic additions.
-template <class T, class I, bool Squared>
-void sums_by_range(const Compressed<T, I>& x, const double* v, int threads, double* out) {
-    const std::vector<Index> cuts = minor_cuts(x, threads);
-    const auto below = [](I index, Index cut) { return static_cast<Index>(index) < cut; };
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int part = 0; part < threads; ++part) {
-        std::fill(out + cuts[part], out + cuts[part + 1], 0.0);
-        for (Index m = 0; m < x.count; ++m) {
-            if (v[m] == 0.0) continue;
-            const I* first = x.indices + x.begin(m);
-            const I* last = x.indices + x.end(m);
-            const I* begin = part == 0 ? first : std::lower_bound(first, last, cuts[part], below);
-            const I* end =
-                part + 1 == threads ? last : std::lower_bound(begin, last, cuts[part + 1], below);
-            for (const I* at = begin; at < end; ++at)
-                out[*at] += v[m] * term<Squared>(x.data[at - x.indices]);
-        }
-    }
-}
-
 template <class T, class I, bool Squared>
 void sums_by_buffer(const Compressed<T, I>& x, const double* v, int threads, double* out) {
     const Index parts = 8 * threads;
@@ -195,11 +142,10 @@ void sums(const Compressed<T, I>& x, const double* v, double* out) {
         return sums<T, I, Squared>(active, factors.data(), out);
     }
     const Index entries = stored(x);
-    const int threads = threads_for(entries);
-    if (threads > 1 && (threads - 1) * x.length <= entries)
-        return sums_by_buffer<T, I, Squared>(x, v, threads, out);
-    if (threads > 1 && all_sorted(x, threads))
-        return sums_by_range<T, I, Squared>(x, v, threads, out);
+    // Each further thread adds up in a buffer of its own, which must be worth its size.
+    const Index worth = 1 + entries / std::max<Index>(x.length, 1);
+    const int threads = static_cast<int>(std::min<Index>(threads_for(entries), worth));
+    if (threads > 1) return sums_by_buffer<T, I, Squared>(x, v, threads, out);
     std::fill(out, out + x.length, 0.0);
     add_majors<T, I, Squared>(x, v, {0, x.count}, out);
 }

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import ColumnView
 from atomlearn.core.data.scores import ArrayScores
@@ -91,12 +90,6 @@ class DenseDesign(Design):
         for rows, columns, piece in self._pieces():
             Z[:, columns] += _kernels.many_dense(piece, spread[rows])
         return [ArrayScores(z) for z in Z]
-
-    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        if not self._is_contiguous:
-            return self.scores_many(V)
-        found = _kernels.found_dense(self._X, V, bounds, self._rows)
-        return FoundScores.of(found, bounds, self.shape[1])
 
     def gather(self, columns: Columns) -> DenseBlock:
         if self._is_contiguous:

@@ -18,7 +18,6 @@ from atomlearn.core.data.compressed import (
     search_rows,
     take_compressed,
 )
-from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import ColumnView
 from atomlearn.core.data.scores import ArrayScores
@@ -46,10 +45,6 @@ class SparseDesign(Design):
     (array([ 1., 16.]), 2)
     """
 
-    __slots__ = (
-        "_by_columns", "_data", "_full", "_indices", "_indptr", "_searches", "_shape", "_turned",
-    )  # fmt: skip
-
     def __init__(self, X: Any) -> None:
         kind = X.format if is_sparse(X) else type(X).__name__
         if kind not in ("csc", "csr"):
@@ -72,6 +67,7 @@ class SparseDesign(Design):
             merged.sum_duplicates()
             data, indices, indptr = checked_parts(merged)
         self._data, self._indices, self._indptr = data, indices, indptr
+        self.reads_at_once = self._by_columns or self.nonzeros <= LIMITS.turned_entries
         # Where X itself is nearly full, its columns are too: never go back to sparse blocks.
         self._full = data.shape[0] >= LIMITS.dense_from * self._shape[0] * self._shape[1]
 
@@ -133,26 +129,17 @@ class SparseDesign(Design):
             return ArrayScores(_kernels.scores_csc(*self._parts, v))
         return ArrayScores(_kernels.scores_csr(*self._parts, v, self._shape[1]))
 
-    reads_at_once = True
-
     def scores_many(self, V: Array) -> Sequence[Scores]:
         by_columns = self._own_columns()
         if by_columns is None:
-            return [ArrayScores(z) for z in _kernels.many_csr(*self._parts, V, self._shape[1])]
+            return super().scores_many(V)
         return [ArrayScores(z) for z in _kernels.many_csc(*by_columns._parts, V)]
-
-    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        by_columns = self._own_columns()
-        if by_columns is None:
-            found = _kernels.found_csr(*self._parts, V, bounds, self._shape[1])
-        else:
-            found = _kernels.found_csc(*by_columns._parts, V, bounds)
-        return FoundScores.of(found, bounds, self._shape[1])
 
     def _own_columns(self) -> SparseDesign | None:
         """Return the same data by columns: many vectors at once would be spread over all of z.
 
-        Data stored by rows is copied once; None where the copy would be large.
+        Data stored by rows is copied once; None where the copy would be large: then each vector
+        takes a pass.
         """
         if self._by_columns:
             return self

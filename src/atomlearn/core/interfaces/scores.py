@@ -66,9 +66,7 @@ class Scores(ABC):
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         """Return the l2 norm of z over each of ``n_groups`` disjoint groups, given j's label."""
-        z = self.full()
-        result = np.bincount(labels, weights=z * z, minlength=n_groups)
-        return np.sqrt(result[:n_groups])
+        return norms_by_label(self.full(), labels, n_groups)
 
     #: The scores z of the features, where these are L'z of a lifted norm; else None.
     base: Scores | None = None
@@ -79,6 +77,11 @@ class Scores(ABC):
 
     #: z as a matrix that multiplies, for norms of matrices; None until it is first asked for.
     as_matrix: Any = None
+
+
+def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
+    """Return the l2 norm of the entries of z with each label 0, ..., n_groups - 1."""
+    return np.sqrt(np.bincount(labels, weights=z * z, minlength=n_groups))
 
 
 class ArrayScores(Scores):
@@ -111,9 +114,6 @@ class ArrayScores(Scores):
         values = self._z[columns]
         order = np.argsort(-np.abs(values), kind="stable")
         return columns[order], values[order]
-
-    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        return _kernels.group_norms(self._z, labels, n_groups)
 
 
 def taking_arrays(method: Method) -> Method:

@@ -12,6 +12,7 @@ from scipy import sparse
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.scores import ScoreMatrix
 from atomlearn.matrices.settings import SETTINGS
@@ -291,8 +292,7 @@ class EntryScores(Scores):
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         keys, data = self.entries()
-        sums = np.bincount(labels[keys], weights=data * data, minlength=n_groups)
-        return np.sqrt(sums[:n_groups])
+        return norms_by_label(data, labels[keys], n_groups)
 
 
 def _indices(given: object, name: str, size: int) -> Columns:

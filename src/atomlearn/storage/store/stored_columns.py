@@ -165,7 +165,7 @@ class DenseColumns(StoredColumns):
         return values.reshape(self.n_samples, -1, order="F")
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
-        product = _kernels.squared_norms_stored if squared else _kernels.scores_stored
+        product = _kernels.squared_norms_dense if squared else _kernels.scores_dense
         return np.concatenate([product(X, v) for _, X in self._parts(chunk)])
 
     def _parts(self, chunk: int, width: int = 0) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -181,7 +181,7 @@ class DenseColumns(StoredColumns):
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         for part, X in self._parts(chunk):
-            out += _kernels.predict_stored(X, weights[part])
+            out += _kernels.predict_dense(X, weights[part])
 
     def gather(self, columns: Columns) -> Block:
         result = np.empty((self.n_samples, columns.size), dtype=self.dtype, order="F")
@@ -255,11 +255,6 @@ class SparseColumns(StoredColumns):
     def many(self, chunk: int, V: Array) -> Array:
         parts = self._read(self.part(chunk), chunk)
         return _kernels.many_csc(*parts, V)
-
-    def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
-        if affine is not None:
-            return super().search(V, bounds, affine)
-        return lambda chunk: _kernels.found_csc(*self._read(self.part(chunk), chunk), V, bounds)
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         parts = self._read(self.part(chunk), chunk)
