@@ -120,8 +120,6 @@ def test_factored_products(name: str, r: int, s: int) -> None:
     assert span.shape == (X.shape[0], r * s)
     assert_allclose(span.dot(S.reshape(-1)), X @ (left @ S @ right.T).reshape(-1), atol=1e-12)
     assert_allclose(span.transpose_dot(v), (left.T @ Z @ right).reshape(-1), atol=1e-12)
-    out = np.full(X.shape[0], np.nan)
-    assert_allclose(span.predict_into(S.reshape(-1), out), span.dot(S.reshape(-1)), atol=1e-12)
     both = rng.normal(size=(Q, r))
     rays, c = design.rays(left, both), rng.normal(size=r)
     assert_allclose(rays.dot(c), X @ ((left * c) @ both.T).reshape(-1), atol=1e-12)

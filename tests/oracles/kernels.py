@@ -101,16 +101,10 @@ def squared_norms_csr(
     return squared_norms_dense(_dense(data, indices, indptr, n_columns, False), c)
 
 
-def sampled_products(
-    indices: Indices, indptr: Indices, left: Data, right: Data, out: Array | None = None
-) -> Array:
+def sampled_products(indices: Indices, indptr: Indices, left: Data, right: Data) -> Array:
     rows = np.repeat(np.arange(np.size(indptr) - 1), np.diff(indptr))
     W = np.asarray(left, dtype=np.float64) @ np.asarray(right, dtype=np.float64).T
-    values = np.asarray(W[rows, indices])
-    if out is None:
-        return values
-    out[:] = values
-    return out
+    return np.asarray(W[rows, indices])
 
 
 def matrix_product_csr(data: Array, indices: Indices, indptr: Indices, right: Data) -> Array:

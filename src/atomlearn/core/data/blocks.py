@@ -276,15 +276,11 @@ class SparseBlock(Block):
         return self._data.dtype
 
     def stored_sparse(self) -> sp.csc_array:
-        """Return A as a SciPy array, see ``matrix``."""
-        return self.matrix()
-
-    def matrix(self) -> sp.csc_array:
         """Return A as a SciPy array that shares this block's memory; read-only use."""
         return sp.csc_array(self._parts, shape=self.shape, copy=False)
 
     def dense(self) -> Array:
-        return self.matrix().toarray(order="F")
+        return self.stored_sparse().toarray(order="F")
 
     def dot(self, weights: Array) -> Array:
         return _kernels.predict_csc(*self._parts, weights, self._n_samples)
@@ -295,29 +291,21 @@ class SparseBlock(Block):
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S: samples are the vectors of the sum."""
         chosen = self if positions is None else self.take(positions)
-        return weighted_squares(chosen.matrix().tocsr(), curvature)
+        return weighted_squares(chosen.stored_sparse().tocsr(), curvature)
 
     def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
         """Return A'(diag(c) - K K')A; from sparse products where K is stored sparse too."""
         if not sp.issparse(coupling):
             return super().coupled_gram(curvature, coupling)
         stored: Any = coupling
-        pulled = (stored.T @ self.matrix()).tocsr()
+        pulled = (stored.T @ self.stored_sparse()).tocsr()
         whole = weighted_squares(pulled, np.ones(pulled.shape[0]))
         return np.asarray(self.gram(curvature) - whole)
-
-    def cross_gram(self, curvature: Array, other: Block) -> Array:
-        """Return A' diag(curvature) B for the block B of the same samples."""
-        stored = other.stored_sparse()
-        if stored is None:
-            return super().cross_gram(curvature, other)
-        weighted = sp.diags_array(curvature) @ stored
-        return np.asarray((self.matrix().T @ weighted).toarray())
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         """Return A_S diag(diagonal) A_S': columns are the vectors of the sum."""
         chosen = self if positions is None else self.take(positions)
-        return weighted_squares(chosen.matrix().T, diagonal)
+        return weighted_squares(chosen.stored_sparse().T, diagonal)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         return _kernels.squared_norms_csc(*self._parts, self._n_samples, curvature)
@@ -330,7 +318,7 @@ class SparseBlock(Block):
 
     def with_rows(self, rows: Rows) -> SparseBlock:
         """Return the block of these rows, in their order, repeated rows included."""
-        matrix = self.matrix()[rows]
+        matrix = self.stored_sparse()[rows]
         return SparseBlock(matrix.data, matrix.indices, matrix.indptr, rows.shape[0])
 
     def rescaled(self, factors: Array) -> SparseBlock:
@@ -353,5 +341,5 @@ class SparseBlock(Block):
             return DenseBlock(self.dense(), self.nonzeros).append(other)
         if isinstance(other, DenseBlock):
             other = SparseBlock.from_dense(other.dense())
-        both = sp.hstack([self.matrix(), other.matrix()], format="csc")
+        both = sp.hstack([self.stored_sparse(), other.stored_sparse()], format="csc")
         return SparseBlock(both.data, both.indices, both.indptr, self._n_samples)

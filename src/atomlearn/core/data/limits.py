@@ -26,19 +26,11 @@ class Limits:
     blas_from: float = 0.05
     #: Entries checked, searched or made dense at a time (8 MB), whatever the size of X.
     piece_entries: int = 2**20
-    #: Entries copied at a time from arrays whose rows and columns both have gaps: a piece has to
-    #: stay in the cache until it is multiplied (2 MB).
-    copied_entries: int = 2**18
-    #: A few columns stored by rows are copied where they are at most this share of all, as a copy
-    #: takes about as long as a pass ...
-    subset_share: float = 0.5
-    #: ... and, of dense columns, where they have at most so many entries (512 MB).
-    subset_entries: int = 2**26
     #: A difference of sums this small against its terms has lost 4 of 16 digits, and is computed
     #: afresh from the column itself.
     cancelled: float = 1e-4
-    #: Low-rank updates of a kept Gram matrix before it is computed afresh: rounding piles up.
-    most_updates: int = 100
+    #: Entries of sparse rows made dense at a time to be multiplied: what stays in the cache (2 MB).
+    copied_entries: int = 2**18
     #: From so many new columns on, one matrix product is faster than a product for each.
     products_together: int = 5
     #: Rows of float32 columns that are made float64 at a time.

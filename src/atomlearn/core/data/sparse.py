@@ -19,7 +19,6 @@ from atomlearn.core.data.compressed import (
     take_compressed,
 )
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.parts import ColumnView
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 
@@ -88,31 +87,15 @@ class SparseDesign(Design):
     def is_sparse(self) -> bool:
         return True
 
-    def largest_magnitudes(self) -> Array:
-        """Return max_i |x_ij| of every column, float64."""
-        data, indices, indptr = self._parts
-        largest = np.zeros(self._shape[1])
-        if self._by_columns:
-            full = np.flatnonzero(np.diff(indptr))
-            if full.size:
-                largest[full] = np.maximum.reduceat(np.abs(data), indptr[full])
-        else:
-            np.maximum.at(largest, indices, np.abs(data))
-        return largest
-
     def rescaled(self, factors: Array) -> SparseDesign:
         """Return X diag(factors), one factor a column; a copy."""
-        X = self.matrix().copy()
+        X = self.stored_sparse().copy()
         lengths = np.diff(X.indptr)
         owners = np.repeat(np.arange(self._shape[1]), lengths) if self._by_columns else X.indices
         X.data = (X.data * factors[owners]).astype(self._data.dtype)
         return SparseDesign(X)
 
-    def stored_sparse(self) -> Any:
-        """Return X as a SciPy array, see ``matrix``."""
-        return self.matrix()
-
-    def matrix(self) -> sp.csc_array | sp.csr_array:
+    def stored_sparse(self) -> sp.csc_array | sp.csr_array:
         """Return X as a SciPy array that shares this design's memory; read-only use."""
         container = sp.csc_array if self._by_columns else sp.csr_array
         X = container(self._shape, dtype=self._data.dtype)
@@ -144,7 +127,7 @@ class SparseDesign(Design):
         if self._by_columns:
             return self
         if self._turned is None and self.nonzeros <= LIMITS.turned_entries:
-            self._turned = SparseDesign(self.matrix().tocsc())
+            self._turned = SparseDesign(self.stored_sparse().tocsc())
         return self._turned
 
     def predict(self, weights: Array) -> Array:
@@ -174,32 +157,6 @@ class SparseDesign(Design):
                     return by_columns.gather(columns)
             data, indices, indptr = search_rows(*self._parts, columns, n_features)
         return block_of((data, indices, indptr), n_samples, self._full)
-
-    def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of these columns: a view of CSC, a copy of up to half of CSR."""
-        if self._by_columns:
-            return SparseColumns(self, columns)
-        if columns.size > LIMITS.subset_share * self._shape[1]:
-            return None
-        return SparseDesign(self.matrix()[:, columns].tocsc())
-
-
-class SparseColumns(ColumnView):
-    """Some columns of a CSC array: the others are skipped, not read."""
-
-    design: SparseDesign
-
-    def scores(self, v: Array) -> Scores:
-        # The columns of X are the rows of its transpose.
-        return ArrayScores(_kernels.predict_csr(*self.design._parts, v, rows=self.columns))
-
-    def scores_many(self, V: Array) -> Sequence[Scores]:
-        many = _kernels.many_csc(*self.design._parts, V, columns=self.columns)
-        return [ArrayScores(z) for z in many]
-
-    def predict(self, weights: Array) -> Array:
-        parts, n_samples = self.design._parts, self.shape[0]
-        return _kernels.scores_csr(*parts, weights, n_samples, rows=self.columns)
 
 
 def block_of(parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, full: bool) -> Block:

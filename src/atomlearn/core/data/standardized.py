@@ -11,9 +11,9 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock, scaled_columns
 from atomlearn.core.data.forwarding import Derived
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.parts import ColumnSubset, RowSubset
-from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces.scores import affine_scores
 
 
 class Affine(Derived):
@@ -28,7 +28,6 @@ class Affine(Derived):
 
     def __init__(self, design: Design, means: Array, scales: Array, factors: Array) -> None:
         self.design, self.means, self.scales, self.factors = design, means, scales, factors
-        self._centered = bool(means.any())
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -39,21 +38,20 @@ class Affine(Derived):
         return self.design.names
 
     def scores(self, v: Array) -> Scores:
-        z = self.design.scores(v).full()
-        if self._centered:
-            z = z - self.means * v.sum()
-        return ArrayScores(z * self.factors)
+        return self._affine([self.design.scores(v)], v[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        totals = V.sum(axis=0)
-        many = [scores.full() for scores in self.design.scores_many(V)]
-        if self._centered:
-            many = [z - self.means * total for z, total in zip(many, totals, strict=True)]
-        return [ArrayScores(z * self.factors) for z in many]
+        return self._affine(self.design.scores_many(V), V)
 
-    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        found = self.design.affine_above(V, bounds, (self.means, self.factors))
-        return self.scores_many(V) if found is None else found
+    def _affine(self, many: Sequence[Scores], V: Array) -> Sequence[Scores]:
+        return affine_scores(many, V, (self.means, self.factors))
+
+    def scores_above(
+        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
+    ) -> Sequence[Scores]:
+        if affine is not None:
+            return super().scores_above(V, bounds, affine)
+        return self.design.scores_above(V, bounds, (self.means, self.factors))
 
     def gather(self, columns: Columns) -> Block:
         return _standardize(self.design.gather(columns), self.means[columns], self.factors[columns])
@@ -70,10 +68,6 @@ class Affine(Derived):
         scaled = W * self.factors[:, None]
         return self.design.product(scaled) - self.means @ scaled
 
-    def transposed_product(self, V: Array) -> Array:
-        raw = self.design.transposed_product(V)
-        return (raw - np.outer(self.means, V.sum(axis=0))) * self.factors[:, None]
-
     def squared_norms(self, curvature: Array | None = None) -> Array:
         weights = np.ones(self.shape[0]) if curvature is None else curvature
         squares, doubtful = _centered_squares(self.design, self.means, weights)
@@ -86,13 +80,6 @@ class Affine(Derived):
     def with_rows(self, rows: Rows) -> Design:
         """Return the design of these rows, standardized by the moments of all rows."""
         return Affine(RowSubset(self.design, rows), self.means, self.scales, self.factors)
-
-    def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of these columns, where the design inside can skip the others."""
-        some = ColumnSubset(self.design, columns)
-        if some.share == 1.0:
-            return None
-        return Affine(some, self.means[columns], self.scales[columns], self.factors[columns])
 
 
 class Standardized(Affine):
@@ -232,10 +219,21 @@ def scales_of_inputs(design: Design) -> tuple[Array, str]:
     of non-zeros, the more their deviations would blow up the few rows where two columns meet.
     """
     if design.is_sparse:
-        scales, name = design.largest_magnitudes(), "largest magnitudes"
+        scales, name = largest_magnitudes(design), "largest magnitudes"
     else:
         scales, name = column_moments(design)[1], "standard deviations"
     return np.where(scales > 0, scales, 1.0), name
+
+
+def largest_magnitudes(design: Design) -> Array:
+    """Return max_i |x_ij| of every column, float64."""
+    stored = design.stored_sparse()
+    if stored is not None:
+        return np.asarray(abs(stored).max(axis=0).toarray().ravel(), dtype=np.float64)
+    result = np.empty(design.shape[1])
+    for columns, array in _dense_pieces(design, np.arange(design.shape[1])):
+        result[columns] = np.abs(array).max(axis=0, initial=0.0)
+    return result
 
 
 def scaled_design(design: Design, factors: Array) -> Design:

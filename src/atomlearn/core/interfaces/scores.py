@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -114,6 +114,18 @@ class ArrayScores(Scores):
         values = self._z[columns]
         order = np.argsort(-np.abs(values), kind="stable")
         return columns[order], values[order]
+
+
+def affine_scores(
+    many: Sequence[Scores], V: Array, affine: tuple[Array, Array]
+) -> Sequence[Scores]:
+    """Return the scores of (x_j - means_j) factors_j, given those of x_j for the columns of V."""
+    means, factors = affine
+    totals = V.sum(axis=0)
+    return [
+        ArrayScores((z.full() - means * total) * factors)
+        for z, total in zip(many, totals, strict=True)
+    ]
 
 
 def taking_arrays(method: Method) -> Method:

@@ -127,23 +127,17 @@ class Entries(MatrixDesign):
         """Return the observed entries of images right': O(n_samples r)."""
         return self._unsorted(_kernels.sampled_products(self._cols, self._starts, images, right))
 
-    def predictions_into(self, images: Array, right: Array, out: Array) -> Array:
-        """Return the predictions in this array."""
-        if self._order is None:
-            return _kernels.sampled_products(self._cols, self._starts, images, right, out)
-        return self.predictions(images, right)
-
     def pulled(self, v: Array, right: Array) -> Array:
         """Return Z right for the sparse matrix Z of v."""
         return np.asarray(self._scores(v).as_matrix.dot(right))
 
-    @property
-    def has_ridge_steps(self) -> bool:
-        return True
+    has_ridge_steps = True
 
     def ridge_steps(self) -> EntryRidge:
         """Return steps for the factors of W: 8 bytes a sample while it is held, O(n r^2) each."""
         return EntryRidge(self, self._cols, self._starts, self._order)
+
+    unfolds = True
 
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
         """Return the design of the entries of the mode-th unfolding, the samples unchanged."""

@@ -75,11 +75,8 @@ class StreamedDesign(Design):
         self._pass(work)
         return [ArrayScores(z) for z in Z]
 
-    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        return self.affine_above(V, bounds, None)
-
-    def affine_above(
-        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None
+    def scores_above(
+        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
         columns, search = self._columns, self._columns.search(V, bounds, affine)
         found: list[Any] = [None] * (columns.chunks.size - 1)
