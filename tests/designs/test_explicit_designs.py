@@ -245,7 +245,7 @@ def test_any_small_shape(n: int, p: int, kind: str, data: st.DataObject) -> None
 
 def test_many_rows_of_float32_are_all_multiplied(monkeypatch):
     """By columns and by rows: pieces of rows, more of them than there are columns."""
-    monkeypatch.setattr(dense, "LIMITS", replace(dense.LIMITS, converted_rows=2))
+    monkeypatch.setattr(dense, "LIMITS", replace(dense.LIMITS, piece_entries=2))
     rng = np.random.default_rng(1)
     X = rng.normal(size=(11, 3)).astype(np.float32)
     W = rng.normal(size=(3, 2))

@@ -49,10 +49,10 @@ class Bare(Design):
 def test_counted_counts_passes() -> None:
     design = Counted(DenseDesign(X))
     design.scores(np.ones(9)).top(2)
-    assert (design.passes, design.scores_calls) == (1.0, 1)
+    assert design.passes == 1.0
     design.predict(np.ones(5))
     design.squared_norms()
-    assert (design.passes, design.scores_calls) == (3.0, 1)
+    assert design.passes == 3.0
     design.gather(np.array([1, 3, 3])).dot(np.ones(3))
     assert (design.passes, design.columns_gathered) == (3.0, 3)
 
@@ -184,10 +184,8 @@ WIDE = np.random.default_rng(1).standard_normal((9, 10))
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("columns", [[1], [0, 2, 5, 6], range(7)])
-def test_column_subsets_agree_with_the_whole(storage, columns) -> None:
-    whole = STORAGES[storage]()
-    columns = np.array(columns)
+def test_column_subsets_agree_with_the_whole(storage) -> None:
+    whole, columns = STORAGES[storage](), np.array([0, 2, 5, 6])
     n_samples, n_features = whole.shape
     array = np.asarray(whole.gather(np.arange(n_features)).dense(), dtype=np.float64)[:, columns]
     for design in (ColumnSubset(whole, columns), ColumnSubset(Counted(whole), columns)):

@@ -57,48 +57,20 @@ def _dense(
     return wide.T if columns_major else wide
 
 
-def scores_csc(data: Data, indices: Indices, indptr: Indices, v: Data) -> Array:
-    """Return X'v."""
-    return scores_dense(_dense(data, indices, indptr, np.size(v), True), v)
-
-
-def scores_csr(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    v: Data,
-    n_columns: int,
-    *,
-    rows: object | None = None,
+def sparse_dots(
+    data: Data, indices: Indices, indptr: Indices, v: Data, squared: bool = False
 ) -> Array:
-    """Return X'v."""
-    return scores_dense(_dense(data, indices, indptr, n_columns, False), v, rows)
+    """Return the stored vectors, or their squares, times v."""
+    stored = _dense(data, indices, indptr, np.size(v), columns_major=False)
+    return predict_dense(stored**2 if squared else stored, v)
 
 
-def predict_csr(
-    data: Data, indices: Indices, indptr: Indices, w: Data, *, rows: object | None = None
+def sparse_sums(
+    data: Data, indices: Indices, indptr: Indices, v: Data, size: int, squared: bool = False
 ) -> Array:
-    """Return X w."""
-    return predict_dense(_dense(data, indices, indptr, np.size(w), False), w, rows)
-
-
-def predict_csc(data: Data, indices: Indices, indptr: Indices, w: Data, n_rows: int) -> Array:
-    """Return X w."""
-    return predict_dense(_dense(data, indices, indptr, n_rows, True), w)
-
-
-def squared_norms_csc(
-    data: Data, indices: Indices, indptr: Indices, n_rows: int, c: Data | None = None
-) -> Array:
-    """Return sum_i c_i x_ij^2."""
-    return squared_norms_dense(_dense(data, indices, indptr, n_rows, True), c)
-
-
-def squared_norms_csr(
-    data: Data, indices: Indices, indptr: Indices, n_columns: int, c: Data | None = None
-) -> Array:
-    """Return sum_i c_i x_ij^2."""
-    return squared_norms_dense(_dense(data, indices, indptr, n_columns, False), c)
+    """Return the sum of the stored vectors, or of their squares, weighted by v."""
+    stored = _dense(data, indices, indptr, size, columns_major=False)
+    return scores_dense(stored**2 if squared else stored, v)
 
 
 def sampled_products(indices: Indices, indptr: Indices, left: Data, right: Data) -> Array:
@@ -310,23 +282,6 @@ def pair_search(
             if abs(total) >= least:
                 found[i, j] = total
     return found
-
-
-def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) -> tuple[int, int]:
-    """Return (code, position) of the first fault, (0, 0) where there is none."""
-    if indptr[0] != 0:
-        return 1, 0
-    for position in range(1, n_major + 1):
-        if indptr[position] < indptr[position - 1]:
-            return 2, position
-    if indptr[n_major] != indices.size:
-        return 3, n_major
-    for position, index in enumerate(indices.tolist()):
-        if index < 0:
-            return 4, position
-        if index >= n_minor:
-            return 5, position
-    return 0, 0
 
 
 def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:

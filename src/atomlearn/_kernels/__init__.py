@@ -3,7 +3,7 @@
 Every function checks types and shapes before it calls C++, releases the interpreter lock, runs on
 as many OpenMP threads as ``OMP_NUM_THREADS`` or ``threadpoolctl`` allow, sums in float64 whatever
 the precision of the data, and has a slow twin of the same name in ``tests/oracles``. Numbers must
-be finite and sparse arrays valid (``check_sparse``): the kernels do not look at every value.
+be finite and sparse arrays valid (``sparse_fault``): the kernels do not look at every value.
 
 Loops are compiled for several sets of vector instructions, and the best that the processor has is
 chosen on import; ``ATOMLEARN_SIMD`` (baseline, avx2 or avx512) limits it, and ``_native.simd()``
@@ -62,15 +62,10 @@ from atomlearn._kernels.pairs import (
 from atomlearn._kernels.pivoting import PivotStatus, pivot_path
 from atomlearn._kernels.sampled import factor_ridge, matrix_product_csr, sampled_products
 from atomlearn._kernels.sparse import (
-    SPARSE_FAULTS,
-    check_sparse,
     pair_sums_csc,
-    predict_csc,
-    predict_csr,
-    scores_csc,
-    scores_csr,
-    squared_norms_csc,
-    squared_norms_csr,
+    sparse_dots,
+    sparse_fault,
+    sparse_sums,
     weighted_squares_csr,
 )
 from atomlearn._kernels.stored import (

@@ -54,11 +54,9 @@ def sparse_product(
     dots: bool,
     squared: bool,
     v: Array,
-    subset: Positions | None,
     out: Array,
     /,
 ) -> None: ...
-def check(indices: Indices, indptr: Indices, n_minor: int, /) -> tuple[int, int]: ...
 def top(z: Data, indices: Positions, values: Array, /) -> int: ...
 def norm_of_top(z: Data, count: int, /) -> tuple[int, float]: ...
 def prox(method: int, v: Data, k: int, step: float, w: Data, /) -> tuple[int, float]: ...
@@ -99,7 +97,6 @@ def many_csc(
     indices: Indices,
     indptr: Indices,
     v: Array,
-    columns: Positions | None,
     out: Array,
     /,
 ) -> None: ...

@@ -4,45 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 
-from atomlearn._kernels import _checks, _native
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Indices
 
 #: Vectors of one register: V is filled up to a multiple of it with zeros.
 LANES = 8
 
 
-def many_dense(
-    X: Data, V: Array, rows: object | None = None, *, columns: object | None = None
-) -> Array:
+def many_dense(X: Data, V: Array, rows: object | None = None) -> Array:
     """X'V, float64 of shape (m, n_columns): one reading of X, which is never copied.
 
-    ``rows`` picks rows by position (repeats allowed), ``columns`` columns of an array whose columns
-    are contiguous. Sums are float64 whatever the precision of X.
+    ``rows`` picks rows by position (repeats allowed). Sums are float64 whatever the precision of X.
     """
     array = _checks.float_array(X, "X", 2)
     contiguous = _checks.rows_contiguous(array, "X")
     subset = _checks.optional_positions(rows, "rows", array.shape[0])
-    some = _checks.optional_positions(columns, "columns", array.shape[1])
-    if some is not None and contiguous and array.shape[0] > 1:
-        raise ValueError("columns are picked where columns are contiguous; pass X.copy(order='F')")
     vectors, count = in_lanes(V, array.shape[0] if subset is None else subset.size)
     if subset is not None and not contiguous:
         spread = np.zeros((array.shape[0], vectors.shape[1]))
         np.add.at(spread, subset, vectors)
-        vectors = spread
-    out = np.zeros((count, array.shape[1] if some is None else some.size))
-    _native.many_dense(array, contiguous, vectors, subset if contiguous else some, out)
+        vectors, subset = spread, None
+    out = np.zeros((count, array.shape[1]))
+    _native.many_dense(array, contiguous, vectors, subset, out)
     return out
 
 
-def many_csc(
-    data: Data, indices: Indices, indptr: Indices, V: Array, *, columns: object | None = None
-) -> Array:
-    """X'V for X in CSC, float64 of shape (m, n_columns); ``columns`` picks some of them."""
-    some = _checks.optional_positions(columns, "columns", indptr.size - 1)
+def many_csc(data: Data, indices: Indices, indptr: Indices, V: Array) -> Array:
+    """X'V for X in CSC, float64 of shape (m, n_columns)."""
     vectors, count = in_lanes(V, np.shape(V)[0])
-    out = np.zeros((count, indptr.size - 1 if some is None else some.size))
-    _native.many_csc(data, indices, indptr, vectors, some, out)
+    out = np.zeros((count, indptr.size - 1))
+    _native.many_csc(data, indices, indptr, vectors, out)
     return out
 
 

@@ -1,7 +1,7 @@
 """The search for the largest sums_k v_k x_ki x_kj over pairs of columns (i, j).
 
 Bounds of every column exclude most of them; what is left is summed row by row, and only pairs
-that meet in a row are ever formed. Arrays must have passed ``check_sparse``.
+that meet in a row are ever formed. Arrays must have passed ``sparse_fault``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import _checks, _native
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Indices, Positions
 from atomlearn._kernels.sparse import _arrays
 

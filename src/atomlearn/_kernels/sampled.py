@@ -1,7 +1,7 @@
 """Products of factors at the positions of a CSR matrix, of that matrix with a factor, and the
 ridge regressions of its rows on a factor.
 
-Positions must have passed ``check_sparse``: they are not looked at again. Shared among threads by
+Positions must have passed ``sparse_fault``: they are not looked at again. Shared among threads by
 stored entries; every number is computed by one thread, whatever their number.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from atomlearn._kernels import _checks, _native
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Indices
 from atomlearn._kernels.sparse import compressed
 

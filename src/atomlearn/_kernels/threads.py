@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from atomlearn._kernels import _native
+import atomlearn._kernels._native as _native
 
 Array = NDArray[np.float64]
 

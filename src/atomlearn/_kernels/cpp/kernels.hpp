@@ -83,22 +83,6 @@ struct FactorRidge {
 template <class I>
 void factor_ridge(const FactorRidge<I>& ridge, double* out);
 
-enum class SparseFault : int {
-    none = 0,
-    first_pointer = 1,
-    decreasing_pointer = 2,
-    last_pointer = 3,
-    negative_index = 4,
-    index_too_large = 5
-};
-struct SparseCheck {
-    SparseFault fault;
-    Index position;
-};
-template <class I>
-SparseCheck sparse_check(const I* indices, Index n_indices, const I* indptr, Index n_major,
-                         Index n_minor);
-
 enum class Status : int { ok = 0, not_finite = 1 };
 
 // The `count` entries of largest magnitude, largest first, ties by smaller index.

@@ -34,9 +34,9 @@ void many_dense(const Matrix& x, bool rows_contiguous, const Vectors& v,
 }
 
 void many_csc(const Vector& data, const Vector& indices, const Vector& indptr, const Vectors& v,
-              const std::optional<Positions>& columns, const OutDoubleMatrix& out) {
+              const OutDoubleMatrix& out) {
     const nb::gil_scoped_release release;
-    by_compressed(data, indices, indptr, size_of(v), columns, [&](const auto& x) {
+    by_compressed(data, indices, indptr, size_of(v), std::nullopt, [&](const auto& x) {
         sparse_many(x, {v.data(), size_of(v, 1), size_of(out)}, out.data());
     });
 }

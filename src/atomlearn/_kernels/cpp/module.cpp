@@ -94,11 +94,10 @@ void pair_sums(const Matrix& x, const Positions& first, const Positions& second,
 }
 
 void sparse_product(const Vector& data, const Vector& indices, const Vector& indptr, bool dots,
-                    bool squared, const Doubles& v, const std::optional<Positions>& subset,
-                    const OutDoubles& out) {
+                    bool squared, const Doubles& v, const OutDoubles& out) {
     const nb::gil_scoped_release release;
     const Index length = dots ? size_of(v) : size_of(out);
-    by_compressed(data, indices, indptr, length, subset, [&](const auto& x) {
+    by_compressed(data, indices, indptr, length, std::nullopt, [&](const auto& x) {
         dots ? sparse_dots(x, v.data(), out.data(), squared)
              : sparse_sums(x, v.data(), out.data(), squared);
     });
@@ -207,15 +206,6 @@ void sums_of_pairs(const Bytes& codes, Index n_levels, const Positions& first,
     const Index n_rows = size_of(weights) / width;
     pair_histograms(codes.data(), n_rows, n_levels, first.data(), second.data(), size_of(first),
                     weights.data(), width, out.data());
-}
-
-std::pair<int, Index> check(const Vector& indices, const Vector& indptr, Index n_minor) {
-    const nb::gil_scoped_release release;
-    const SparseCheck result = by_index(indices, [&]<class I>(const I* positions) {
-        return sparse_check(positions, size_of(indices), static_cast<const I*>(indptr.data()),
-                            size_of(indptr) - 1, n_minor);
-    });
-    return {static_cast<int>(result.fault), result.position};
 }
 
 int top(const Vector& z, const OutPositions& indices, const OutDoubles& values) {
@@ -387,7 +377,6 @@ NB_MODULE(_native, m) {
     define(m, "encode_columns", &codes_of_columns);
     define(m, "joint_histogram", &joint_sums);
     define(m, "pair_histograms", &sums_of_pairs);
-    define(m, "check", &check);
     define(m, "top", &top);
     define(m, "norm_of_top", &norm_of_top);
     define(m, "prox", &prox);

@@ -1,4 +1,4 @@
-// Sparse products, shared among threads by stored entries, and the check that makes them safe.
+// Sparse products, shared among threads by stored entries.
 #include <memory>
 #include <vector>
 
@@ -64,13 +64,6 @@ ATOMLEARN_INLINE void dots_of(const Compressed<T, I>& x, const double* v, Range 
     const T* data = x.data;
     const I* indices = x.indices;
     const I* indptr = x.indptr;
-    if (const Index* subset = x.major_subset) {
-        for (Index m = majors.begin; m < majors.end; ++m) {
-            const Index begin = indptr[subset[m]], end = indptr[subset[m] + 1];
-            out[m] = dot<T, I, Squared>(data + begin, indices + begin, end - begin, v);
-        }
-        return;
-    }
     Index begin = indptr[majors.begin];
     for (Index m = majors.begin; m < majors.end; ++m) {
         const Index end = indptr[m + 1];
@@ -193,17 +186,6 @@ void add_squares(const Compressed<T, I>& x, const double* weights, Range range, 
     }
 }
 
-template <class I>
-ATOMLEARN_INLINE bool within(const I* indices, Index n, Index limit) {
-    I least = std::numeric_limits<I>::max(), most = std::numeric_limits<I>::min();
-#pragma omp simd reduction(min : least) reduction(max : most)
-    for (Index e = 0; e < n; ++e) {
-        least = indices[e] < least ? indices[e] : least;
-        most = indices[e] > most ? indices[e] : most;
-    }
-    return n == 0 || (least >= 0 && static_cast<Index>(most) < limit);
-}
-
 }  // namespace
 
 template <class T, class I>
@@ -233,29 +215,6 @@ void sparse_squares(const Compressed<T, I>& x, const double* weights, double* ou
             for (Index a = first; a < std::min(first + tile, size); ++a)
                 for (Index b = left; b < std::min(left + tile, a); ++b)
                     out[a * size + b] = out[b * size + a] = out[a * size + b] + out[b * size + a];
-}
-
-template <class I>
-SparseCheck sparse_check(const I* indices, Index n_indices, const I* indptr, Index n_major,
-                         Index n_minor) {
-    if (indptr[0] != 0) return {SparseFault::first_pointer, 0};
-    for (Index m = 0; m < n_major; ++m)
-        if (indptr[m + 1] < indptr[m]) return {SparseFault::decreasing_pointer, m + 1};
-    if (static_cast<Index>(indptr[n_major]) != n_indices)
-        return {SparseFault::last_pointer, n_major};
-    const int threads = threads_for(n_indices);
-    bool good = true;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : good)
-    for (int part = 0; part < threads; ++part) {
-        const Range range = piece(n_indices, part, threads);
-        good = good && vectorized<within<I>>(indices + range.begin, range.size(), n_minor);
-    }
-    if (good) return {SparseFault::none, 0};
-    for (Index e = 0; e < n_indices; ++e) {
-        if (indices[e] < 0) return {SparseFault::negative_index, e};
-        if (static_cast<Index>(indices[e]) >= n_minor) return {SparseFault::index_too_large, e};
-    }
-    return {SparseFault::none, 0};
 }
 
 template <class T, class I>
@@ -297,9 +256,5 @@ ATOMLEARN_INSTANTIATE(float, std::int32_t)
 ATOMLEARN_INSTANTIATE(float, std::int64_t)
 ATOMLEARN_INSTANTIATE(double, std::int32_t)
 ATOMLEARN_INSTANTIATE(double, std::int64_t)
-template SparseCheck sparse_check<std::int32_t>(const std::int32_t*, Index, const std::int32_t*,
-                                                Index, Index);
-template SparseCheck sparse_check<std::int64_t>(const std::int64_t*, Index, const std::int64_t*,
-                                                Index, Index);
 
 }  // namespace atomlearn

@@ -91,10 +91,10 @@ class DenseDesign(Design):
 
     def product(self, W: Array) -> Array:
         """Return X W by BLAS, a bounded number of rows at a time."""
-        X, step = self.stored(), LIMITS.converted_rows
+        X = self.stored()
         if X is None:
             return super().product(W)
-        parts = (X[start : start + step] for start in range(0, X.shape[0], step))
+        parts = (X[rows] for rows in LIMITS.pieces(*X.shape))
         return np.concatenate([part.astype(np.float64, copy=False) @ W for part in parts])
 
     def squared_norms(self, curvature: Array | None = None) -> Array:

@@ -13,7 +13,6 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.compressed import (
     checked_parts,
-    has_duplicates,
     is_sparse,
     search_rows,
     take_compressed,
@@ -26,9 +25,9 @@ from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 class SparseDesign(Design):
     """z = X'v for a SciPy CSC or CSR array or matrix, which is not copied.
 
-    Indices may be unsorted. The structure is checked before any arithmetic, so broken arrays
-    raise ValueError instead of reading foreign memory. Duplicate entries are summed in a copy,
-    made only where there are any.
+    The structure is checked before any arithmetic, so broken arrays raise ValueError instead of
+    reading foreign memory. Unsorted indices are sorted, and duplicate entries summed, in a copy
+    that is made only where there are any.
 
     Gathering columns of a CSR array takes about as long as one pass over it, however few they
     are; a CSC copy would pay off after some twenty gathers, at twice the memory. Where that is
@@ -61,14 +60,15 @@ class SparseDesign(Design):
         self._searches = 0
         self._shape = (int(X.shape[0]), int(X.shape[1]))
         data, indices, indptr = checked_parts(X)
-        if has_duplicates(indices, indptr):
-            merged = type(X)((data.copy(), indices.copy(), indptr.copy()), shape=self._shape)
-            merged.sum_duplicates()
-            data, indices, indptr = checked_parts(merged)
         self._data, self._indices, self._indptr = data, indices, indptr
+        view = self.stored_sparse()
+        if not view.has_canonical_format:
+            merged = view.copy()
+            merged.sum_duplicates()
+            self._data, self._indices, self._indptr = checked_parts(merged)
         self.reads_at_once = self._by_columns or self.nonzeros <= LIMITS.turned_entries
         # Where X itself is nearly full, its columns are too: never go back to sparse blocks.
-        self._full = data.shape[0] >= LIMITS.dense_from * self._shape[0] * self._shape[1]
+        self._full = self.nonzeros >= LIMITS.dense_from * self._shape[0] * self._shape[1]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -108,9 +108,13 @@ class SparseDesign(Design):
         return self._data, self._indices, self._indptr
 
     def scores(self, v: Array) -> Scores:
+        return ArrayScores(self._transposed(v))
+
+    def _transposed(self, v: Array, squared: bool = False) -> Array:
+        """Return X'v, or that of the squares of X."""
         if self._by_columns:
-            return ArrayScores(_kernels.scores_csc(*self._parts, v))
-        return ArrayScores(_kernels.scores_csr(*self._parts, v, self._shape[1]))
+            return _kernels.sparse_dots(*self._parts, v, squared)
+        return _kernels.sparse_sums(*self._parts, v, self._shape[1], squared)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         by_columns = self._own_columns()
@@ -133,14 +137,13 @@ class SparseDesign(Design):
     def predict(self, weights: Array) -> Array:
         """Return X w for a dense w: one pass."""
         if self._by_columns:
-            return _kernels.predict_csc(*self._parts, weights, self._shape[0])
-        return _kernels.predict_csr(*self._parts, weights)
+            return _kernels.sparse_sums(*self._parts, weights, self._shape[0])
+        return _kernels.sparse_dots(*self._parts, weights)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
-        if self._by_columns:
-            return _kernels.squared_norms_csc(*self._parts, self._shape[0], curvature)
-        return _kernels.squared_norms_csr(*self._parts, self._shape[1], curvature)
+        weights = np.ones(self._shape[0]) if curvature is None else curvature
+        return self._transposed(weights, squared=True)
 
     def gather(self, columns: Columns) -> Block:
         """Return the columns as a dense block where they are full enough, else as a sparse one."""

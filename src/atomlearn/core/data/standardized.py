@@ -204,9 +204,7 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
     """Return means and population standard deviations of some columns, which are formed."""
     means, deviations = np.empty(columns.size), np.empty(columns.size)
     weights = np.full(design.shape[0], 1.0 / design.shape[0])
-    width = max(1, LIMITS.piece_entries // design.shape[0])
-    for start in range(0, columns.size, width):
-        part = slice(start, start + width)
+    for part in LIMITS.pieces(columns.size, design.shape[0]):
         array = np.asarray(design.gather(columns[part]).dense(), dtype=np.float64)
         means[part], deviations[part] = _exact_moments(array, weights)
     return means, deviations
@@ -259,10 +257,8 @@ def _check_weight(weight: ArrayLike | None, n_samples: int) -> Array:
 
 
 def _dense_pieces(design: Design, columns: Columns) -> Iterator[tuple[Columns, Array]]:
-    width = max(1, LIMITS.piece_entries // design.shape[0])
-    for start in range(0, columns.shape[0], width):
-        piece = columns[start : start + width]
-        yield piece, design.gather(piece).dense()
+    for part in LIMITS.pieces(columns.size, design.shape[0]):
+        yield columns[part], design.gather(columns[part]).dense()
 
 
 def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:

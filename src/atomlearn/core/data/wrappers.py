@@ -118,10 +118,9 @@ class Concatenated(Design):
 
 @dataclass(slots=True)
 class Counts:
-    """passes over all columns; calls of scores; columns gathered."""
+    """passes over all columns; columns gathered."""
 
     passes: float = 0.0
-    scores_calls: int = 0
     columns_gathered: int = 0
 
 
@@ -171,18 +170,12 @@ class Counted(Forwarding):
         return self._counts.passes
 
     @property
-    def scores_calls(self) -> int:
-        """Vectors that scores were formed of so far."""
-        return self._counts.scores_calls
-
-    @property
     def columns_gathered(self) -> int:
         """Columns gathered so far, repeats included."""
         return self._counts.columns_gathered
 
     def _read(self, vectors: int) -> None:
         self._counts.passes += self.inner.passes_of_many(vectors)
-        self._counts.scores_calls += vectors
 
     def scores(self, v: Array) -> Scores:
         self._read(1)

@@ -9,18 +9,28 @@ stays exact: it is made of value and polar, and no atom of ours lies outside the
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from atomlearn.core.interfaces.arrays import Array, Columns
 from atomlearn.core.interfaces.scores import ArrayScores, Scores
 
-if TYPE_CHECKING:
-    from atomlearn.core.interfaces.norm import Norm
+
+class Polar(Protocol):
+    """What is asked of the norm."""
+
+    def value(self, w: Array) -> float:
+        """Return the gauge."""
+
+    def polar(self, scores: Scores) -> float:
+        """Return the polar of the gauge."""
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """Return the columns of the best atom first."""
 
 
-def best_by_differences(norm: Norm, scores: Scores) -> tuple[Columns, Array]:
+def best_by_differences(norm: Polar, scores: Scores) -> tuple[Columns, Array]:
     """Return columns and values of an atom with <a, z> = gauge°(z), nearly, and gauge(a) = 1.
 
     Where several atoms are best the polar has a kink, and the differences mix them: the slope is
@@ -57,7 +67,7 @@ def best_by_differences(norm: Norm, scores: Scores) -> tuple[Columns, Array]:
     return columns[used], best[used]
 
 
-def _slopes(norm: Norm, columns: Columns, z: Array, step: float, scores: Scores) -> Array:
+def _slopes(norm: Polar, columns: Columns, z: Array, step: float, scores: Scores) -> Array:
     """Return central differences of the polar at z on the columns, 0 elsewhere."""
     slopes = np.empty(z.size)
     for place in range(z.size):
@@ -70,7 +80,7 @@ def _slopes(norm: Norm, columns: Columns, z: Array, step: float, scores: Scores)
     return slopes
 
 
-def _in_ball(norm: Norm, columns: Columns, slopes: Array, scores: Scores) -> Array:
+def _in_ball(norm: Polar, columns: Columns, slopes: Array, scores: Scores) -> Array:
     """Return the slopes, without the digits that are noise, divided by their gauge."""
     size = float(np.abs(slopes).max())
     if not (math.isfinite(size) and size > 0.0):

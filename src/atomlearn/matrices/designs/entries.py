@@ -219,12 +219,12 @@ class SparseMatrix(ScoreMatrix):
 
     def dot(self, other: Array) -> Array:
         if other.ndim == 1:
-            return _kernels.predict_csr(*self._parts, other)
+            return _kernels.sparse_dots(*self._parts, other)
         return _kernels.matrix_product_csr(*self._parts, other)
 
     def transpose_dot(self, other: Array) -> Array:
         if other.ndim == 1:
-            return _kernels.scores_csr(*self._parts, other, self._Z.shape[1])
+            return _kernels.sparse_sums(*self._parts, other, self._Z.shape[1])
         return np.asarray(self._Z.T @ other)
 
     def dense(self) -> Array:

@@ -236,10 +236,10 @@ class SparseColumns(StoredColumns):
             self._checks.check(chunk, [values, rows], self.file.path.parent)
         pointers = (self.starts[first : end + 1] - begin).astype(self.row_dtype)
         # Every time, as they come from a file: the kernels follow them without looking.
-        fault, _ = _kernels.check_sparse(rows, pointers, end - first, self.n_samples)
+        fault = _kernels.sparse_fault(rows, pointers, self.n_samples)
         if fault:
             raise StoreError(
-                f"{self.rows.path} is broken: {_kernels.SPARSE_FAULTS[fault]} in columns {first} "
+                f"{self.rows.path} is broken: {fault} in columns {first} "
                 f"to {end - 1}; copy it afresh, or convert its source again"
             )
         if self.stored != self.dtype:
@@ -248,9 +248,7 @@ class SparseColumns(StoredColumns):
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
         parts = self._read(self.part(chunk), chunk)
-        if squared:
-            return _kernels.squared_norms_csc(*parts, self.n_samples, v)
-        return _kernels.scores_csc(*parts, v)
+        return _kernels.sparse_dots(*parts, v, squared)
 
     def many(self, chunk: int, V: Array) -> Array:
         parts = self._read(self.part(chunk), chunk)
@@ -258,7 +256,7 @@ class SparseColumns(StoredColumns):
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         parts = self._read(self.part(chunk), chunk)
-        out += _kernels.predict_csc(*parts, weights, self.n_samples)
+        out += _kernels.sparse_sums(*parts, weights, self.n_samples)
 
     def gather(self, columns: Columns) -> Block:
         lengths = np.diff(self.starts)[columns] if columns.size else columns
