@@ -69,7 +69,6 @@ from atomlearn._kernels.sparse import (
     weighted_squares_csr,
 )
 from atomlearn._kernels.stored import (
-    FoundColumns,
     add_genotypes,
     count_genotypes,
     gather_genotypes,

@@ -7,8 +7,8 @@ The calls on genotypes run on one thread each: tiles of a file are what threads 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,25 +22,6 @@ Bytes = NDArray[np.uint8]
 
 #: Zeros that a vector over the samples is followed by, as genotypes are read a word at a time.
 _PADDING = 32
-
-
-class FoundColumns(NamedTuple):
-    """columns : (f,) int64, increasing; values : (f, m) their scores.
-
-    ``first`` : the number of the column that is number 0 here.
-    """
-
-    columns: Positions
-    values: Array
-    first: int = 0
-
-    @classmethod
-    def joined(cls, parts: Sequence[FoundColumns]) -> FoundColumns:
-        """Return those of several pieces of X side by side, which begin at ``first``."""
-        return cls(
-            np.concatenate([part.columns + part.first for part in parts]),
-            np.concatenate([part.values for part in parts]),
-        )
 
 
 def padded(v: Array) -> Array:
@@ -91,13 +72,13 @@ def gather_genotypes(
     return out
 
 
-def genotype_search(V: Array, bounds: Array) -> Callable[..., FoundColumns]:
+def genotype_search(V: Array, bounds: Array) -> Callable[..., tuple[Positions, Array]]:
     r"""Return ``found(data, means, copies, centers, factors)``, for genotypes in ``data``.
 
     It finds the columns where \|(x_j'v_k - centers_j 1'v_k) factors_j\| >= bounds_k for some
-    column v_k of V, and computes those numbers in float64; ``copies`` are counted among all
-    samples. What cannot reach a bound is left out by products of bytes, at some sixty products a
-    nanosecond and thread with AVX-512 VNNI.
+    column v_k of V, and returns them with those numbers, (found, m), in float64; ``copies`` are
+    counted among all samples. What cannot reach a bound is left out by products of bytes, at some
+    sixty products a nanosecond and thread with AVX-512 VNNI.
     """
     rows = in_lanes(V, V.shape[0])[0]
     of_rows = (rows, bounds.size, *_native.genotype_digits(rows))
@@ -105,11 +86,11 @@ def genotype_search(V: Array, bounds: Array) -> Callable[..., FoundColumns]:
 
     def found(
         data: Bytes, means: Array, copies: Array, centers: Array, factors: Array
-    ) -> FoundColumns:
+    ) -> tuple[Positions, Array]:
         _check_genotypes(data, V.shape[0], means)
         of_columns = centers, factors, copies.astype(np.float64)
         columns, values = _native.genotype_found(data, means, *of_rows, *of_columns, *of_bounds)
-        return FoundColumns(columns, values[:, : bounds.size])
+        return columns, values[:, : bounds.size]
 
     return found
 

@@ -189,9 +189,6 @@ class DenseBlock(Block):
         n_samples, size = self.shape
         total = size + other.shape[1]
         nonzeros = None
-        own = other.after(self)
-        if own is not None:
-            return own
         if not size and isinstance(other, DenseBlock) and other.nonzeros is None:
             return other
         if isinstance(other, (DenseBlock, SparseBlock)) and not (
@@ -327,9 +324,6 @@ class SparseBlock(Block):
 
     def append(self, other: Block) -> Block:
         check_same_rows(self, other)
-        own = other.after(self)
-        if own is not None:
-            return own
         other = other.explicit()
         if not isinstance(other, (DenseBlock, SparseBlock)):
             other = DenseBlock(other.dense())

@@ -28,6 +28,7 @@ class Affine(Derived):
 
     def __init__(self, design: Design, means: Array, scales: Array, factors: Array) -> None:
         self.design, self.means, self.scales, self.factors = design, means, scales, factors
+        self._centered = bool(means.any())
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -54,7 +55,15 @@ class Affine(Derived):
         return self.design.scores_above(V, bounds, (self.means, self.factors))
 
     def gather(self, columns: Columns) -> Block:
-        return _standardize(self.design.gather(columns), self.means[columns], self.factors[columns])
+        block, means = self.design.gather(columns), self.means[columns]
+        factors = self.factors[columns]
+        if isinstance(block, DenseBlock) and block.nonzeros is None:
+            array = block.dense() - means
+            array *= factors
+            return DenseBlock(array)
+        scaled = scaled_columns(block, factors)
+        # Of one kind whichever columns they are, so that blocks can be appended.
+        return CenteredBlock(scaled, means * factors) if self._centered else scaled
 
     def taken_off(self, columns: Columns) -> Array:
         own = np.abs(self.means[columns]) + np.abs(self.design.taken_off(columns))
@@ -149,15 +158,6 @@ def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | 
     if design.is_sparse or not design.listable:
         return None
     return Standardized(design, scale=False, weight=weight)
-
-
-def _standardize(block: Block, means: Array, factors: Array) -> Block:
-    if isinstance(block, DenseBlock) and block.nonzeros is None:
-        array = block.dense() - means
-        array *= factors
-        return DenseBlock(array)
-    scaled = scaled_columns(block, factors)
-    return CenteredBlock(scaled, means * factors) if means.any() else scaled
 
 
 def _centered_squares(design: Design, means: Array, weights: Array) -> tuple[Array, Columns]:

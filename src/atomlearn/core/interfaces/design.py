@@ -254,13 +254,6 @@ class Block(Design):
         Amortised O(columns added): a block may keep spare room and share it with its successor.
         """
 
-    def after(self, first: Block) -> Block | None:
-        """Return the columns of ``first`` followed by these, where ``first`` must go inside.
-
-        For blocks around blocks; None, the default, leaves ``append`` to ``first``.
-        """
-        return None
-
     @abstractmethod
     def dense(self) -> Array:
         """Return the dense (n_samples, n_columns) array in Fortran order; read-only use.

@@ -82,11 +82,15 @@ class StreamedDesign(Design):
         found: list[Any] = [None] * (columns.chunks.size - 1)
 
         def work(chunk: int) -> None:
-            found[chunk] = search(chunk)._replace(first=int(columns.chunks[chunk]))
+            places, values = search(chunk)
+            found[chunk] = places + columns.chunks[chunk], values
 
         self._pass(work)
-        large = _kernels.FoundColumns.joined(found)
-        return FoundScores.of(large, bounds, self._shape[1])
+        places, values = (np.concatenate(part) for part in zip(*found, strict=True))
+        return [
+            FoundScores(places, np.ascontiguousarray(z), float(bound), self._shape[1])
+            for z, bound in zip(values.T, bounds, strict=True)
+        ]
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""

@@ -18,8 +18,9 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.store.store_file import READING, ByteFile, StoreError, as_bytes
 
-#: Finds the columns of a chunk, which are numbered within it.
-Search = Callable[[int], _kernels.FoundColumns]
+#: Finds columns of a chunk, which are numbered within it, and their scores (found, m).
+Found = tuple[Columns, Array]
+Search = Callable[[int], Found]
 
 
 @dataclass(slots=True)
@@ -109,12 +110,12 @@ class StoredColumns(ABC):
         means, factors = affine or (np.zeros(size), np.ones(size))
         vectors, count = _kernels.in_lanes(V, self.n_samples)
 
-        def found(chunk: int) -> _kernels.FoundColumns:
+        def found(chunk: int) -> Found:
             part = self.part(chunk)
             Z = self.many(chunk, vectors)[:count].T - np.outer(means[part], totals)
             Z *= factors[part, None]
             keep = np.flatnonzero(~(np.abs(Z) < bounds).all(axis=1))
-            return _kernels.FoundColumns(keep, Z[keep])
+            return keep, Z[keep]
 
         return found
 
@@ -333,7 +334,7 @@ class GenotypeColumns(StoredColumns):
         centers, factors = affine or (np.zeros(size), np.ones(size))
         search = _kernels.genotype_search(V, bounds)
 
-        def found(chunk: int) -> _kernels.FoundColumns:
+        def found(chunk: int) -> Found:
             packed, means = self._read(chunk)
             part = self.part(chunk)
             return search(packed, means, self.counts[part, 0], centers[part], factors[part])
