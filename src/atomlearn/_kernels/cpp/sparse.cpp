@@ -12,26 +12,13 @@ inline double term(double x) {
     return Squared ? x * x : x;
 }
 
-template <class T, class I>
-Index stored(const Compressed<T, I>& x) {
-    if (!x.major_subset) return static_cast<Index>(x.indptr[x.count]);
-    Index total = 0;
-    for (Index m = 0; m < x.count; ++m) total += x.end(m) - x.begin(m);
-    return total;
-}
-
-// Cuts the majors where stored entries (plus one a major, for the empty ones) are even; a subset
-// is cut by numbers, and many parts even it out.
+// Cuts the majors where stored entries (plus one a major, for the empty ones) are even.
 template <class T, class I>
 std::vector<Index> even_cuts(const Compressed<T, I>& x, Index parts) {
     std::vector<Index> cuts(static_cast<std::size_t>(parts + 1), x.count);
     cuts[0] = 0;
     const double total = static_cast<double>(x.indptr[x.count]) + static_cast<double>(x.count);
     for (Index part = 1; part < parts; ++part) {
-        if (x.major_subset) {
-            cuts[part] = x.count * part / parts;
-            continue;
-        }
         const Index target = static_cast<Index>(total * part / parts);
         Index low = cuts[part - 1], high = x.count;
         while (low < high) {
@@ -74,7 +61,7 @@ ATOMLEARN_INLINE void dots_of(const Compressed<T, I>& x, const double* v, Range 
 
 template <class T, class I, bool Squared>
 void dots(const Compressed<T, I>& x, const double* v, double* out) {
-    const int threads = threads_for(stored(x) + x.count);
+    const int threads = threads_for(static_cast<Index>(x.indptr[x.count]) + x.count);
     if (threads == 1) return vectorized<dots_of<T, I, Squared>>(x, v, {0, x.count}, out);
     const Index parts = 8 * threads;
     const std::vector<Index> cuts = even_cuts(x, parts);
@@ -118,23 +105,9 @@ void sums_by_buffer(const Compressed<T, I>& x, const double* v, int threads, dou
 
 template <class T, class I, bool Squared>
 void sums(const Compressed<T, I>& x, const double* v, double* out) {
-    const Index n_active = std::count_if(v, v + x.count, [](double each) { return each != 0.0; });
-    if (!x.major_subset && 4 * n_active < x.count) {  // few majors count: visit only those
-        std::vector<Index> majors;
-        std::vector<double> factors;
-        majors.reserve(static_cast<std::size_t>(n_active));
-        factors.reserve(static_cast<std::size_t>(n_active));
-        for (Index m = 0; m < x.count; ++m) {
-            if (v[m] == 0.0) continue;
-            majors.push_back(m);
-            factors.push_back(v[m]);
-        }
-        Compressed<T, I> active = x;
-        active.count = n_active;
-        active.major_subset = majors.data();
-        return sums<T, I, Squared>(active, factors.data(), out);
-    }
-    const Index entries = stored(x);
+    Index entries = 0;
+    for (Index m = 0; m < x.count; ++m)
+        if (v[m] != 0.0) entries += x.end(m) - x.begin(m);
     // Each further thread adds up in a buffer of its own, which must be worth its size.
     const Index worth = 1 + entries / std::max<Index>(x.length, 1);
     const int threads = static_cast<int>(std::min<Index>(threads_for(entries), worth));

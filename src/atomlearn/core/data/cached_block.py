@@ -117,7 +117,13 @@ class CachedBlock(Block):
         return growing
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        return self.inner.gram(curvature, positions)
+        held = self._growing
+        if held is None or held.centered or held.size < self.shape[1]:
+            return self.inner.gram(curvature, positions)
+        if not np.array_equal(held.curvature, curvature):
+            return self.inner.gram(curvature, positions)
+        known = held.matrix
+        return known.copy() if positions is None else known[np.ix_(positions, positions)]
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         return self.inner.outer(diagonal, positions)
