@@ -80,10 +80,6 @@ class Selection(Expansion):
         features, local = np.unique(self.members[lifted], return_inverse=True)
         return features, local.ravel()
 
-    def restrict(self, lifted: Columns) -> tuple[Columns, Selection]:
-        features, local = self.columns(lifted)
-        return features, Selection(local, features.size)
-
     def squared_norms(self, squares: Array) -> Array:
         return np.asarray(squares[self.members])
 
@@ -124,10 +120,6 @@ class SparseExpansion(Expansion):
         return features.astype(np.int64), sparse.csc_array(
             (local.data, rows.ravel(), local.indptr), shape=shape
         )
-
-    def restrict(self, lifted: Columns) -> tuple[Columns, SparseExpansion]:
-        features, local = self.columns(lifted)
-        return features, SparseExpansion(local)
 
     def squared_norms(self, squares: Array) -> Array:
         return np.asarray((abs(self.matrix).T @ np.sqrt(squares)) ** 2)

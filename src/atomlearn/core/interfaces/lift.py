@@ -73,10 +73,6 @@ class Expansion(ABC):
         return np.asarray(self.matrix.T @ z)
 
     @abstractmethod
-    def restrict(self, lifted: Columns) -> tuple[Columns, Expansion]:
-        """Return the features that these lifted coordinates touch, increasing, and L there."""
-
-    @abstractmethod
     def squared_norms(self, squares: Array) -> Array:
         """Return the squared norms of the columns of X L from those of X, ``squares``.
 
