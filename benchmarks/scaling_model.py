@@ -214,7 +214,7 @@ def cores(counts: list[int], bandwidth: float, n: int = 1000, p: int = 100_000) 
         return min(wall for wall, _ in times), min(processor for _, processor in times)
 
     one, _ = least(lambda: _kernels.many_dense(X, V[:, :1]))
-    many, worked = least(lambda: _kernels.found_dense(X, V, np.full(16, np.inf)))
+    many, worked = least(lambda: _kernels.many_dense(X, V))
     # By what processors took: work beside it takes their time, and not their speed.
     flops = 32.0 * n * p / worked
     print(

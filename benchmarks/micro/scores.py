@@ -90,17 +90,17 @@ def sparse_products(smoke: bool, repeats: int) -> Iterator[dict[str, Any]]:
             label = f"{np.dtype(index).name} {n} x {p}, {csr.nnz} stored"
             a, b = (csc.data, csc.indices, csc.indptr), (csr.data, csr.indices, csr.indptr)
             for layout, calls in {
-                "CSC X'v": {"ours": lambda: kernels.scores_csc(*a, v), "SciPy": lambda: csc.T @ v},
+                "CSC X'v": {"ours": lambda: kernels.sparse_dots(*a, v), "SciPy": lambda: csc.T @ v},
                 "CSR X'v": {
-                    "ours": lambda: kernels.scores_csr(*b, v, p),
+                    "ours": lambda: kernels.sparse_sums(*b, v, p),
                     "SciPy": lambda: csr.T @ v,
                 },
                 "CSC X w": {
-                    "ours": lambda: kernels.predict_csc(*a, w, n),
+                    "ours": lambda: kernels.sparse_sums(*a, w, n),
                     "SciPy": lambda: csc @ w,
                 },
-                "CSR X w": {"ours": lambda: kernels.predict_csr(*b, w), "SciPy": lambda: csr @ w},
-                "check": {"ours": lambda: kernels.check_sparse(csr.indices, csr.indptr, n, p)},
+                "CSR X w": {"ours": lambda: kernels.sparse_dots(*b, w), "SciPy": lambda: csr @ w},
+                "check": {"ours": lambda: kernels.sparse_fault(csr.indices, csr.indptr, p)},
             }.items():
                 yield from timed(layout, label, n_bytes, calls, repeats)
 

@@ -312,4 +312,3 @@ def test_arrays_are_read_in_place_only_where_all_of_them_are_meant():
     X = np.random.default_rng(0).normal(size=(30, 8))
     assert designs.as_design(X).stored() is not None
     assert designs.as_design(X).with_rows(np.array([1, 4, 5])).stored() is None
-    assert designs.as_design(X[::2, ::2]).stored() is None

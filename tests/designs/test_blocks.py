@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.data import blocks, compressed
+from atomlearn.core.data import compressed
 from atomlearn.core.data.centered import rows_of
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import (
@@ -42,15 +42,13 @@ def sparse_data(density: float, seed: int = 0) -> np.ndarray:
 
 
 @pytest.fixture
-def no_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let density alone decide, and cut small arrays into several pieces."""
-    monkeypatch.setattr(blocks, "LIMITS", replace(LIMITS, small_entries=0))
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut small arrays into several pieces."""
     monkeypatch.setattr(compressed, "LIMITS", replace(LIMITS, piece_entries=64))
 
 
-@pytest.mark.usefixtures("no_small_blocks")
-@pytest.mark.parametrize("container", [sp.csc_array, sp.csr_array])
-@pytest.mark.parametrize("density", [0.02, 0.11])
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize(("container", "density"), [(sp.csc_array, 0.02), (sp.csr_array, 0.11)])
 class TestSparseBlocks(DesignChecks):
     @pytest.fixture(autouse=True)
     def _setting(self, container: type, density: float) -> None:
@@ -65,7 +63,7 @@ class TestSparseBlocks(DesignChecks):
         assert isinstance(block.append(block), SparseBlock)
 
 
-@pytest.mark.usefixtures("no_small_blocks")
+@pytest.mark.usefixtures("small_pieces")
 class TestMixedColumns(DesignChecks):
     """Full columns among nearly empty ones: blocks change their kind as they grow."""
 
@@ -77,7 +75,7 @@ class TestMixedColumns(DesignChecks):
         )
 
 
-@pytest.mark.usefixtures("no_small_blocks")
+@pytest.mark.usefixtures("small_pieces")
 class TestCenteredBlocks(DesignChecks):
     gathers_exactly = False
 
@@ -96,7 +94,7 @@ class TestCenteredBlocks(DesignChecks):
         assert isinstance(self.design().gather(np.arange(9)), CenteredBlock)
 
 
-@pytest.mark.usefixtures("no_small_blocks")
+@pytest.mark.usefixtures("small_pieces")
 class TestEveryKindSideBySide(DesignChecks):
     """Dense, sparse and standardized sparse columns appended to one another in any order."""
 
@@ -140,15 +138,12 @@ def test_any_sequence_of_appends(parts: list[tuple[str, int]], data: st.DataObje
     """A tree of appends: every block that ever existed keeps its columns."""
     rng = np.random.default_rng(0)
     known: list[tuple[Block, np.ndarray]] = []
-    small = data.draw(st.sampled_from([0, LIMITS.small_entries]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "LIMITS", replace(LIMITS, small_entries=small))
-        for kind, size in parts:
-            array = np.round(rng.standard_normal((12, size))) * (rng.random((12, size)) < 0.3)
-            fresh = block_of(kind, array)
-            known.append((fresh, array))
-            parent, before = known[data.draw(st.integers(0, len(known) - 1))]
-            known.append((parent.append(fresh), np.hstack([before, array])))
+    for kind, size in parts:
+        array = np.round(rng.standard_normal((12, size))) * (rng.random((12, size)) < 0.3)
+        fresh = block_of(kind, array)
+        known.append((fresh, array))
+        parent, before = known[data.draw(st.integers(0, len(known) - 1))]
+        known.append((parent.append(fresh), np.hstack([before, array])))
     for block, array in known:
         assert_array_equal(block.dense(), array)
         assert_allclose(block.transpose_dot(np.arange(12.0)), array.T @ np.arange(12.0), atol=1e-12)

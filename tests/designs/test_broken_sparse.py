@@ -98,8 +98,9 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix])
-@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("container", "index"), [(sp.csr_array, np.int32), (sp.csc_matrix, np.int64)]
+)
 def test_damage_is_named(damage: Callable[[Any], None], container: type, index: type) -> None:
     matrix = healthy(container, index)
     damage(matrix)

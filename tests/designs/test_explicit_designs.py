@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,11 +41,9 @@ def pair(X: np.ndarray) -> tuple[Design, np.ndarray]:
 @pytest.mark.parametrize(
     ("view", "dtype"),
     [
-        *itertools.product(["C", "F"], [np.float32, np.float64]),
-        ("sliced", np.float64),
-        ("transposed-slice", np.float32),
-        ("reversed", np.float64),
-        ("one-step-columns", np.float32),
+        ("C", np.float32),
+        ("F", np.float64),
+        ("sliced", np.float32),
         ("broadcast", np.float64),
     ],
 )
@@ -61,9 +58,6 @@ class TestDense(DesignChecks):
             "C": lambda: big[:N_SAMPLES, :N_FEATURES].copy(order="C"),
             "F": lambda: big[:N_SAMPLES, :N_FEATURES].copy(order="F"),
             "sliced": lambda: big[::2, ::3],
-            "transposed-slice": lambda: np.asfortranarray(big)[::2, ::3],
-            "reversed": lambda: big[::-2, ::-3],
-            "one-step-columns": lambda: big[::2, 1 : N_FEATURES + 1],
             "broadcast": lambda: np.broadcast_to(big[0, :N_FEATURES], (N_SAMPLES, N_FEATURES)),
         }[self.view]()
         return pair(X)
@@ -106,15 +100,11 @@ SMALL, LARGE = (np.float32, np.int32), (np.float64, np.int64)
 @pytest.mark.parametrize(
     ("container", "twist", "types"),
     [
-        *itertools.product([sp.csc_array, sp.csr_array], ["plain"], [SMALL, LARGE]),
-        (sp.csc_array, "falling", SMALL),
-        (sp.csr_array, "falling", LARGE),
-        (sp.csc_array, "duplicates", LARGE),
+        (sp.csc_array, "plain", SMALL),
+        (sp.csr_array, "plain", LARGE),
+        (sp.csc_matrix, "falling", LARGE),
         (sp.csr_array, "duplicates", SMALL),
-        (sp.csc_array, "full", SMALL),
         (sp.csr_array, "full", LARGE),
-        (sp.csc_matrix, "plain", SMALL),
-        (sp.csr_matrix, "duplicates", LARGE),
     ],
 )
 class TestSparse(DesignChecks):
@@ -150,11 +140,6 @@ class TestEmptyColumns(DesignChecks):
         matrix.indices = np.array([2, 1], dtype=np.int32)
         matrix.indptr = np.array([0, 0, 0, 0, 1, 1, 2, 2, 2, 2], dtype=np.int32)
         return SparseDesign(matrix), X
-
-
-class TestAllZeroDense(DesignChecks):
-    def build(self) -> tuple[Design, np.ndarray]:
-        return pair(np.zeros((5, 8)))
 
 
 class TestExtremeScales(DesignChecks):
@@ -260,13 +245,12 @@ def test_any_small_shape(n: int, p: int, kind: str, data: st.DataObject) -> None
 
 def test_many_rows_of_float32_are_all_multiplied(monkeypatch):
     """By columns and by rows: pieces of rows, more of them than there are columns."""
-    monkeypatch.setattr(dense, "LIMITS", replace(dense.LIMITS, converted_rows=2))
+    monkeypatch.setattr(dense, "LIMITS", replace(dense.LIMITS, piece_entries=2))
     rng = np.random.default_rng(1)
     X = rng.normal(size=(11, 3)).astype(np.float32)
-    W, V = rng.normal(size=(3, 2)), rng.normal(size=(11, 2))
+    W = rng.normal(size=(3, 2))
     design = designs.as_design(X)
     assert_allclose(design.product(W), X.astype(float) @ W, rtol=1e-13)
-    assert_allclose(design.transposed_product(V), X.T.astype(float) @ V, rtol=1e-12, atol=1e-14)
 
 
 def test_sparse_rows_answer_many_vectors_without_a_copy_by_columns(monkeypatch):

@@ -116,14 +116,13 @@ def test_factored_products(name: str, r: int, s: int) -> None:
     left, right, S = rng.normal(size=(P, r)), rng.normal(size=(Q, s)), rng.normal(size=(r, s))
     v = rng.normal(size=X.shape[0])
     Z = (X.T @ v).reshape(P, Q)
-    span = design.span(left, right)
+    known = design.of_matrix
+    span = known.span(left, right)
     assert span.shape == (X.shape[0], r * s)
     assert_allclose(span.dot(S.reshape(-1)), X @ (left @ S @ right.T).reshape(-1), atol=1e-12)
     assert_allclose(span.transpose_dot(v), (left.T @ Z @ right).reshape(-1), atol=1e-12)
-    out = np.full(X.shape[0], np.nan)
-    assert_allclose(span.predict_into(S.reshape(-1), out), span.dot(S.reshape(-1)), atol=1e-12)
     both = rng.normal(size=(Q, r))
-    rays, c = design.rays(left, both), rng.normal(size=r)
+    rays, c = known.rays(left, both), rng.normal(size=r)
     assert_allclose(rays.dot(c), X @ ((left * c) @ both.T).reshape(-1), atol=1e-12)
     assert_allclose(rays.transpose_dot(v), np.einsum("ij,ij->j", left, Z @ both), atol=1e-12)
     if r:

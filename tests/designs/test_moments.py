@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -34,8 +36,9 @@ def data(seed: int = 0, n: int = 60, p: int = 10) -> tuple[Array, Array]:
     return X, X @ np.where(np.arange(p) < 4, 1.0, 0.0) + rng.standard_normal(n)
 
 
-@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
-@pytest.mark.parametrize("norm", NORMS, ids=repr)
+@pytest.mark.parametrize(
+    ("norm", "form"), list(zip(NORMS, cycle(["penalized", "squared", "constrained"]))), ids=repr
+)
 def test_every_norm_and_form_has_the_solution_of_the_rows(norm: norms.Norm, form: str) -> None:
     X, y = data()
     R, t = from_moments(X.T @ X, X.T @ y)

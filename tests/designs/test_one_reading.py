@@ -42,10 +42,6 @@ class Spied(Forwarding):
         self.asked.append(V.shape[1])
         return self.inner.scores_many(V)
 
-    def transposed_product(self, V: Any) -> Any:
-        self.asked.append(V.shape[1])
-        return self.inner.transposed_product(V)
-
 
 X = np.random.default_rng(0).integers(0, 6, (40, 7)).astype(np.float64)
 AROUND: dict[str, Callable[[Design], Design]] = {

@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicClassifierCV, AtomicRegressor, designs
-from atomlearn.core.data.standardized import centered, scaled_design, scales_of_inputs
+from atomlearn.core.data.standardized import (
+    centered,
+    largest_magnitudes,
+    scaled_design,
+    scales_of_inputs,
+)
 from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import (
     OnDevice,
@@ -233,10 +238,10 @@ def test_tensors_of_the_processor_are_read_in_place(layout: str, dtype: type) ->
     tensor = LAYOUTS[layout](X)
     design = as_design(tensor)
     assert isinstance(design, SparseDesign)
-    assert_array_equal(design.matrix().toarray(), X)
+    assert_array_equal(design.stored_sparse().toarray(), X)
     assert designs.is_opened(tensor)
     if layout in ("csc", "csr"):
-        assert np.shares_memory(design.matrix().data, tensor.values().numpy())
+        assert np.shares_memory(design.stored_sparse().data, tensor.values().numpy())
         tensor.requires_grad_(True)
         assert isinstance(as_design(tensor), SparseDesign)
 
@@ -342,7 +347,7 @@ def test_an_empty_matrix() -> None:
     assert_array_equal(design.scores(v).top(2)[0], [0, 1])
     assert_array_equal(design.scores(v).full(), np.zeros(3))
     assert_array_equal(design.predict(np.ones(3)), np.zeros(5))
-    assert_array_equal(design.largest_magnitudes(), np.zeros(3))
+    assert_array_equal(largest_magnitudes(design), np.zeros(3))
     assert_array_equal(design.gather(np.array([2, 0])).dense(), np.zeros((5, 2)))
 
 

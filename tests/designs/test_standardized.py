@@ -58,10 +58,10 @@ def by_hand(
 @pytest.mark.parametrize(
     ("kind", "center", "scale", "weighted"),
     [
-        *[(kind, True, True, True) for kind in ("C", "F", "csc", "csr")],
-        *[(kind, True, True, False) for kind in ("C", "csc")],
-        *[(kind, True, False, True) for kind in ("F", "csr")],
-        *[(kind, False, True, False) for kind in ("C", "csc")],
+        ("C", True, True, True),
+        ("csr", True, True, False),
+        ("F", True, False, True),
+        ("csc", False, True, False),
     ],
 )
 class TestStandardized(DesignChecks):

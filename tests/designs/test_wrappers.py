@@ -49,10 +49,10 @@ class Bare(Design):
 def test_counted_counts_passes() -> None:
     design = Counted(DenseDesign(X))
     design.scores(np.ones(9)).top(2)
-    assert (design.passes, design.scores_calls) == (1.0, 1)
+    assert design.passes == 1.0
     design.predict(np.ones(5))
     design.squared_norms()
-    assert (design.passes, design.scores_calls) == (3.0, 1)
+    assert design.passes == 3.0
     design.gather(np.array([1, 3, 3])).dot(np.ones(3))
     assert (design.passes, design.columns_gathered) == (3.0, 3)
 
@@ -93,7 +93,7 @@ def test_wrappers_answer_every_question_as_their_design_does(wrap: type, name: s
     mine, other = getattr(wrap(inner), name), getattr(inner, name)
     if not callable(other):
         assert mine == other
-    elif name not in ("with_rows", "with_columns", "rescaled") or wrap is Forwarding:
+    elif name not in ("with_rows", "rescaled") or wrap is Forwarding:
         # Parts of a counted design are Counted themselves: tested beside its counts.
         given = [np.ones((3, 3))] * (len(inspect.signature(getattr(Design, name)).parameters) - 1)
         assert repr(mine(*given)) == repr(other(*given))
@@ -185,10 +185,8 @@ WIDE = np.random.default_rng(1).standard_normal((9, 10))
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("columns", [[1], [0, 2, 5, 6], range(7)])
-def test_column_subsets_agree_with_the_whole(storage, columns) -> None:
-    whole = STORAGES[storage]()
-    columns = np.array(columns)
+def test_column_subsets_agree_with_the_whole(storage) -> None:
+    whole, columns = STORAGES[storage](), np.array([0, 2, 5, 6])
     n_samples, n_features = whole.shape
     array = np.asarray(whole.gather(np.arange(n_features)).dense(), dtype=np.float64)[:, columns]
     for design in (ColumnSubset(whole, columns), ColumnSubset(Counted(whole), columns)):
@@ -201,19 +199,6 @@ def test_column_subsets_agree_with_the_whole(storage, columns) -> None:
         assert_allclose(design.gather(some).dense(), array[:, some])
         nested = ColumnSubset(design, np.array([columns.size - 1]))
         assert_allclose(nested.scores(v).full(), array[:, -1:].T @ v, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("order", "count", "cost"), [("F", 9, 0.9), ("F", 1, 0.1), ("C", 9, 1.0), ("C", 3, 0.3)]
-)
-def test_passes_over_column_subsets_count_their_share(order, count, cost) -> None:
-    """Rows are read whole unless a copy of the columns pays."""
-    design = Counted(DenseDesign(np.array(WIDE, order=order)))
-    subset = ColumnSubset(design, np.arange(count))
-    assert subset.share == pytest.approx(cost)
-    subset.scores(np.ones(9))
-    subset.predict(np.ones(count))
-    assert design.passes == pytest.approx(2 * cost)
 
 
 def test_column_subsets_refuse_what_is_not_increasing() -> None:

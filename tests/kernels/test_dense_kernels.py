@@ -51,8 +51,12 @@ def laid_out(values, layout, tmp_path):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_products_equal_their_twins(shape, layout, dtype, tmp_path):
+def test_products_equal_their_twins(layout, dtype, tmp_path):
+    for shape in SHAPES if layout in "CF" else SHAPES[:5]:
+        check_products(shape, layout, dtype, tmp_path)
+
+
+def check_products(shape, layout, dtype, tmp_path):
     rng = np.random.default_rng(0)
     n, p = shape
     values = rng.standard_normal(shape).astype(dtype)
@@ -74,7 +78,7 @@ def test_products_equal_their_twins(shape, layout, dtype, tmp_path):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("order", "CF")
-@pytest.mark.parametrize("size", [0, 1, 9, 30, 77])
+@pytest.mark.parametrize("size", [0, 9, 77])
 def test_row_subsets_need_no_copy(order, dtype, size):
     rng = np.random.default_rng(1)
     X = np.asarray(rng.standard_normal((60, 1500)), dtype=dtype, order=order)
@@ -114,7 +118,7 @@ def test_float32_data_is_summed_in_float64(order):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", ["C", "F", "sliced C", "sliced F"])
-@pytest.mark.parametrize("n", [1, 7, 8, 61])
+@pytest.mark.parametrize("n", [1, 61])
 def test_gather_equals_fancy_indexing(n, layout, dtype, tmp_path):
     rng = np.random.default_rng(3)
     values = rng.standard_normal((n, 400)).astype(dtype)
@@ -130,7 +134,7 @@ def test_gather_equals_fancy_indexing(n, layout, dtype, tmp_path):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [0, 1, 7, 16, 61, 20_000])
+@pytest.mark.parametrize("n", [0, 7, 16, 20_000])
 def test_pair_sums(n, dtype):
     rng = np.random.default_rng(4)
     X = np.asfortranarray(rng.standard_normal((n, 30)).astype(dtype))[:, ::2]

@@ -156,22 +156,3 @@ def test_sums_of_few_columns_by_rows(dtype, index):
             kernels.pair_sums_csr(*rows, v, p, bad)
     with pytest.raises(ValueError, match=r"chosen must lie in \[0, 90\)"):
         kernels.pair_sums_csr(*rows, v, p, [90])
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_tiles(dtype):
-    rng = np.random.default_rng(2)
-    for shape in ((1, 1), (3, 700), (20, 33)):
-        whole = rng.standard_normal((shape[0], 2 * shape[1])).astype(dtype)
-        for tile in (whole[:, : shape[1]], np.ascontiguousarray(whole)):
-            assert kernels.tile_peak(tile) == reference.tile_peak(tile)
-            for least, most in ((0.0, 10**6), (1.0, 10**6), (1.0, 4), (99.0, 5)):
-                places, number = kernels.tile_places(tile, least, most)
-                expected, total = reference.tile_places(tile, least, most)
-                assert number == total
-                np.testing.assert_array_equal(places, expected)
-    for bad in (np.nan, np.inf, -np.inf):
-        whole[1, 5] = bad
-        assert kernels.tile_peak(whole) == np.inf
-    with pytest.raises(ValueError, match="contiguous rows"):
-        kernels.tile_peak(np.asfortranarray(whole))

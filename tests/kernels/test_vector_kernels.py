@@ -1,4 +1,4 @@
-"""Selection, group norms and soft thresholding against their twins."""
+"""Selection against its twins."""
 
 import numpy as np
 import pytest
@@ -101,36 +101,3 @@ def test_count_must_be_positive(count):
         kernels.top_magnitude(np.ones(3), count)
     with pytest.raises(TypeError, match="whole number"):
         kernels.top_magnitude(np.ones(3), 1.5)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("size", "n_groups"), [(1, 1), (100, 7), (200_000, 50), (90_000, 80_000)])
-def test_group_norms_equal_their_twin(size, n_groups, dtype):
-    rng = np.random.default_rng(3)
-    z = rng.standard_normal(size).astype(dtype)
-    labels = rng.integers(0, n_groups, size)
-    np.testing.assert_allclose(
-        kernels.group_norms(z, labels, n_groups),
-        reference.group_norms(z, labels, n_groups),
-        rtol=1e-12,
-    )
-
-
-def test_group_norms_refuse_bad_labels():
-    for labels in ([0, 3], [-1, 0]):
-        with pytest.raises(ValueError, match=r"labels must lie in \[0, 3\)"):
-            kernels.group_norms(np.ones(2), np.array(labels), 3)
-    with pytest.raises(TypeError, match="int64"):
-        kernels.group_norms(np.ones(2), np.zeros(2), 3)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_soft_threshold_equals_its_twin(dtype):
-    v = np.random.default_rng(4).standard_normal(100_003).astype(dtype)
-    for threshold in (0.0, 0.3, 100.0):
-        np.testing.assert_array_equal(
-            kernels.soft_threshold(v, threshold), reference.soft_threshold(v, threshold)
-        )
-    for threshold in (-1.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match="threshold must be finite"):
-            kernels.soft_threshold(v, threshold)

@@ -57,60 +57,26 @@ def _dense(
     return wide.T if columns_major else wide
 
 
-def scores_csc(data: Data, indices: Indices, indptr: Indices, v: Data) -> Array:
-    """Return X'v."""
-    return scores_dense(_dense(data, indices, indptr, np.size(v), True), v)
-
-
-def scores_csr(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    v: Data,
-    n_columns: int,
-    *,
-    rows: object | None = None,
+def sparse_dots(
+    data: Data, indices: Indices, indptr: Indices, v: Data, squared: bool = False
 ) -> Array:
-    """Return X'v."""
-    return scores_dense(_dense(data, indices, indptr, n_columns, False), v, rows)
+    """Return the stored vectors, or their squares, times v."""
+    stored = _dense(data, indices, indptr, np.size(v), columns_major=False)
+    return predict_dense(stored**2 if squared else stored, v)
 
 
-def predict_csr(
-    data: Data, indices: Indices, indptr: Indices, w: Data, *, rows: object | None = None
+def sparse_sums(
+    data: Data, indices: Indices, indptr: Indices, v: Data, size: int, squared: bool = False
 ) -> Array:
-    """Return X w."""
-    return predict_dense(_dense(data, indices, indptr, np.size(w), False), w, rows)
+    """Return the sum of the stored vectors, or of their squares, weighted by v."""
+    stored = _dense(data, indices, indptr, size, columns_major=False)
+    return scores_dense(stored**2 if squared else stored, v)
 
 
-def predict_csc(data: Data, indices: Indices, indptr: Indices, w: Data, n_rows: int) -> Array:
-    """Return X w."""
-    return predict_dense(_dense(data, indices, indptr, n_rows, True), w)
-
-
-def squared_norms_csc(
-    data: Data, indices: Indices, indptr: Indices, n_rows: int, c: Data | None = None
-) -> Array:
-    """Return sum_i c_i x_ij^2."""
-    return squared_norms_dense(_dense(data, indices, indptr, n_rows, True), c)
-
-
-def squared_norms_csr(
-    data: Data, indices: Indices, indptr: Indices, n_columns: int, c: Data | None = None
-) -> Array:
-    """Return sum_i c_i x_ij^2."""
-    return squared_norms_dense(_dense(data, indices, indptr, n_columns, False), c)
-
-
-def sampled_products(
-    indices: Indices, indptr: Indices, left: Data, right: Data, out: Array | None = None
-) -> Array:
+def sampled_products(indices: Indices, indptr: Indices, left: Data, right: Data) -> Array:
     rows = np.repeat(np.arange(np.size(indptr) - 1), np.diff(indptr))
     W = np.asarray(left, dtype=np.float64) @ np.asarray(right, dtype=np.float64).T
-    values = np.asarray(W[rows, indices])
-    if out is None:
-        return values
-    out[:] = values
-    return out
+    return np.asarray(W[rows, indices])
 
 
 def matrix_product_csr(data: Array, indices: Indices, indptr: Indices, right: Data) -> Array:
@@ -318,35 +284,6 @@ def pair_search(
     return found
 
 
-def tile_peak(tile: Data) -> float:
-    """Return the largest magnitude, inf where one is not finite."""
-    sizes = np.abs(tile)
-    return float(sizes.max(initial=0.0)) if np.isfinite(sizes).all() else np.inf
-
-
-def tile_places(tile: Data, least: float, most: int) -> tuple[Positions, int]:
-    """Return the places of magnitudes >= least, ``most`` of them, and their number."""
-    places = np.flatnonzero(np.abs(tile) >= least)
-    return places[:most], places.size
-
-
-def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) -> tuple[int, int]:
-    """Return (code, position) of the first fault, (0, 0) where there is none."""
-    if indptr[0] != 0:
-        return 1, 0
-    for position in range(1, n_major + 1):
-        if indptr[position] < indptr[position - 1]:
-            return 2, position
-    if indptr[n_major] != indices.size:
-        return 3, n_major
-    for position, index in enumerate(indices.tolist()):
-        if index < 0:
-            return 4, position
-        if index >= n_minor:
-            return 5, position
-    return 0, 0
-
-
 def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:
     """Return indices and values of the largest |z_j|, ties by the smaller index."""
     if np.isnan(z).any():
@@ -359,19 +296,6 @@ def top_norm(z: Data, count: int) -> float:
     """Return the l2 norm of the ``count`` largest |z_j|."""
     _, values = top_magnitude(z, count)
     return math.hypot(*values.tolist())
-
-
-def group_norms(z: Data, labels: Positions, n_groups: int) -> Array:
-    """Return the l2 norm of z over each label."""
-    squares = np.asarray(z, dtype=np.float64) ** 2
-    return np.sqrt(np.bincount(labels, weights=squares, minlength=n_groups))
-
-
-def soft_threshold(v: Data, threshold: float) -> Data:
-    """Return sign(v_j) max(|v_j| - threshold, 0)."""
-    wide = np.asarray(v, dtype=np.float64)
-    result = np.copysign(np.maximum(np.abs(wide) - threshold, 0.0), wide)
-    return result.astype(v.dtype)
 
 
 def gather_genotypes(data: Any, n_samples: int, means: Array, dtype: Any = np.float64) -> Data:

@@ -36,10 +36,6 @@ class Dying(DenseDesign):
         self.count()
         return super().scores_many(V)
 
-    def scores_above(self, V: Any, bounds: Any) -> Any:
-        self.count()
-        return super().scores_above(V, bounds)
-
     def count(self) -> None:
         if not self.left:
             raise Killed

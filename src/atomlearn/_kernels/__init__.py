@@ -3,7 +3,7 @@
 Every function checks types and shapes before it calls C++, releases the interpreter lock, runs on
 as many OpenMP threads as ``OMP_NUM_THREADS`` or ``threadpoolctl`` allow, sums in float64 whatever
 the precision of the data, and has a slow twin of the same name in ``tests/oracles``. Numbers must
-be finite and sparse arrays valid (``check_sparse``): the kernels do not look at every value.
+be finite and sparse arrays valid (``sparse_fault``): the kernels do not look at every value.
 
 Loops are compiled for several sets of vector instructions, and the best that the processor has is
 chosen on import; ``ATOMLEARN_SIMD`` (baseline, avx2 or avx512) limits it, and ``_native.simd()``
@@ -21,6 +21,7 @@ from atomlearn._kernels.codes import (
     thermometer_scores,
 )
 from atomlearn._kernels.dense import (
+    STORED_TYPES,
     gather_dense,
     pair_sums_dense,
     predict_dense,
@@ -45,13 +46,8 @@ from atomlearn._kernels.ksupport import (
 from atomlearn._kernels.ksupport_newton import ksupport_newton
 from atomlearn._kernels.levels import encode_columns, find_levels
 from atomlearn._kernels.many import (
-    FoundColumns,
-    found_csc,
-    found_csr,
-    found_dense,
     in_lanes,
     many_csc,
-    many_csr,
     many_dense,
 )
 from atomlearn._kernels.newton_qp import NEWTON_LOSSES, KeptHessian, newton_qp
@@ -62,34 +58,23 @@ from atomlearn._kernels.pairs import (
     pair_bounds_csc,
     pair_sums_csr,
     row_extremes_csc,
-    tile_peak,
-    tile_places,
 )
 from atomlearn._kernels.pivoting import PivotStatus, pivot_path
 from atomlearn._kernels.sampled import factor_ridge, matrix_product_csr, sampled_products
 from atomlearn._kernels.sparse import (
-    SPARSE_FAULTS,
-    check_sparse,
     pair_sums_csc,
-    predict_csc,
-    predict_csr,
-    scores_csc,
-    scores_csr,
-    squared_norms_csc,
-    squared_norms_csr,
+    sparse_dots,
+    sparse_fault,
+    sparse_sums,
     weighted_squares_csr,
 )
 from atomlearn._kernels.stored import (
-    STORED_TYPES,
     add_genotypes,
     count_genotypes,
     gather_genotypes,
     genotype_search,
     padded,
-    predict_stored,
     scores_genotypes,
-    scores_stored,
-    squared_norms_stored,
 )
 from atomlearn._kernels.threads import max_threads, share_out, single_threaded_blas, sum_of_pieces
-from atomlearn._kernels.vectors import group_norms, soft_threshold, top_magnitude, top_norm
+from atomlearn._kernels.vectors import top_magnitude, top_norm

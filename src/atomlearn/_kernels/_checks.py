@@ -17,10 +17,12 @@ _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 
 
-def float_array(value: Data, name: str, n_dimensions: int) -> Data:
+def float_array(
+    value: Data, name: str, n_dimensions: int, types: tuple[np.dtype[Any], ...] = _FLOATS
+) -> Data:
     """Return ``value`` as a plain aligned float32 or float64 array, never a copy."""
     array = np.asarray(value)
-    if array.dtype not in _FLOATS or not array.dtype.isnative:
+    if array.dtype not in types or not array.dtype.isnative:
         raise TypeError(
             f"{name} must be float32 or float64 in native byte order, got {array.dtype}; "
             "convert it with astype(np.float64)"

@@ -45,9 +45,7 @@ def genotype_found(
     bounds: Array,
     /,
 ) -> tuple[Positions, Array]: ...
-def genotype_gather(
-    data: Bytes, n_samples: int, means: Array, columns: Positions, out: Data, /
-) -> None: ...
+def genotype_gather(data: Bytes, n_samples: int, means: Array, out: Data, /) -> None: ...
 def pair_sums(x: Data, first: Positions, second: Positions, v: Array, out: Array, /) -> None: ...
 def sparse_product(
     data: Data,
@@ -56,11 +54,9 @@ def sparse_product(
     dots: bool,
     squared: bool,
     v: Array,
-    subset: Positions | None,
     out: Array,
     /,
 ) -> None: ...
-def check(indices: Indices, indptr: Indices, n_minor: int, /) -> tuple[int, int]: ...
 def top(z: Data, indices: Positions, values: Array, /) -> int: ...
 def norm_of_top(z: Data, count: int, /) -> tuple[int, float]: ...
 def prox(method: int, v: Data, k: int, step: float, w: Data, /) -> tuple[int, float]: ...
@@ -68,8 +64,6 @@ def multiplier(
     v: Array, k: int, amount: float, penalized: bool, bounds: Array, room: Array, /
 ) -> tuple[int, float]: ...
 def gauge(w: Data, k: int, /) -> tuple[int, float]: ...
-def norms_of_groups(z: Data, labels: Positions, out: Array, /) -> int: ...
-def threshold(v: Data, level: float, out: Data, /) -> None: ...
 def sparse_gram(
     data: Data, indices: Indices, indptr: Indices, weights: Array, out: Array, /
 ) -> None: ...
@@ -94,25 +88,18 @@ def many_dense(
     x: Data,
     rows_contiguous: bool,
     v: Array,
-    count: int,
     majors: Positions | None,
-    scale: Array | None,
     out: Array,
     /,
-) -> tuple[Positions, Array]: ...
-def many_sparse(
+) -> None: ...
+def many_csc(
     data: Data,
     indices: Indices,
     indptr: Indices,
-    by_columns: bool,
-    n_columns: int,
     v: Array,
-    count: int,
-    columns: Positions | None,
-    scale: Array | None,
     out: Array,
     /,
-) -> tuple[Positions, Array]: ...
+) -> None: ...
 def sparse_pairs(
     data: Data,
     indices: Indices,
@@ -184,8 +171,6 @@ def pair_search(
     counts: Positions,
     /,
 ) -> tuple[int, int]: ...
-def tile_peak(tile: Data, /) -> float: ...
-def tile_places(tile: Data, least: float, places: Positions, /) -> int: ...
 def active_set(
     gram: Array,
     linear: Array,

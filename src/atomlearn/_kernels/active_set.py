@@ -8,7 +8,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from atomlearn._kernels import _checks, _native
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Positions
 from atomlearn._kernels.group_newton import has_group_newton
 

@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import _checks, _native
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Positions
+
+#: Types of the entries that products take: those of files, too. All but float64 fit in float32.
+STORED_TYPES = tuple(np.dtype(kind) for kind in (np.float32, np.float64, np.float16, np.int8))
 
 
 def scores_dense(X: Data, v: Data, rows: object | None = None) -> Array:
@@ -29,32 +33,32 @@ def squared_norms_dense(X: Data, c: Data | None = None, rows: object | None = No
 
 def predict_dense(X: Data, w: Data, rows: object | None = None) -> Array:
     """(X w)_i = sum_j x_ij w_j, float64 of shape (n_rows,) or (len(rows),)."""
-    array = _checks.float_array(X, "X", 2)
-    contiguous = _checks.rows_contiguous(array, "X")
-    subset = _checks.optional_positions(rows, "rows", array.shape[0])
+    array, contiguous, subset = _stored(X, rows)
     weights = _checks.weights(w, "w", array.shape[1])
-    if subset is not None and not contiguous and _is_large_part(subset, array):
+    if subset is not None and not contiguous:
+        # Picking entries out of columns is slower than reading them all.
         return _product(array, contiguous, False, weights, None, along_rows=False)[subset]
     return _product(array, contiguous, False, weights, subset, along_rows=False)
 
 
-def _along_rows(X: Data, v: Data, rows: object | None, squared: bool) -> Array:
-    array = _checks.float_array(X, "X", 2)
-    contiguous = _checks.rows_contiguous(array, "X")
+def _stored(X: Data, rows: object | None) -> tuple[Data, bool, Positions | None]:
+    """Return X, whether its rows are contiguous, and the positions of rows, all checked."""
+    array = _checks.float_array(X, "X", 2, STORED_TYPES)
     subset = _checks.optional_positions(rows, "rows", array.shape[0])
+    return array, _checks.rows_contiguous(array, "X"), subset
+
+
+def _along_rows(X: Data, v: Data, rows: object | None, squared: bool) -> Array:
+    array, contiguous, subset = _stored(X, rows)
     n_rows = array.shape[0]
     weights = _checks.weights(v, "v", n_rows if subset is None else subset.size)
-    if subset is not None and not contiguous and _is_large_part(subset, array):
+    if subset is not None and not contiguous:
         spread = np.bincount(subset, weights, minlength=n_rows).astype(np.float64, copy=False)
         out = _product(array, contiguous, squared, spread, None, along_rows=True)
         if np.isfinite(out).all():  # else a value outside of ``rows`` may have spoiled it
             return out
+        array, subset = np.asfortranarray(array[subset]), None
     return _product(array, contiguous, squared, weights, subset, along_rows=True)
-
-
-def _is_large_part(subset: Positions, array: Data) -> bool:
-    # Picking entries out of columns costs about three times as much as reading them all.
-    return bool(3 * subset.size >= array.shape[0])
 
 
 def _product(

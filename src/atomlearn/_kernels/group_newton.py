@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn._kernels import _checks, _native
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Positions
 
 #: What the kernel calls, from scipy.linalg.cython_blas and cython_lapack.

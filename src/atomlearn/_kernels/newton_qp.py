@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from atomlearn._kernels import _checks, _native
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array
 from atomlearn._kernels.group_newton import has_group_newton
 

@@ -1,7 +1,7 @@
 """The search for the largest sums_k v_k x_ki x_kj over pairs of columns (i, j).
 
 Bounds of every column exclude most of them; what is left is summed row by row, and only pairs
-that meet in a row are ever formed. Arrays must have passed ``check_sparse``.
+that meet in a row are ever formed. Arrays must have passed ``sparse_fault``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import _checks, _native
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Indices, Positions
 from atomlearn._kernels.sparse import _arrays
 
@@ -195,22 +196,3 @@ class PairSearch:
         )  # fmt: skip
         first, second = self.order[scratch.first[:size]], self.order[scratch.second[:size]]
         return following, first, second, scratch.found[:size].copy(), counts
-
-
-def tile_peak(tile: Data) -> float:
-    """Return max |t_ij| of a C-ordered array or its columns a:b, inf where one is not finite."""
-    return _native.tile_peak(_tile(tile))
-
-
-def tile_places(tile: Data, least: float, most: int) -> tuple[Positions, int]:
-    """(places i * n_columns + j of magnitudes >= least, ``most`` at most, how many there are)."""
-    places = np.empty(max(most, 1), dtype=np.int64)
-    number = _native.tile_places(_tile(tile), least, places)
-    return places[: min(number, most)], number
-
-
-def _tile(tile: Data) -> Data:
-    array = _checks.float_array(tile, "tile", 2)
-    if array.shape[1] > 1 and array.strides[1] != array.itemsize:
-        raise ValueError("tile must have contiguous rows; pass np.ascontiguousarray(...)")
-    return array

@@ -1,7 +1,7 @@
 """Products of factors at the positions of a CSR matrix, of that matrix with a factor, and the
 ridge regressions of its rows on a factor.
 
-Positions must have passed ``check_sparse``: they are not looked at again. Shared among threads by
+Positions must have passed ``sparse_fault``: they are not looked at again. Shared among threads by
 stored entries; every number is computed by one thread, whatever their number.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from atomlearn._kernels import _checks, _native
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Indices
 from atomlearn._kernels.sparse import compressed
 
@@ -21,12 +22,10 @@ def _rows(value: Data, name: str, n_rows: int | None = None) -> Array:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def sampled_products(
-    indices: Indices, indptr: Indices, left: Data, right: Data, out: Array | None = None
-) -> Array:
+def sampled_products(indices: Indices, indptr: Indices, left: Data, right: Data) -> Array:
     """sum_k left_ik right_jk for every stored position (i, j), float64 of shape (len(indices),).
 
-    ``indices`` lie in [0, len(right)); ``out``: where the result goes. O(len(indices) k).
+    ``indices`` lie in [0, len(right)). O(len(indices) k).
     """
     index, pointer = compressed(indices, indptr)
     a, b = _rows(left, "left", pointer.size - 1), _rows(right, "right")
@@ -34,13 +33,7 @@ def sampled_products(
         raise ValueError(
             f"left and right must have as many columns, got shapes {a.shape} and {b.shape}"
         )
-    if out is None:
-        out = np.empty(index.size)
-    elif out.shape != index.shape or out.dtype != np.float64 or not out.flags.c_contiguous:
-        raise ValueError(
-            f"out must be a contiguous float64 vector of {index.size} entries, got {out.dtype} of "
-            f"shape {out.shape}; pass np.empty({index.size})"
-        )
+    out = np.empty(index.size)
     _native.sampled_products(index, pointer, a, b, out)
     return out
 

@@ -1,38 +1,31 @@
 """Products with CSR and CSC arrays, shared among threads by stored entries.
 
-The arrays must have passed ``check_sparse``: indices are not looked at again.
+The arrays must have passed ``sparse_fault``: indices are not looked at again.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from atomlearn._kernels import _checks, _native
-from atomlearn._kernels._checks import Array, Data, Indices, Positions
-
-#: What the codes of ``check_sparse`` mean.
-SPARSE_FAULTS = {
-    0: "no fault",
-    1: "indptr does not start with 0",
-    2: "indptr decreases",
-    3: "indptr does not end with the number of stored entries",
-    4: "a negative index",
-    5: "an index out of range",
-}
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
+from atomlearn._kernels._checks import Array, Data, Indices
 
 
-def check_sparse(indices: Indices, indptr: Indices, n_major: int, n_minor: int) -> tuple[int, int]:
-    """(code, position) of the first fault of compressed arrays; (0, 0) where there is none.
-
-    ``SPARSE_FAULTS`` names the codes; the position is one in indptr (codes 1 to 3) or in indices.
-    """
+def sparse_fault(indices: Indices, indptr: Indices, n_minor: int) -> str | None:
+    """Return what is wrong with the positions of compressed arrays, None where nothing is."""
     index, pointer = compressed(indices, indptr)
-    if pointer.size != n_major + 1:
-        raise ValueError(
-            f"indptr must have {n_major + 1} entries for {n_major} rows (CSR) or columns (CSC), "
-            f"got {pointer.size}"
-        )
-    return _native.check(index, pointer, n_minor)
+    if pointer[0] != 0:
+        return f"indptr does not start with 0 ({pointer[0]} at position 0)"
+    falls = np.flatnonzero(pointer[1:] < pointer[:-1])
+    if falls.size:
+        return f"indptr decreases ({pointer[falls[0] + 1]} at position {falls[0] + 1})"
+    if pointer[-1] != index.size:
+        return f"indptr ends with {pointer[-1]}, but {index.size} entries are stored"
+    if index.size and (int(index.min()) < 0 or int(index.max()) >= n_minor):
+        place = int(np.flatnonzero((index < 0) | (index >= n_minor))[0])
+        return f"an index out of range ({index[place]} at position {place})"
+    return None
 
 
 def compressed(indices: Indices, indptr: Indices) -> tuple[Indices, Indices]:
@@ -62,87 +55,24 @@ def _arrays(data: Data, indices: Indices, indptr: Indices) -> tuple[Data, Indice
     return values, index, pointer
 
 
-def _product(
-    arrays: tuple[Data, Indices, Indices],
-    size: int,
-    weights: Array,
-    rows: Positions | None = None,
-    *,
-    dots: bool,
-    squared: bool = False,
+def sparse_dots(
+    data: Data, indices: Indices, indptr: Indices, v: Data, squared: bool = False
 ) -> Array:
-    """Return ``size`` sums: dots of the stored vectors with weights, or weighted sums of them."""
-    out = np.empty(size)
-    _native.sparse_product(*arrays, dots, squared, weights, rows, out)
+    """sum_e v_e x_me (or x_me^2) of each stored vector m: X'v for CSC, X v for CSR."""
+    arrays = _arrays(data, indices, indptr)
+    out = np.empty(arrays[2].size - 1)
+    _native.sparse_product(*arrays, True, squared, _checks.weights(v, "v", np.size(v)), out)
     return out
 
 
-def scores_csc(data: Data, indices: Indices, indptr: Indices, v: Data) -> Array:
-    """z_j = sum_i v_i x_ij for X in CSC, float64 of shape (n_columns,)."""
-    arrays, weights = _arrays(data, indices, indptr), _checks.weights(v, "v", np.size(v))
-    return _product(arrays, arrays[2].size - 1, weights, dots=True)
-
-
-def squared_norms_csc(
-    data: Data, indices: Indices, indptr: Indices, n_rows: int, c: Data | None = None
+def sparse_sums(
+    data: Data, indices: Indices, indptr: Indices, v: Data, size: int, squared: bool = False
 ) -> Array:
-    """sum_i c_i x_ij^2 for every column j of X in CSC (c = 1 where None)."""
+    """sum_m v_m x_m (or x_m^2) of the stored vectors, (size,): X v for CSC, X'v for CSR."""
     arrays = _arrays(data, indices, indptr)
-    weights = _checks.weights(np.ones(n_rows) if c is None else c, "c", n_rows)
-    return _product(arrays, arrays[2].size - 1, weights, dots=True, squared=True)
-
-
-def scores_csr(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    v: Data,
-    n_columns: int,
-    *,
-    rows: object | None = None,
-) -> Array:
-    """z_j = sum_i v_i x_ij for X in CSR, float64 of shape (n_columns,).
-
-    ``rows`` picks rows by position; v then runs over ``rows``.
-    """
-    arrays = _arrays(data, indices, indptr)
-    n_rows = arrays[2].size - 1
-    subset = _checks.optional_positions(rows, "rows", n_rows)
-    weights = _checks.weights(v, "v", n_rows if subset is None else subset.size)
-    return _product(arrays, n_columns, weights, subset, dots=False)
-
-
-def squared_norms_csr(
-    data: Data, indices: Indices, indptr: Indices, n_columns: int, c: Data | None = None
-) -> Array:
-    """sum_i c_i x_ij^2 for every column j of X in CSR (c = 1 where None)."""
-    arrays = _arrays(data, indices, indptr)
-    n_rows = arrays[2].size - 1
-    weights = _checks.weights(np.ones(n_rows) if c is None else c, "c", n_rows)
-    return _product(arrays, n_columns, weights, dots=False, squared=True)
-
-
-def predict_csr(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    w: Data,
-    *,
-    rows: object | None = None,
-) -> Array:
-    """(X w)_i for X in CSR, float64 of shape (n_rows,) or (len(rows),)."""
-    arrays = _arrays(data, indices, indptr)
-    n_rows = arrays[2].size - 1
-    subset = _checks.optional_positions(rows, "rows", n_rows)
-    size = n_rows if subset is None else subset.size
-    return _product(arrays, size, _checks.weights(w, "w", np.size(w)), subset, dots=True)
-
-
-def predict_csc(data: Data, indices: Indices, indptr: Indices, w: Data, n_rows: int) -> Array:
-    """(X w)_i for X in CSC, float64 of shape (n_rows,)."""
-    arrays = _arrays(data, indices, indptr)
-    weights = _checks.weights(w, "w", arrays[2].size - 1)
-    return _product(arrays, n_rows, weights, dots=False)
+    weights, out = _checks.weights(v, "v", arrays[2].size - 1), np.empty(size)
+    _native.sparse_product(*arrays, False, squared, weights, out)
+    return out
 
 
 def weighted_squares_csr(

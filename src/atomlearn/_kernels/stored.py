@@ -1,6 +1,6 @@
-"""Products with columns as files hold them: int8, half precision, genotypes of two bits.
+"""Products with genotypes of two bits, as files hold them.
 
-Genotypes are in PLINK's code, four samples a byte, each column beginning a byte of its own: 00 is
+They are in PLINK's code, four samples a byte, each column beginning a byte of its own: 00 is
 two copies of the counted allele, 10 one, 11 none, 01 missing, which counts as the column's mean.
 The calls on genotypes run on one thread each: tiles of a file are what threads share.
 """
@@ -13,46 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import _checks, _native
-from atomlearn._kernels._checks import Array
-from atomlearn._kernels.many import FoundColumns, in_lanes
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
+from atomlearn._kernels._checks import Array, Positions
+from atomlearn._kernels.many import in_lanes
 
 Bytes = NDArray[np.uint8]
-Stored = NDArray[Any]
 
-#: The types of dense columns in files; all but float64 are exact in float32.
-STORED_TYPES = tuple(np.dtype(kind) for kind in (np.float32, np.float64, np.float16, np.int8))
 #: Zeros that a vector over the samples is followed by, as genotypes are read a word at a time.
 _PADDING = 32
-
-
-def scores_stored(X: Stored, v: Array) -> Array:
-    """z_j = sum_i v_i x_ij for a Fortran array of one of STORED_TYPES, float64."""
-    return _product(X, v, squared=False, dots=True)
-
-
-def squared_norms_stored(X: Stored, c: Array) -> Array:
-    """sum_i c_i x_ij^2 for every column j, float64."""
-    return _product(X, c, squared=True, dots=True)
-
-
-def predict_stored(X: Stored, w: Array) -> Array:
-    """(X w)_i = sum_j x_ij w_j, float64 of shape (n_rows,)."""
-    return _product(X, w, squared=False, dots=False)
-
-
-def _product(X: Stored, weights: Array, squared: bool, dots: bool) -> Array:
-    array = np.asarray(X)
-    if array.dtype not in STORED_TYPES or array.ndim != 2 or not array.flags.f_contiguous:
-        raise TypeError(
-            f"X must be a Fortran array of float64, float32, float16 or int8, got {array.dtype} of "
-            f"shape {array.shape}; use np.asfortranarray"
-        )
-    values = _checks.weights(weights, "weights", array.shape[0 if dots else 1])
-    out = np.zeros(array.shape[1 if dots else 0])
-    if array.size:
-        _native.dense_product(array, False, dots, squared, values, None, out)
-    return out
 
 
 def padded(v: Array) -> Array:
@@ -99,17 +68,17 @@ def gather_genotypes(
     _check_genotypes(data, n_samples, means)
     out = np.empty((n_samples, means.size), dtype=dtype, order="F")
     if out.size:
-        _native.genotype_gather(data, n_samples, means, np.arange(means.size), out)
+        _native.genotype_gather(data, n_samples, means, out)
     return out
 
 
-def genotype_search(V: Array, bounds: Array) -> Callable[..., FoundColumns]:
+def genotype_search(V: Array, bounds: Array) -> Callable[..., tuple[Positions, Array]]:
     r"""Return ``found(data, means, copies, centers, factors)``, for genotypes in ``data``.
 
     It finds the columns where \|(x_j'v_k - centers_j 1'v_k) factors_j\| >= bounds_k for some
-    column v_k of V, and computes those numbers in float64; ``copies`` are counted among all
-    samples. What cannot reach a bound is left out by products of bytes, at some sixty products a
-    nanosecond and thread with AVX-512 VNNI.
+    column v_k of V, and returns them with those numbers, (found, m), in float64; ``copies`` are
+    counted among all samples. What cannot reach a bound is left out by products of bytes, at some
+    sixty products a nanosecond and thread with AVX-512 VNNI.
     """
     rows = in_lanes(V, V.shape[0])[0]
     of_rows = (rows, bounds.size, *_native.genotype_digits(rows))
@@ -117,11 +86,11 @@ def genotype_search(V: Array, bounds: Array) -> Callable[..., FoundColumns]:
 
     def found(
         data: Bytes, means: Array, copies: Array, centers: Array, factors: Array
-    ) -> FoundColumns:
+    ) -> tuple[Positions, Array]:
         _check_genotypes(data, V.shape[0], means)
         of_columns = centers, factors, copies.astype(np.float64)
         columns, values = _native.genotype_found(data, means, *of_rows, *of_columns, *of_bounds)
-        return FoundColumns(columns, values[:, : bounds.size])
+        return columns, values[:, : bounds.size]
 
     return found
 

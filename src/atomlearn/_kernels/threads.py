@@ -15,14 +15,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from atomlearn._kernels import _native
+import atomlearn._kernels._native as _native
 
 Array = NDArray[np.float64]
 
@@ -112,16 +111,17 @@ def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: flo
 
     ``operations`` : multiplications of the whole, which decide how many threads are woken.
     """
-    threads = min(_native.max_threads(), count, int(operations / WORTH_A_THREAD))
-    if threads <= 1:
-        return product(slice(0, count))
-    cuts = np.linspace(0, count, threads + 1).astype(int)
-    pieces = [slice(int(a), int(b)) for a, b in pairwise(cuts)]
-    with ThreadPoolExecutor(threads - 1) as pool:
-        others = [pool.submit(product, piece) for piece in pieces[1:]]
-        total = product(pieces[0])
-        for other in others:
-            total += other.result()
+    threads = max(1, min(_native.max_threads(), count, int(operations / WORTH_A_THREAD)))
+    cuts = np.linspace(0, count, threads + 1).astype(int).tolist()
+    parts: dict[int, Array] = {}
+
+    def work(piece: int) -> None:
+        parts[piece] = product(slice(cuts[piece], cuts[piece + 1]))
+
+    share_out(work, threads, operations)
+    total = parts[0]
+    for piece in range(1, threads):
+        total += parts[piece]
     return total
 
 

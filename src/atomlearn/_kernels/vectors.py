@@ -1,12 +1,11 @@
-"""Selection by magnitude, group norms and soft thresholding of one long vector."""
+"""Selection by magnitude from one long vector."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from atomlearn._kernels import _checks, _native
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Positions
 
 
@@ -33,27 +32,3 @@ def top_norm(z: Data, count: int) -> float:
     if status:
         raise ValueError("z holds NaN: check the data and the weights it was computed from")
     return norm
-
-
-def group_norms(z: Data, labels: object, n_groups: int) -> Array:
-    """sqrt(sum of z_j^2 over labels_j = g) for g = 0, ..., n_groups - 1."""
-    array = _checks.vector(z, "z")
-    label = np.ascontiguousarray(labels)
-    if label.dtype != np.int64 or label.shape != array.shape:
-        raise TypeError(
-            f"labels must be int64 of shape {array.shape}, got {label.dtype} of shape {label.shape}"
-        )
-    out = np.empty(_checks.count(n_groups, "n_groups"))
-    if _native.norms_of_groups(array, label, out):
-        raise ValueError(f"labels must lie in [0, {n_groups})")
-    return out
-
-
-def soft_threshold(v: Data, threshold: float) -> Data:
-    """sign(v_j) max(|v_j| - threshold, 0), in the precision of v."""
-    array = _checks.vector(v, "v")
-    if not threshold >= 0 or math.isinf(threshold):
-        raise ValueError(f"threshold must be finite and >= 0, got {threshold!r}")
-    out = np.empty_like(array)
-    _native.threshold(array, float(threshold), out)
-    return out

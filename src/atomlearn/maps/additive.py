@@ -16,6 +16,7 @@ from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns, TimeIsUp
+from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.curves import (
     AdditiveSettings,
@@ -326,7 +327,7 @@ class Additive(TermDesign):
             norms = _kernels.thermometer_norms(self.codes, levels.values, levels.zero, v)
             return (norms * map.factors)[self.inputs]
         z = self.scores_of(v, None)
-        return _kernels.group_norms(z, self.groups, self.n_groups)
+        return norms_by_label(z, self.groups, self.n_groups)
 
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
         """Return the codes of these inputs and their tables."""

@@ -65,30 +65,22 @@ class CodedBlock(Block):
         return result
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        block = self if positions is None else self.take(positions)
-        return block.cross_gram(curvature, block)
-
-    def cross_gram(self, curvature: Array, other: Block) -> Array:
-        """Return A' diag(curvature) B for the block B of the same samples."""
-        if not isinstance(other, CodedBlock):
-            return super().cross_gram(curvature, other)
+        if positions is not None:
+            return self.take(positions).gram(curvature)
         rows = np.flatnonzero(curvature)
-        first, second, weights = self.codes, other.codes, curvature
+        codes, weights = self.codes, curvature
         if 4 * rows.size <= 3 * curvature.size:
-            first, weights = np.asfortranarray(first[rows]), curvature[rows]
-            second = first if other is self else np.asfortranarray(second[rows])
-        result, deadline = np.empty((self.part.size, other.part.size)), Deadline.current()
-        for p, left, mine in self._parts():
+            codes, weights = np.asfortranarray(codes[rows]), curvature[rows]
+        result, deadline = np.empty((self.part.size, self.part.size)), Deadline.current()
+        parts = list(self._parts())
+        for place, (p, left, mine) in enumerate(parts):
             deadline.check()
-            for q, right, theirs in other._parts():
-                if other is self and q < p:
-                    continue
+            for q, right, theirs in parts[place:]:
                 shape = (left.shape[0], right.shape[0])
-                joint = joint_histogram(first[:, p], second[:, q], shape, weights)
-                product = left[:, self.place[mine]].T @ joint @ right[:, other.place[theirs]]
+                joint = joint_histogram(codes[:, p], codes[:, q], shape, weights)
+                product = left[:, self.place[mine]].T @ joint @ right[:, self.place[theirs]]
                 result[np.ix_(mine, theirs)] = product
-                if other is self and q > p:
-                    result[np.ix_(theirs, mine)] = product.T
+                result[np.ix_(theirs, mine)] = product.T
         return result
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores, TimeIsUp
+from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.settings import SETTINGS
@@ -66,7 +66,7 @@ class TermScores(Scores):
             return self._stored().group_norms(labels, n_groups)
         if self._norms is None:
             self._norms = self._design.norms_of(self._v)
-        return _kernels.group_norms(self._norms, own, n_groups)
+        return norms_by_label(self._norms, own, n_groups)
 
 
 class TermDesign(MappedDesign):

@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn.core.data.forwarding import Forwarding
-from atomlearn.core.interfaces import Array, Columns, Form, Norm, Scores, Solver, WarmStart
+from atomlearn.core.interfaces import Array, Form, Norm, Scores, Solver, WarmStart
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
@@ -40,9 +40,6 @@ class Interrupting(Forwarding):
     def predict(self, weights: Array) -> Array:
         self._count()
         return self.inner.predict(weights)
-
-    def with_columns(self, columns: Columns) -> None:
-        """Return None: a part would not be interrupted."""
 
     def _count(self) -> None:
         self.left -= 1

@@ -4,10 +4,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <nanobind/stl/optional.h>
+
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 
-#include "platform.hpp"
+#include "kernels.hpp"
 
 namespace nb = nanobind;
 
@@ -41,6 +44,49 @@ auto by_index(const Array& array, F&& f) {
     if (array.dtype() == nb::dtype<std::int64_t>())
         return f(static_cast<const std::int64_t*>(array.data()));
     throw std::invalid_argument("expected int32 or int64 indices");
+}
+
+// Entries of an array along an axis.
+template <class Array>
+Index size_of(const Array& array, std::size_t axis = 0) {
+    return static_cast<Index>(array.shape(axis));
+}
+
+inline const Index* data_of(const std::optional<Positions>& positions) {
+    return positions ? positions->data() : nullptr;
+}
+
+// Calls f with the vectors of a CSR or CSC array, all or those at the positions `subset`.
+template <class F>
+auto by_compressed(const Vector& data, const Vector& indices, const Vector& indptr, Index length,
+                   const std::optional<Positions>& subset, F&& f) {
+    return by_float(data, [&]<class T>(const T* values) {
+        return by_index(indices, [&]<class I>(const I* positions) {
+            const Index count = subset ? size_of(*subset) : size_of(indptr) - 1;
+            return f(Compressed<T, I>{values, positions, static_cast<const I*>(indptr.data()),
+                                      count, length, data_of(subset)});
+        });
+    });
+}
+
+// How Python gives an argument: arrays are never converted, optional ones may be None.
+template <class T>
+struct Argument {
+    static auto taken() { return nb::arg(); }
+};
+template <class... Properties>
+struct Argument<nb::ndarray<Properties...>> {
+    static auto taken() { return nb::arg().noconvert(); }
+};
+template <class T>
+struct Argument<std::optional<T>> {
+    static auto taken() { return nb::arg().noconvert().none(); }
+};
+
+// Adds a function to the module.
+template <class Result, class... Args>
+void define(nb::module_& m, const char* name, Result (*function)(Args...)) {
+    m.def(name, function, Argument<std::remove_cvref_t<Args>>::taken()...);
 }
 
 // The searches for pairs, in pair_module.cpp.

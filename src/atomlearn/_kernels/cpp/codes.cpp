@@ -12,29 +12,30 @@ constexpr Index kMostLevels = 256;
 
 // Adds value(e) to the bin of each of n entries. Where there are many a level, neighbors go to two
 // tables, so that equal codes do not wait for one another.
-template <class F>
-inline void add_up(const std::uint8_t* codes, Index n, Index levels, double* bins, F&& value) {
+template <class C, class F>
+inline void add_up(C&& code, Index n, Index levels, double* bins, F&& value) {
     std::fill(bins, bins + levels, 0.0);
     Index e = 0;
     if (n > 4 * levels) {
         double second[kMostLevels];
         std::fill(second, second + levels, 0.0);
         for (; e + 1 < n; e += 2) {
-            bins[codes[e]] += value(e);
-            second[codes[e + 1]] += value(e + 1);
+            bins[code(e)] += value(e);
+            second[code(e + 1)] += value(e + 1);
         }
         for (Index level = 0; level < levels; ++level) bins[level] += second[level];
     }
-    for (; e < n; ++e) bins[codes[e]] += value(e);
+    for (; e < n; ++e) bins[code(e)] += value(e);
 }
 
 template <class I>
 void histogram(const Codes<I>& x, Index j, const double* v, double* bins) {
     const Index begin = x.begin(j), n = x.end(j) - begin;
     const std::uint8_t* codes = x.codes + begin;
-    if (!x.indptr) return add_up(codes, n, x.levels(j), bins, [=](Index e) { return v[e]; });
+    const auto code = [=](Index e) { return codes[e]; };
+    if (!x.indptr) return add_up(code, n, x.levels(j), bins, [=](Index e) { return v[e]; });
     const I* rows = x.indices + begin;
-    add_up(codes, n, x.levels(j), bins, [=](Index e) { return v[rows[e]]; });
+    add_up(code, n, x.levels(j), bins, [=](Index e) { return v[rows[e]]; });
 }
 
 // Adds row(e) of each of n entries to the bin of its code, eight vectors at once: a line of memory.
@@ -190,9 +191,9 @@ void pair_histograms(const std::uint8_t* codes, Index n_rows, Index n_levels, co
     for (Index p = 0; p < count; ++p) {
         const std::uint8_t* a = codes + first[p] * n_rows;
         const std::uint8_t* b = codes + second[p] * n_rows;
+        const auto code = [=](Index i) { return a[i] * n_levels + b[i]; };
         if (width > 1) {
             double bins[kMostLevels * kCodeLanes];
-            const auto code = [=](Index i) { return a[i] * n_levels + b[i]; };
             for (Index lane = 0; lane < width; lane += kCodeLanes) {
                 add_lanes(code, n_rows, size, bins,
                           [=](Index i) { return weights + i * width + lane; });
@@ -202,15 +203,7 @@ void pair_histograms(const std::uint8_t* codes, Index n_rows, Index n_levels, co
             }
             continue;
         }
-        // Neighbors go to two tables, so that equal codes do not wait for one another.
-        double even[kMostLevels] = {}, odd[kMostLevels] = {};
-        Index i = 0;
-        for (; i + 1 < n_rows; i += 2) {
-            even[a[i] * n_levels + b[i]] += weights[i];
-            odd[a[i + 1] * n_levels + b[i + 1]] += weights[i + 1];
-        }
-        if (i < n_rows) even[a[i] * n_levels + b[i]] += weights[i];
-        for (Index bin = 0; bin < size; ++bin) out[p * size + bin] = even[bin] + odd[bin];
+        add_up(code, n_rows, size, out + p * size, [=](Index i) { return weights[i]; });
     }
 }
 

@@ -115,24 +115,6 @@ ATOMLEARN_INLINE void dot_four(const T* const* x, const T* const* next, Index st
 }
 
 template <class T, bool Squared>
-ATOMLEARN_INLINE void dot_four_at(const T* a, const T* b, const T* c, const T* d, const Index* at,
-                                  const double* v, Index n, double* out) {
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-#pragma omp simd reduction(+ : s0, s1, s2, s3)
-    for (Index i = 0; i < n; ++i) {
-        const Index m = at[i];
-        s0 += v[i] * term<Squared>(a[m]);
-        s1 += v[i] * term<Squared>(b[m]);
-        s2 += v[i] * term<Squared>(c[m]);
-        s3 += v[i] * term<Squared>(d[m]);
-    }
-    out[0] += s0;
-    out[1] += s1;
-    out[2] += s2;
-    out[3] += s3;
-}
-
-template <class T, bool Squared>
 void dots_of(const Majors<T>& x, const double* v, Range majors, Range minors, double* out) {
     for (Index start = minors.begin; start < minors.end; start += kDotTile) {
         const Index n = std::min(kDotTile, minors.end - start);
@@ -142,12 +124,7 @@ void dots_of(const Majors<T>& x, const double* v, Range majors, Range minors, do
             const T* p[8];
             for (Index g = 0; g < 8; ++g) p[g] = x.at(std::min(m + g, last));
             double sums[4] = {0, 0, 0, 0};
-            if (x.minor_subset) {
-                vectorized<dot_four_at<T, Squared>>(p[0], p[1], p[2], p[3], x.minor_subset + start,
-                                                    v + start, n, sums);
-            } else {
-                vectorized<dot_four<T, Squared>>(p, p + 4, start, v + start, n, sums);
-            }
+            vectorized<dot_four<T, Squared>>(p, p + 4, start, v + start, n, sums);
             for (Index g = 0; g < 4 && m + g < majors.end; ++g) out[m + g] += sums[g];
         }
     }
@@ -222,32 +199,18 @@ ATOMLEARN_INLINE void add_one(const T* x, double v, Index n, double* sums) {
 }
 
 template <class T, bool Squared>
-ATOMLEARN_INLINE void add_one_at(const T* x, double v, const Index* at, Index n, double* sums) {
-#pragma omp simd
-    for (Index j = 0; j < n; ++j) sums[j] += v * term<Squared>(x[at[j]]);
-}
-
-template <class T, bool Squared>
-void sums_of(const Weighted<T>& x, const Index* minor_subset, Range majors, Range minors,
-             double* out) {
+void sums_of(const Weighted<T>& x, Range majors, Range minors, double* out) {
     for (Index start = minors.begin; start < minors.end; start += kSumTile) {
         const Index n = std::min(kSumTile, minors.end - start);
         double* sums = out + start;
         Index m = majors.begin;
-        if (!minor_subset) {
-            for (; m + kTogether <= majors.end; m += kTogether) {
-                const T* const* now = x.vectors.data() + m;
-                const T* const* next = m + 2 * kTogether <= majors.end ? now + kTogether : now;
-                vectorized<add_eight<T, Squared>>(now, next, x.weights.data() + m, start, n, sums);
-            }
+        for (; m + kTogether <= majors.end; m += kTogether) {
+            const T* const* now = x.vectors.data() + m;
+            const T* const* next = m + 2 * kTogether <= majors.end ? now + kTogether : now;
+            vectorized<add_eight<T, Squared>>(now, next, x.weights.data() + m, start, n, sums);
         }
-        for (; m < majors.end; ++m) {
-            if (minor_subset)
-                vectorized<add_one_at<T, Squared>>(x.vectors[m], x.weights[m], minor_subset + start,
-                                                   n, sums);
-            else
-                vectorized<add_one<T, Squared>>(x.vectors[m] + start, x.weights[m], n, sums);
-        }
+        for (; m < majors.end; ++m)
+            vectorized<add_one<T, Squared>>(x.vectors[m] + start, x.weights[m], n, sums);
     }
 }
 
@@ -257,20 +220,19 @@ void sums(const Majors<T>& x, const double* v, double* out) {
     const int threads = threads_for(active.size() * x.length);
     std::fill(out, out + x.length, 0.0);
     if (threads == 1) {
-        sums_of<T, Squared>(active, x.minor_subset, {0, active.size()}, {0, x.length}, out);
+        sums_of<T, Squared>(active, {0, active.size()}, {0, x.length}, out);
     } else if (x.length >= 1024 * threads) {
         const Index tiles = (x.length + kSumTile - 1) / kSumTile;
         const Index parts = tiles >= 8 * threads ? tiles : threads;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (Index part = 0; part < parts; ++part)
-            sums_of<T, Squared>(active, x.minor_subset, {0, active.size()},
-                                piece(x.length, part, parts, 8), out);
+            sums_of<T, Squared>(active, {0, active.size()}, piece(x.length, part, parts, 8), out);
     } else {  // many short vectors: each thread adds up its own share
         std::vector<double> partial(static_cast<std::size_t>(threads * x.length), 0.0);
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (int part = 0; part < threads; ++part)
-            sums_of<T, Squared>(active, x.minor_subset, piece(active.size(), part, threads, 8),
-                                {0, x.length}, partial.data() + part * x.length);
+            sums_of<T, Squared>(active, piece(active.size(), part, threads, 8), {0, x.length},
+                                partial.data() + part * x.length);
         for (int part = 0; part < threads; ++part)
             for (Index j = 0; j < x.length; ++j) out[j] += partial[part * x.length + j];
     }
@@ -354,19 +316,14 @@ void dense_gather(const T* x, Index row_stride, Index column_stride, const Index
     }
 }
 
-#define ATOMLEARN_INSTANTIATE_STORED(T)                                                \
-    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool);       \
-    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);       \
-    template void dense_gather<T, float>(const T*, Index, Index, const Index*, Index,  \
-                                         const Index*, Index, float*);                 \
-    template void dense_gather<T, double>(const T*, Index, Index, const Index*, Index, \
-                                          const Index*, Index, double*);
+#define ATOMLEARN_INSTANTIATE_STORED(T)                                          \
+    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool); \
+    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);
 ATOMLEARN_INSTANTIATE_STORED(std::int8_t)
 ATOMLEARN_INSTANTIATE_STORED(Half)
 
 #define ATOMLEARN_INSTANTIATE(T)                                                                \
-    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool);                \
-    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);                \
+    ATOMLEARN_INSTANTIATE_STORED(T)                                                             \
     template void dense_gather<T, float>(const T*, Index, Index, const Index*, Index,           \
                                          const Index*, Index, float*);                          \
     template void dense_pair_sums<T>(const T*, Index, Index, const Index*, const Index*, Index, \

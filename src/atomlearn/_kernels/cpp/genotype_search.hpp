@@ -1,6 +1,8 @@
 // Columns of genotypes whose products with some of many vectors are large.
 #pragma once
 
+#include <vector>
+
 #include "many.hpp"
 #include "stored.hpp"
 
@@ -21,6 +23,12 @@ struct Shifted {
     const double* factors;
     const double* totals;
     const double* copies;
+};
+
+// The columns found, in order, and `width` values of each.
+struct Found {
+    std::vector<Index> columns;
+    std::vector<double> values;
 };
 
 Index digit_registers(Index width);

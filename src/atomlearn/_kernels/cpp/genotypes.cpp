@@ -273,10 +273,10 @@ void genotype_counts(const Genotypes& x, Index* out) {
 constexpr Index kTabled = 1024;
 
 template <class U>
-void genotype_gather(const Genotypes& x, const Index* columns, Index n_columns, U* out) {
-    for (Index m = 0; m < n_columns; ++m) {
-        const std::uint8_t* column = x.data + columns[m] * x.stride;
-        const U values[4] = {U(2), static_cast<U>(x.means[columns[m]]), U(1), U(0)};
+void genotype_gather(const Genotypes& x, U* out) {
+    for (Index m = 0; m < x.count; ++m) {
+        const std::uint8_t* column = x.data + m * x.stride;
+        const U values[4] = {U(2), static_cast<U>(x.means[m]), U(1), U(0)};
         U* target = out + m * x.n_samples;
         Index i = 0;
         if (x.n_samples >= 4 * kTabled) {
@@ -290,7 +290,7 @@ void genotype_gather(const Genotypes& x, const Index* columns, Index n_columns, 
     }
 }
 
-template void genotype_gather<float>(const Genotypes&, const Index*, Index, float*);
-template void genotype_gather<double>(const Genotypes&, const Index*, Index, double*);
+template void genotype_gather<float>(const Genotypes&, float*);
+template void genotype_gather<double>(const Genotypes&, double*);
 
 }  // namespace atomlearn

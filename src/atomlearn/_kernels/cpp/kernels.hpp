@@ -6,7 +6,7 @@
 namespace atomlearn {
 
 // A dense matrix seen as `count` contiguous vectors of `length` entries, `stride` apart: the rows
-// of a C-ordered array, the columns of a Fortran-ordered one. Optional subsets by position.
+// of a C-ordered array, the columns of a Fortran-ordered one. Optionally some vectors by position.
 template <class T>
 struct Majors {
     const T* data;
@@ -14,7 +14,6 @@ struct Majors {
     Index count;
     Index length;
     const Index* major_subset;  // null: all; else `count` positions
-    const Index* minor_subset;  // null: all; else `length` positions
     const T* at(Index major) const {
         return data + (major_subset ? major_subset[major] : major) * stride;
     }
@@ -84,23 +83,7 @@ struct FactorRidge {
 template <class I>
 void factor_ridge(const FactorRidge<I>& ridge, double* out);
 
-enum class SparseFault : int {
-    none = 0,
-    first_pointer = 1,
-    decreasing_pointer = 2,
-    last_pointer = 3,
-    negative_index = 4,
-    index_too_large = 5
-};
-struct SparseCheck {
-    SparseFault fault;
-    Index position;
-};
-template <class I>
-SparseCheck sparse_check(const I* indices, Index n_indices, const I* indptr, Index n_major,
-                         Index n_minor);
-
-enum class Status : int { ok = 0, not_finite = 1, bad_label = 3 };
+enum class Status : int { ok = 0, not_finite = 1 };
 
 // The `count` entries of largest magnitude, largest first, ties by smaller index.
 template <class T>
@@ -123,10 +106,5 @@ Status ksupport_prox_alternative(Alternative method, const T* v, Index n, Index 
 template <class T>
 bool shrink_and_threshold(const T* v, Index n, double theta_high, double theta_low, double shrink,
                           T* w);
-
-template <class T>
-Status group_norms(const T* z, const Index* labels, Index n, Index n_groups, double* out);
-template <class T>
-void soft_threshold(const T* v, Index n, double threshold, T* out);
 
 }  // namespace atomlearn

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 namespace atomlearn {
 namespace {
@@ -26,7 +27,7 @@ auto with_registers(Body&& body) {
 
 // Rows of V that stay in the second-level cache while columns stream past, in numbers.
 constexpr Index kTileNumbers = 1 << 16;
-// Columns whose sums are collected before they are looked at.
+// Columns whose sums are collected before they are written.
 constexpr Index kColumns = 60;
 // Row-wise X: columns and rows of a tile that is copied before it is used.
 constexpr Index kStrip = 512;
@@ -38,6 +39,12 @@ constexpr Index kLine = 8;
 // Entries of a column of float32 that are converted together.
 constexpr Index kConverted = 256;
 
+// The scores of each vector, one vector after the other.
+struct VectorScores {
+    double* data;
+    Index n_columns;
+};
+
 template <class Lanes>
 ATOMLEARN_INLINE void load(const double* x, Lanes& out) {
     std::memcpy(&out, x, sizeof out);
@@ -47,75 +54,14 @@ ATOMLEARN_INLINE void store(double* x, const Lanes& value) {
     std::memcpy(x, &value, sizeof value);
 }
 
-// Where |z_k| scale_k >= 1 for some k. NaN is found: whoever asks learns that the data has it.
-template <class R>
-ATOMLEARN_INLINE void compare(const double* z, Index width, const double* scale,
-                              typename R::Bits& over) {
-    constexpr std::int64_t kSize = std::numeric_limits<std::int64_t>::max();
-    for (Index k = 0; k < width; k += R::kLanes) {
-        typename R::Lanes value, factor;
-        load(z + k, value);
-        load(scale + k, factor);
-        const auto size = (typename R::Lanes)((typename R::Bits)value & kSize);
-        over |= ~(size * factor < 1.0);
+// Writes the sums of some columns, rows of `v.width` numbers, where those of each vector belong.
+void write_scores(const Several& v, Index first, Index count, const double* sums,
+                  const VectorScores& out) {
+    for (Index k = 0; k < v.count; ++k) {
+        double* scores = out.data + k * out.n_columns + first;
+        for (Index j = 0; j < count; ++j) scores[j] = sums[j * v.width + k];
     }
 }
-
-template <class R>
-ATOMLEARN_INLINE bool any(const typename R::Bits& over) {
-    std::int64_t all = 0;
-    for (Index l = 0; l < R::kLanes; ++l) all |= over[l];
-    return all != 0;
-}
-
-// Appends to `asked` the columns that are found. A few together first: most have none.
-template <class R>
-ATOMLEARN_INLINE void look_at(const double* sums, Index count, Index width, const double* scale,
-                              std::vector<Index>& asked) {
-    constexpr Index kFew = 12;
-    for (Index first = 0; first < count; first += kFew) {
-        const Index end = std::min(first + kFew, count);
-        typename R::Bits some = {};
-        for (Index j = first; j < end; ++j) compare<R>(sums + j * width, width, scale, some);
-        if (!any<R>(some)) continue;
-        for (Index j = first; j < end; ++j) {
-            typename R::Bits over = {};
-            compare<R>(sums + j * width, width, scale, over);
-            if (any<R>(over)) asked.push_back(j);
-        }
-    }
-}
-
-// Takes the sums of some columns, rows of `width` numbers, in order of the columns.
-template <class R>
-class Sink {
-  public:
-    Sink(const Several& v, const Wanted& wanted) : v_(v), wanted_(wanted) {}
-
-    void take(Index first, Index count, const double* sums) {
-        if (wanted_.stored) {
-            for (Index k = 0; k < v_.count; ++k) {
-                double* out = wanted_.stored + k * wanted_.n_columns + first;
-                for (Index j = 0; j < count; ++j) out[j] = sums[j * v_.width + k];
-            }
-        }
-        if (!wanted_.scale) return;
-        asked_.clear();
-        vectorized<look_at<R>>(sums, count, v_.width, wanted_.scale, asked_);
-        for (const Index j : asked_) {
-            const double* z = sums + j * v_.width;
-            found.columns.push_back(first + j);
-            found.values.insert(found.values.end(), z, z + v_.width);
-        }
-    }
-
-    Found found;
-
-  private:
-    const Several& v_;
-    const Wanted& wanted_;
-    std::vector<Index> asked_;
-};
 
 // sums[c, :] += sum_i x_c[i] V[i, :] for C columns and `L` lanes of vectors.
 template <class R, int L, int C>
@@ -208,7 +154,7 @@ void add_tiles(std::vector<const T*>& x, Index count, Index length, const Severa
 }
 
 template <class R, class T>
-void columns_of(const Majors<T>& x, Range columns, const Several& v, Sink<R>& sink) {
+void columns_of(const Majors<T>& x, Range columns, const Several& v, const VectorScores& out) {
     // Where V does not fit into the cache, more columns share each tile of it.
     const Index together = x.length <= rows_of_tile(v) ? kColumns : 8 * kColumns;
     std::vector<double> sums(static_cast<std::size_t>(together * v.width));
@@ -218,7 +164,7 @@ void columns_of(const Majors<T>& x, Range columns, const Several& v, Sink<R>& si
         std::fill(sums.begin(), sums.end(), 0.0);
         for (Index c = 0; c < count; ++c) at[c] = x.at(first + c);
         add_tiles<R>(at, count, x.length, v, sums.data());
-        sink.take(first, count, sums.data());
+        write_scores(v, first, count, sums.data(), out);
     }
 }
 
@@ -279,7 +225,7 @@ ATOMLEARN_INLINE void copy_tile(const Majors<T>& x, Index row, Index n, Index fi
 }
 
 template <class R, class T>
-void rows_of(const Majors<T>& x, Range columns, const Several& v, Sink<R>& sink) {
+void rows_of(const Majors<T>& x, Range columns, const Several& v, const VectorScores& out) {
     constexpr Index kPiece = 2 * R::kLanes;
     const auto size = static_cast<std::size_t>(kStrip * v.width);
     // What lies beyond the last column is zero, or of a former strip: its sums are not looked at.
@@ -297,7 +243,7 @@ void rows_of(const Majors<T>& x, Range columns, const Several& v, Sink<R>& sink)
             const double* from = sums.data() + j / kPiece * kPiece * v.width + j % kPiece;
             for (Index k = 0; k < v.width; ++k) turned[j * v.width + k] = from[k * kPiece];
         }
-        sink.take(first, count, turned.data());
+        write_scores(v, first, count, turned.data(), out);
     }
 }
 
@@ -328,7 +274,8 @@ ATOMLEARN_INLINE void add_entries(const Compressed<T, I>& x, Index first, Index 
 }
 
 template <class R, class T, class I>
-void sparse_columns(const Compressed<T, I>& x, Range columns, const Several& v, Sink<R>& sink) {
+void columns_of(const Compressed<T, I>& x, Range columns, const Several& v,
+                const VectorScores& out) {
     constexpr int kEight = 8 / R::kLanes;  // registers of eight vectors
     std::vector<double> sums(static_cast<std::size_t>(kColumns * v.width));
     for (Index first = columns.begin; first < columns.end; first += kColumns) {
@@ -348,56 +295,16 @@ void sparse_columns(const Compressed<T, I>& x, Range columns, const Several& v, 
                 k += 8;
             }
         }
-        sink.take(first, count, sums.data());
+        write_scores(v, first, count, sums.data(), out);
     }
 }
 
-template <class R, class T, class I>
-ATOMLEARN_INLINE void scatter(const Compressed<T, I>& x, Range columns, const Several& v,
-                              double* sums) {
-    for (Index row = 0; row < x.count; ++row) {
-        const double* weights = v.data + row * v.width;
-        for (Index e = x.begin(row); e < x.end(row); ++e) {
-            const Index column = static_cast<Index>(x.indices[e]);
-            if (column < columns.begin || column >= columns.end) continue;
-            const double value = static_cast<double>(x.data[e]);
-            double* out = sums + (column - columns.begin) * v.width;
-            for (Index k = 0; k < v.width; k += R::kLanes) {
-                typename R::Lanes sum, lanes;
-                load(out + k, sum);
-                load(weights + k, lanes);
-                sum += value * lanes;
-                store(out + k, sum);
-            }
-        }
-    }
-}
-
-// Every thread reads all rows, and adds up what falls into its own columns.
-template <class R, class T, class I>
-void sparse_rows(const Compressed<T, I>& x, Range columns, const Several& v, Sink<R>& sink) {
-    std::vector<double> sums(static_cast<std::size_t>(columns.size() * v.width), 0.0);
-    vectorized<scatter<R, T, I>>(x, columns, v, sums.data());
-    sink.take(columns.begin, columns.size(), sums.data());
-}
-
-// Runs body(range of columns, sink) over all columns and puts what was found in their order.
-template <class R, class Body>
-Found over_columns(Index n_columns, Index parts, int threads, const Several& v,
-                   const Wanted& wanted, Body&& body) {
-    std::vector<Sink<R>> sinks;
-    sinks.reserve(static_cast<std::size_t>(parts));
-    for (Index part = 0; part < parts; ++part) sinks.emplace_back(v, wanted);
+// Runs body(range of columns, out) over all columns.
+template <class Body>
+void over_columns(const VectorScores& out, Index parts, int threads, Body&& body) {
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
     for (Index part = 0; part < parts; ++part)
-        body(piece(n_columns, part, parts, kColumns), sinks[static_cast<std::size_t>(part)]);
-    Found all = std::move(sinks[0].found);
-    for (std::size_t part = 1; part < sinks.size(); ++part) {
-        const Found& more = sinks[part].found;
-        all.columns.insert(all.columns.end(), more.columns.begin(), more.columns.end());
-        all.values.insert(all.values.end(), more.values.begin(), more.values.end());
-    }
-    return all;
+        body(piece(out.n_columns, part, parts, kColumns), out);
 }
 
 }  // namespace
@@ -416,41 +323,37 @@ void add_dots(const double* const* x, Index count, Index n, const Several& v, do
 }
 
 template <class T>
-Found dense_many(const Majors<T>& x, bool rows_contiguous, const Several& v, const Wanted& wanted) {
+void dense_many(const Majors<T>& x, bool rows_contiguous, const Several& v, double* out) {
     const Index n_columns = rows_contiguous ? x.length : x.count;
     const int threads = threads_for(x.count * x.length * std::max<Index>(1, v.width / 8));
     const Index parts = threads == 1 ? 1 : std::clamp<Index>(n_columns / kStrip, 1, 16 * threads);
-    return with_registers([&](auto registers) {
+    with_registers([&](auto registers) {
         using R = decltype(registers);
-        return over_columns<R>(
-            n_columns, parts, threads, v, wanted, [&](Range columns, Sink<R>& sink) {
-                rows_contiguous ? rows_of(x, columns, v, sink) : columns_of(x, columns, v, sink);
-            });
+        over_columns({out, n_columns}, parts, threads, [&](Range columns, const auto& scores) {
+            rows_contiguous ? rows_of<R>(x, columns, v, scores)
+                            : columns_of<R>(x, columns, v, scores);
+        });
     });
 }
 
 template <class T, class I>
-Found sparse_many(const Compressed<T, I>& x, bool by_columns, const Several& v,
-                  const Wanted& wanted) {
-    const Index n_columns = by_columns ? x.count : x.length;
+void sparse_many(const Compressed<T, I>& x, const Several& v, double* out) {
     const Index entries = x.count ? x.end(x.count - 1) : 0;
     const int threads = threads_for(entries * v.width);
-    const Index parts = threads == 1 || !by_columns ? threads : 16 * threads;
-    return with_registers([&](auto registers) {
+    with_registers([&](auto registers) {
         using R = decltype(registers);
-        return over_columns<R>(
-            n_columns, parts, threads, v, wanted, [&](Range columns, Sink<R>& sink) {
-                by_columns ? sparse_columns(x, columns, v, sink) : sparse_rows(x, columns, v, sink);
-            });
+        over_columns(
+            {out, x.count}, threads == 1 ? 1 : 16 * threads, threads,
+            [&](Range columns, const auto& scores) { columns_of<R>(x, columns, v, scores); });
     });
 }
 
-#define ATOMLEARN_INSTANTIATE(T)                                                          \
-    template Found dense_many<T>(const Majors<T>&, bool, const Several&, const Wanted&);  \
-    template Found sparse_many<T, std::int32_t>(const Compressed<T, std::int32_t>&, bool, \
-                                                const Several&, const Wanted&);           \
-    template Found sparse_many<T, std::int64_t>(const Compressed<T, std::int64_t>&, bool, \
-                                                const Several&, const Wanted&);
+#define ATOMLEARN_INSTANTIATE(T)                                                                   \
+    template void dense_many<T>(const Majors<T>&, bool, const Several&, double*);                  \
+    template void sparse_many<T, std::int32_t>(const Compressed<T, std::int32_t>&, const Several&, \
+                                               double*);                                           \
+    template void sparse_many<T, std::int64_t>(const Compressed<T, std::int64_t>&, const Several&, \
+                                               double*);
 ATOMLEARN_INSTANTIATE(float)
 ATOMLEARN_INSTANTIATE(double)
 

@@ -1,12 +1,9 @@
 // The Python module: types are looked at here, and the lock is released for every kernel.
 #include <nanobind/stl/pair.h>
 
-#include <nanobind/stl/optional.h>
 #include <cstdlib>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "active_set.hpp"
 #include "bindings.hpp"
@@ -21,8 +18,6 @@
 namespace atomlearn {
 namespace {
 
-using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 // The same for everything that files hold dense: int8 and half precision, too.
 template <class Array, class F>
 auto by_stored(const Array& array, F&& f) {
@@ -33,22 +28,15 @@ auto by_stored(const Array& array, F&& f) {
     return by_float(array, f);
 }
 
-const Index* optional_data(const std::optional<Positions>& positions) {
-    return positions ? positions->data() : nullptr;
-}
-
-// `dots`: the result runs over the contiguous vectors; else it runs along them.
+// `dots`: the result runs over the contiguous vectors; else it runs along them. rows: only where
+// rows are contiguous.
 void dense_product(const Matrix& x, bool rows_contiguous, bool dots, bool squared, const Doubles& v,
                    const std::optional<Positions>& rows, const OutDoubles& out) {
     const nb::gil_scoped_release release;
-    by_stored(x, [&](auto* data) {
-        using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-        const Index n_rows = static_cast<Index>(rows ? rows->shape(0) : x.shape(0));
-        const Index n_columns = static_cast<Index>(x.shape(1));
-        const Index* subset = optional_data(rows);
-        const Majors<T> majors =
-            rows_contiguous ? Majors<T>{data, x.stride(0), n_rows, n_columns, subset, nullptr}
-                            : Majors<T>{data, x.stride(1), n_columns, n_rows, nullptr, subset};
+    by_stored(x, [&]<class T>(const T* data) {
+        const int major = rows_contiguous ? 0 : 1;
+        const Majors<T> majors{data, x.stride(major), rows ? size_of(*rows) : size_of(x, major),
+                               size_of(x, 1 - major), data_of(rows)};
         dots ? dense_dots(majors, v.data(), out.data(), squared)
              : dense_sums(majors, v.data(), out.data(), squared);
     });
@@ -57,20 +45,17 @@ void dense_product(const Matrix& x, bool rows_contiguous, bool dots, bool square
 void gather(const Matrix& x, bool rows_contiguous, const Positions& columns,
             const std::optional<Positions>& rows, const OutMatrix& out) {
     const nb::gil_scoped_release release;
-    by_stored(x, [&](auto* data) {
-        by_float(out, [&](auto* target) {
-            using U = std::remove_const_t<std::remove_pointer_t<decltype(target)>>;
+    by_float(x, [&](const auto* data) {
+        by_float(out, [&]<class U>(const U*) {
             dense_gather(data, rows_contiguous ? Index{x.stride(0)} : 1,
-                         rows_contiguous ? 1 : Index{x.stride(1)}, optional_data(rows),
-                         static_cast<Index>(out.shape(0)), columns.data(),
-                         static_cast<Index>(columns.shape(0)), static_cast<U*>(out.data()));
+                         rows_contiguous ? 1 : Index{x.stride(1)}, data_of(rows), size_of(out),
+                         columns.data(), size_of(columns), static_cast<U*>(out.data()));
         });
     });
 }
 
 Genotypes genotypes(const Bytes& data, Index n_samples, const Doubles& means) {
-    const Index stride = (n_samples + 3) / 4;
-    return {data.data(), stride, n_samples, static_cast<Index>(means.shape(0)), means.data()};
+    return {data.data(), (n_samples + 3) / 4, n_samples, size_of(means), means.data()};
 }
 
 void dots_of_genotypes(const Bytes& data, Index n_samples, const Doubles& means, bool squared,
@@ -92,57 +77,37 @@ void counts_of_genotypes(const Bytes& data, Index n_samples, const Doubles& mean
 }
 
 void gather_genotypes(const Bytes& data, Index n_samples, const Doubles& means,
-                      const Positions& columns, const OutMatrix& out) {
+                      const OutMatrix& out) {
     const nb::gil_scoped_release release;
-    by_float(out, [&](auto* target) {
-        using U = std::remove_const_t<std::remove_pointer_t<decltype(target)>>;
-        genotype_gather(genotypes(data, n_samples, means), columns.data(),
-                        static_cast<Index>(columns.shape(0)), static_cast<U*>(out.data()));
+    by_float(out, [&]<class U>(const U*) {
+        genotype_gather(genotypes(data, n_samples, means), static_cast<U*>(out.data()));
     });
 }
 
 void pair_sums(const Matrix& x, const Positions& first, const Positions& second, const Doubles& v,
                const OutDoubles& out) {
     const nb::gil_scoped_release release;
-    by_float(x, [&](auto* data) {
-        dense_pair_sums(data, Index{x.stride(1)}, static_cast<Index>(x.shape(0)), first.data(),
-                        second.data(), static_cast<Index>(first.shape(0)), v.data(), out.data());
+    by_float(x, [&](const auto* data) {
+        dense_pair_sums(data, Index{x.stride(1)}, size_of(x), first.data(), second.data(),
+                        size_of(first), v.data(), out.data());
     });
 }
 
 void sparse_product(const Vector& data, const Vector& indices, const Vector& indptr, bool dots,
-                    bool squared, const Doubles& v, const std::optional<Positions>& subset,
-                    const OutDoubles& out) {
+                    bool squared, const Doubles& v, const OutDoubles& out) {
     const nb::gil_scoped_release release;
-    by_float(data, [&](auto* values) {
-        by_index(indices, [&](auto* positions) {
-            using T = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;
-            using I = std::remove_const_t<std::remove_pointer_t<decltype(positions)>>;
-            const Index count = static_cast<Index>(subset ? subset->shape(0) : indptr.shape(0) - 1);
-            const Index length = static_cast<Index>(dots ? v.shape(0) : out.shape(0));
-            const Compressed<T, I> x{values, positions, static_cast<const I*>(indptr.data()),
-                                     count,  length,    optional_data(subset)};
-            dots ? sparse_dots(x, v.data(), out.data(), squared)
-                 : sparse_sums(x, v.data(), out.data(), squared);
-        });
+    const Index length = dots ? size_of(v) : size_of(out);
+    by_compressed(data, indices, indptr, length, std::nullopt, [&](const auto& x) {
+        dots ? sparse_dots(x, v.data(), out.data(), squared)
+             : sparse_sums(x, v.data(), out.data(), squared);
     });
 }
 
 void sparse_gram(const Vector& data, const Vector& indices, const Vector& indptr,
                  const Doubles& weights, const OutMatrix& out) {
     const nb::gil_scoped_release release;
-    by_float(data, [&](auto* values) {
-        by_index(indices, [&](auto* positions) {
-            using T = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;
-            using I = std::remove_const_t<std::remove_pointer_t<decltype(positions)>>;
-            const Compressed<T, I> x{values,
-                                     positions,
-                                     static_cast<const I*>(indptr.data()),
-                                     static_cast<Index>(weights.shape(0)),
-                                     static_cast<Index>(out.shape(0)),
-                                     nullptr};
-            sparse_squares(x, weights.data(), static_cast<double*>(out.data()));
-        });
+    by_compressed(data, indices, indptr, size_of(out), std::nullopt, [&](const auto& x) {
+        sparse_squares(x, weights.data(), static_cast<double*>(out.data()));
     });
 }
 
@@ -150,19 +115,8 @@ void sparse_pairs(const Vector& data, const Vector& indices, const Vector& indpt
                   const Positions& first, const Positions& second, const Doubles& v,
                   const OutDoubles& out) {
     const nb::gil_scoped_release release;
-    by_float(data, [&](auto* values) {
-        by_index(indices, [&](auto* positions) {
-            using T = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;
-            using I = std::remove_const_t<std::remove_pointer_t<decltype(positions)>>;
-            const Compressed<T, I> x{values,
-                                     positions,
-                                     static_cast<const I*>(indptr.data()),
-                                     static_cast<Index>(indptr.shape(0)) - 1,
-                                     static_cast<Index>(v.shape(0)),
-                                     nullptr};
-            sparse_pair_sums(x, first.data(), second.data(), static_cast<Index>(first.shape(0)),
-                             v.data(), out.data());
-        });
+    by_compressed(data, indices, indptr, size_of(v), std::nullopt, [&](const auto& x) {
+        sparse_pair_sums(x, first.data(), second.data(), size_of(first), v.data(), out.data());
     });
 }
 
@@ -173,8 +127,7 @@ void by_codes(const Bytes& codes, const std::optional<Vector>& indices,
     const nb::gil_scoped_release release;
     if (!indices)
         return f(Codes<std::int32_t>{codes.data(), nullptr, nullptr, n_rows, starts.data()});
-    by_index(*indices, [&](auto* rows) {
-        using I = std::remove_const_t<std::remove_pointer_t<decltype(rows)>>;
+    by_index(*indices, [&]<class I>(const I* rows) {
         f(Codes<I>{codes.data(), rows, static_cast<const I*>(indptr->data()), n_rows,
                    starts.data()});
     });
@@ -185,8 +138,8 @@ void histograms_of_codes(const Bytes& codes, const std::optional<Vector>& indice
                          const Positions& columns, const Positions& offsets, const Doubles& v,
                          Index width, const OutDoubles& out) {
     by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
-        code_histograms(x, columns.data(), offsets.data(), static_cast<Index>(columns.shape(0)),
-                        v.data(), width, out.data());
+        code_histograms(x, columns.data(), offsets.data(), size_of(columns), v.data(), width,
+                        out.data());
     });
 }
 
@@ -197,8 +150,7 @@ void scores_of_thermometers(const Bytes& codes, const std::optional<Vector>& ind
                             Index width, bool norms, const OutDoubles& out) {
     by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
         thermometer_scores(x, values.data(), zero.data(), columns.data(), offsets.data(),
-                           static_cast<Index>(columns.shape(0)), v.data(), width, norms,
-                           out.data());
+                           size_of(columns), v.data(), width, norms, out.data());
     });
 }
 
@@ -209,7 +161,7 @@ void scores_of_tables(const Bytes& codes, const std::optional<Vector>& indices,
                       const OutDoubles& out) {
     by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
         table_scores(x, tables.data(), begins.data(), columns.data(), offsets.data(),
-                     static_cast<Index>(columns.shape(0)), v.data(), width, squared, out.data());
+                     size_of(columns), v.data(), width, squared, out.data());
     });
 }
 
@@ -218,13 +170,11 @@ void levels_of_columns(const Vector& values, const std::optional<Vector>& rows,
                        bool uniform, const OutDoubles& levels, const OutPositions& counts,
                        const OutPositions& zero) {
     const nb::gil_scoped_release release;
-    const Binning binning{shares.data(), static_cast<Index>(shares.shape(0)), uniform};
-    const Index n_columns = static_cast<Index>(begin.shape(0)) - 1;
-    const Index n_rows = static_cast<Index>(weight.shape(0));
-    by_float(values, [&](auto* data) {
-        using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-        const auto found = [&](auto* places) {
-            using I = std::remove_const_t<std::remove_pointer_t<decltype(places)>>;
+    const Binning binning{shares.data(), size_of(shares), uniform};
+    const Index n_columns = size_of(begin) - 1;
+    const Index n_rows = size_of(weight);
+    by_float(values, [&]<class T>(const T* data) {
+        const auto found = [&]<class I>(const I* places) {
             find_levels(Listed<T, I>{data, places, begin.data(), n_columns, n_rows}, weight.data(),
                         binning, levels.data(), counts.data(), zero.data());
         };
@@ -237,16 +187,15 @@ void codes_of_columns(const Vector& values, const Positions& begin, const Double
                       const Positions& starts, const OutBytes& codes) {
     const nb::gil_scoped_release release;
     by_float(values, [&](auto* data) {
-        encode_columns(data, begin.data(), static_cast<Index>(begin.shape(0)) - 1, levels.data(),
-                       starts.data(), codes.data());
+        encode_columns(data, begin.data(), size_of(begin) - 1, levels.data(), starts.data(),
+                       codes.data());
     });
 }
 
 void joint_sums(const Bytes& first, const Bytes& second, const Doubles& weights,
                 const OutDoubleMatrix& out) {
     const nb::gil_scoped_release release;
-    joint_histogram(first.data(), second.data(), static_cast<Index>(weights.shape(0)),
-                    static_cast<Index>(out.shape(0)), static_cast<Index>(out.shape(1)),
+    joint_histogram(first.data(), second.data(), size_of(weights), size_of(out), size_of(out, 1),
                     weights.data(), out.data());
 }
 
@@ -254,36 +203,23 @@ void sums_of_pairs(const Bytes& codes, Index n_levels, const Positions& first,
                    const Positions& second, const Doubles& weights, Index width,
                    const OutDoubles& out) {
     const nb::gil_scoped_release release;
-    const Index n_rows = static_cast<Index>(weights.shape(0)) / width;
-    pair_histograms(codes.data(), n_rows, n_levels, first.data(), second.data(),
-                    static_cast<Index>(first.shape(0)), weights.data(), width, out.data());
-}
-
-std::pair<int, Index> check(const Vector& indices, const Vector& indptr, Index n_minor) {
-    const nb::gil_scoped_release release;
-    const SparseCheck result = by_index(indices, [&](auto* positions) {
-        using I = std::remove_const_t<std::remove_pointer_t<decltype(positions)>>;
-        return sparse_check(positions, static_cast<Index>(indices.shape(0)),
-                            static_cast<const I*>(indptr.data()),
-                            static_cast<Index>(indptr.shape(0)) - 1, n_minor);
-    });
-    return {static_cast<int>(result.fault), result.position};
+    const Index n_rows = size_of(weights) / width;
+    pair_histograms(codes.data(), n_rows, n_levels, first.data(), second.data(), size_of(first),
+                    weights.data(), width, out.data());
 }
 
 int top(const Vector& z, const OutPositions& indices, const OutDoubles& values) {
     const nb::gil_scoped_release release;
     return static_cast<int>(by_float(z, [&](auto* data) {
-        return top_magnitude(data, static_cast<Index>(z.shape(0)),
-                             static_cast<Index>(indices.shape(0)), indices.data(), values.data());
+        return top_magnitude(data, size_of(z), size_of(indices), indices.data(), values.data());
     }));
 }
 
 std::pair<int, double> norm_of_top(const Vector& z, Index count) {
     const nb::gil_scoped_release release;
     double norm = 0.0;
-    const Status status = by_float(z, [&](auto* data) {
-        return top_norm(data, static_cast<Index>(z.shape(0)), count, &norm);
-    });
+    const Status status =
+        by_float(z, [&](auto* data) { return top_norm(data, size_of(z), count, &norm); });
     return {static_cast<int>(status), norm};
 }
 
@@ -291,9 +227,8 @@ std::pair<int, double> norm_of_top(const Vector& z, Index count) {
 std::pair<int, double> prox(int method, const Vector& v, Index k, double step, const OutVector& w) {
     const nb::gil_scoped_release release;
     double scale = 0.0;
-    const Status status = by_float(v, [&](auto* data) {
-        using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-        const Index n = static_cast<Index>(v.shape(0));
+    const Status status = by_float(v, [&]<class T>(const T* data) {
+        const Index n = size_of(v);
         T* out = static_cast<T*>(w.data());
         return method < 0 ? ksupport_prox(data, n, k, step, out, &scale)
                           : ksupport_prox_alternative(static_cast<Alternative>(method), data, n, k,
@@ -308,34 +243,17 @@ std::pair<int, double> multiplier(const Doubles& v, Index k, double amount, bool
     const nb::gil_scoped_release release;
     const double* b = bounds.data();
     double mu = 0.0;
-    const Status status = ksupport_multiplier(v.data(), static_cast<Index>(v.shape(0)), k, amount,
-                                              penalized, b[0], b[1], b[2], room.data(), &mu);
+    const Status status = ksupport_multiplier(v.data(), size_of(v), k, amount, penalized, b[0],
+                                              b[1], b[2], room.data(), &mu);
     return {static_cast<int>(status), mu};
 }
 
 std::pair<int, double> gauge(const Vector& w, Index k) {
     const nb::gil_scoped_release release;
     double value = 0.0;
-    const Status status = by_float(w, [&](auto* data) {
-        return ksupport_gauge(data, static_cast<Index>(w.shape(0)), k, &value);
-    });
+    const Status status =
+        by_float(w, [&](auto* data) { return ksupport_gauge(data, size_of(w), k, &value); });
     return {static_cast<int>(status), value};
-}
-
-int norms_of_groups(const Vector& z, const Positions& labels, const OutDoubles& out) {
-    const nb::gil_scoped_release release;
-    return static_cast<int>(by_float(z, [&](auto* data) {
-        return group_norms(data, labels.data(), static_cast<Index>(z.shape(0)),
-                           static_cast<Index>(out.shape(0)), out.data());
-    }));
-}
-
-void threshold(const Vector& v, double level, const OutVector& out) {
-    const nb::gil_scoped_release release;
-    by_float(v, [&](auto* data) {
-        using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-        soft_threshold(data, static_cast<Index>(v.shape(0)), level, static_cast<T*>(out.data()));
-    });
 }
 
 // counts: in and out the atoms in use and the updates of their factor; out the full steps, drop
@@ -350,7 +268,7 @@ int active_set_program(const DoubleMatrix& gram, const Doubles& linear, bool lin
     const nb::gil_scoped_release release;
     const QuadraticProgram program{gram.data(),
                                    Index{gram.stride(0)},
-                                   static_cast<Index>(weights.shape(0)),
+                                   size_of(weights),
                                    linear.data(),
                                    linear_is_gradient,
                                    price ? price->data() : nullptr,
@@ -360,9 +278,8 @@ int active_set_program(const DoubleMatrix& gram, const Doubles& linear, bool lin
                                    equality,
                                    level,
                                    is_signed};
-    ActiveFactor state{factor.data(),    static_cast<Index>(factor.shape(1)),
-                       order.data(),     counts.data()[0],
-                       counts.data()[1], figures.data()[0]};
+    ActiveFactor state{factor.data(),    size_of(factor, 1), order.data(),
+                       counts.data()[0], counts.data()[1],   figures.data()[0]};
     const QPOutcome outcome = active_set(program, state, weights.data(), batch, max_pivots);
     counts.data()[0] = state.count;
     counts.data()[1] = state.updates;
@@ -401,11 +318,10 @@ int scalings_of_groups(const DoubleMatrix& matrix, bool is_gram, const Doubles& 
     } else {
         loss.columns = matrix.data();
         loss.stride = Index{matrix.stride(1)};
-        loss.length = static_cast<Index>(matrix.shape(0));
+        loss.length = size_of(matrix);
         loss.target = linear.data();
     }
-    const Groups groups{starts.data(), members.data(), static_cast<Index>(limit.shape(0)),
-                        static_cast<Index>(slopes.shape(0))};
+    const Groups groups{starts.data(), members.data(), size_of(limit), size_of(slopes)};
     const NewtonOutcome outcome =
         group_newton(loss, groups, limit.data(), scalings.data(), slopes.data(), gap_target,
                      max_steps, most_work, least, share);
@@ -444,68 +360,31 @@ NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);
     using namespace atomlearn;
     m.def("simd", [] { return kSimdNames[static_cast<int>(simd)]; });
-    m.def("dense_product", &dense_product, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().none(), nb::arg().noconvert());
-    m.def("gather", &gather, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(),
-          nb::arg().none(), nb::arg().noconvert());
-    m.def("genotype_dots", &dots_of_genotypes, nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("genotype_sums", &sums_of_genotypes, nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("genotype_counts", &counts_of_genotypes, nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("genotype_gather", &gather_genotypes, nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("pair_sums", &pair_sums, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("sparse_product", &sparse_product, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().none(),
-          nb::arg().noconvert());
-    m.def("sparse_gram", &sparse_gram, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("sparse_pairs", &sparse_pairs, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("code_histograms", &histograms_of_codes, nb::arg().noconvert(), nb::arg().none(),
-          nb::arg().none(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
-    m.def("thermometer_scores", &scores_of_thermometers, nb::arg().noconvert(), nb::arg().none(),
-          nb::arg().none(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert());
-    m.def("table_scores", &scores_of_tables, nb::arg().noconvert(), nb::arg().none(),
-          nb::arg().none(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert());
-    m.def("find_levels", &levels_of_columns, nb::arg().noconvert(), nb::arg().none(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("encode_columns", &codes_of_columns, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("joint_histogram", &joint_sums, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("pair_histograms", &sums_of_pairs, nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert());
-    m.def("check", &check, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg());
-    m.def("top", &top, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("norm_of_top", &norm_of_top, nb::arg().noconvert(), nb::arg());
-    m.def("prox", &prox, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(),
-          nb::arg().noconvert());
-    m.def("multiplier", &multiplier, nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("gauge", &gauge, nb::arg().noconvert(), nb::arg());
-    m.def("norms_of_groups", &norms_of_groups, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert());
-    m.def("active_set", &active_set_program, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg());
-    m.def("provide_blas", &provide_blas, nb::arg(), nb::arg());
-    m.def("group_newton", &scalings_of_groups, nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert());
+    define(m, "dense_product", &dense_product);
+    define(m, "gather", &gather);
+    define(m, "genotype_dots", &dots_of_genotypes);
+    define(m, "genotype_sums", &sums_of_genotypes);
+    define(m, "genotype_counts", &counts_of_genotypes);
+    define(m, "genotype_gather", &gather_genotypes);
+    define(m, "pair_sums", &pair_sums);
+    define(m, "sparse_product", &sparse_product);
+    define(m, "sparse_gram", &sparse_gram);
+    define(m, "sparse_pairs", &sparse_pairs);
+    define(m, "code_histograms", &histograms_of_codes);
+    define(m, "thermometer_scores", &scores_of_thermometers);
+    define(m, "table_scores", &scores_of_tables);
+    define(m, "find_levels", &levels_of_columns);
+    define(m, "encode_columns", &codes_of_columns);
+    define(m, "joint_histogram", &joint_sums);
+    define(m, "pair_histograms", &sums_of_pairs);
+    define(m, "top", &top);
+    define(m, "norm_of_top", &norm_of_top);
+    define(m, "prox", &prox);
+    define(m, "multiplier", &multiplier);
+    define(m, "gauge", &gauge);
+    define(m, "active_set", &active_set_program);
+    define(m, "provide_blas", &provide_blas);
+    define(m, "group_newton", &scalings_of_groups);
     bind_pairs(m);
     bind_sampled(m);
     watch_forks();
@@ -515,5 +394,4 @@ NB_MODULE(_native, m) {
     bind_many(m);
     bind_pivoting(m);
     bind_newton(m);
-    m.def("threshold", &threshold, nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
 }

@@ -75,14 +75,11 @@ Index run(const FewColumns& columns, const Doubles& target, const Doubles& sampl
     const auto& [loss, low, high, width] = kind;
     const Samples samples{target.data(),
                           sample_weight.data(),
-                          static_cast<Index>(target.shape(0)),
+                          size_of(target),
                           static_cast<SampleLoss>(loss),
                           {low, high, width}};
-    const PricedProblem problem{columns,   static_cast<Index>(weights.shape(0)),
-                                samples,   price.data(),
-                                level,     coupling,
-                                ridge,     radius,
-                                is_signed, intercept};
+    const PricedProblem problem{columns, size_of(weights), samples,   price.data(), level, coupling,
+                                ridge,   radius,           is_signed, intercept};
     Watch watch(seconds);
     Lent hessian(kept);
     Index made = 0;
@@ -100,8 +97,7 @@ Index newton_qp_dense(const DoubleMatrix& columns, const Doubles& target,
                       const Doubles& sample_weight, const Kind& kind, const Doubles& price,
                       const Prices& prices, const Limits& limits, HeldHessian& kept,
                       const OutDoubles& weights, const OutDoubles& shift) {
-    const auto few = dense_columns(columns.data(), static_cast<Index>(columns.shape(0)),
-                                   static_cast<Index>(columns.shape(1)));
+    const auto few = dense_columns(columns.data(), size_of(columns), size_of(columns, 1));
     return run(*few, target, sample_weight, kind, price, prices, limits, kept, weights, shift);
 }
 
@@ -111,9 +107,9 @@ Index newton_qp_csc(const Doubles& data, const Vector& indices, const Vector& in
                     HeldHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
     return by_index(indices, [&](const auto* rows) {
         using Row = std::remove_const_t<std::remove_pointer_t<decltype(rows)>>;
-        const auto few = compressed_columns<Row>(
-            data.data(), rows, static_cast<const Row*>(indptr.data()),
-            static_cast<Index>(target.shape(0)), static_cast<Index>(weights.shape(0)));
+        const auto few =
+            compressed_columns<Row>(data.data(), rows, static_cast<const Row*>(indptr.data()),
+                                    size_of(target), size_of(weights));
         return run(*few, target, sample_weight, kind, price, prices, limits, kept, weights, shift);
     });
 }
@@ -122,14 +118,8 @@ Index newton_qp_csc(const Doubles& data, const Vector& indices, const Vector& in
 Index ksupport_newton_of(const DoubleMatrix& data, bool gram, const Doubles& pull, Index k,
                          double level, bool squared, const OutDoubles& weights, Index most) {
     const nb::gil_scoped_release release;
-    const SupportQuadratic problem{data.data(),
-                                   static_cast<Index>(data.shape(0)),
-                                   static_cast<Index>(data.shape(1)),
-                                   gram,
-                                   pull.data(),
-                                   k,
-                                   level,
-                                   squared};
+    const SupportQuadratic problem{data.data(), size_of(data), size_of(data, 1), gram, pull.data(),
+                                   k,           level,         squared};
     return ksupport_newton(problem, weights.data(), most);
 }
 
@@ -137,15 +127,9 @@ Index ksupport_newton_of(const DoubleMatrix& data, bool gram, const Doubles& pul
 
 void bind_newton(nb::module_& m) {
     nb::class_<HeldHessian>(m, "KeptHessian").def(nb::init<>());
-    m.def("newton_qp", &newton_qp_dense, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("newton_qp_csc", &newton_qp_csc, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(),
-          nb::arg().noconvert());
-    m.def("ksupport_newton", &ksupport_newton_of, nb::arg().noconvert(), nb::arg(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg());
+    define(m, "newton_qp", &newton_qp_dense);
+    define(m, "newton_qp_csc", &newton_qp_csc);
+    define(m, "ksupport_newton", &ksupport_newton_of);
 }
 
 }  // namespace atomlearn

@@ -279,35 +279,6 @@ Index pair_search(const Compressed<T, I>& x, const Index* order, Index count,
     return range.end;
 }
 
-template <class T>
-double tile_peak(const T* tile, Index n_rows, Index n_columns, Index stride) {
-    double peak = 0.0;
-    for (Index row = 0; row < n_rows; ++row)
-        peak = std::max(
-            peak, static_cast<double>(vectorized<peak_of<T>>(tile + row * stride, n_columns)));
-    return peak;
-}
-
-template <class T>
-Index tile_places(const T* tile, Index n_rows, Index n_columns, Index stride, double least,
-                  Index* places, Index capacity) {
-    Index size = 0;
-    for (Index row = 0; row < n_rows; ++row) {
-        const T* values = tile + row * stride;
-        for (Index start = 0; start < n_columns; start += kRun) {
-            const Index end = std::min(n_columns, start + kRun);
-            if (static_cast<double>(vectorized<peak_of<T>>(values + start, end - start)) < least)
-                continue;
-            for (Index column = start; column < end; ++column) {
-                if (!(std::fabs(static_cast<double>(values[column])) >= least)) continue;
-                if (size < capacity) places[size] = row * n_columns + column;
-                ++size;
-            }
-        }
-    }
-    return size;
-}
-
 #define ATOMLEARN_INSTANTIATE(T, I)                                                             \
     template void row_extremes<T, I>(const Compressed<T, I>&, double*, double*);                \
     template void pair_bounds<T, I>(const Compressed<T, I>&, const double*, double*, double*,   \
@@ -324,9 +295,5 @@ ATOMLEARN_INSTANTIATE(float, std::int32_t)
 ATOMLEARN_INSTANTIATE(float, std::int64_t)
 ATOMLEARN_INSTANTIATE(double, std::int32_t)
 ATOMLEARN_INSTANTIATE(double, std::int64_t)
-template double tile_peak<float>(const float*, Index, Index, Index);
-template double tile_peak<double>(const double*, Index, Index, Index);
-template Index tile_places<float>(const float*, Index, Index, Index, double, Index*, Index);
-template Index tile_places<double>(const double*, Index, Index, Index, double, Index*, Index);
 
 }  // namespace atomlearn

@@ -81,14 +81,4 @@ Index pair_search(const Compressed<T, I>& x, const Index* order, Index count,
                   const double* upper, const double* costs, const PairLimits& limits, Range range,
                   const PairScratch& scratch, PairFound& found, PairCounts& counts);
 
-// The largest magnitude of a tile (rows x columns, C order, rows `stride` apart); infinite where
-// any is not finite.
-template <class T>
-double tile_peak(const T* tile, Index n_rows, Index n_columns, Index stride);
-// Places row * n_columns + column of magnitudes >= least, at most `capacity`; returns how many
-// there are.
-template <class T>
-Index tile_places(const T* tile, Index n_rows, Index n_columns, Index stride, double least,
-                  Index* places, Index capacity);
-
 }  // namespace atomlearn

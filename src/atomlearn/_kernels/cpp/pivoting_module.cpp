@@ -11,15 +11,12 @@ int path(const DoubleMatrix& gram, const Doubles& slope, const Doubles& price, d
          const OutPositions& order, const OutPositions& counts, const Doubles& start,
          const OutDoubleMatrix& rows) {
     const nb::gil_scoped_release release;
-    const SignedQuadratic quadratic{
-        gram.data(),  Index{gram.stride(0)}, static_cast<Index>(start.shape(0)),
-        slope.data(), price.data(),          ridge,
-        most};
-    SupportFactor state{factor.data(), static_cast<Index>(factor.shape(1)), order.data(),
-                        counts.data()[0]};
+    const SignedQuadratic quadratic{gram.data(),  Index{gram.stride(0)}, size_of(start),
+                                    slope.data(), price.data(),          ridge,
+                                    most};
+    SupportFactor state{factor.data(), size_of(factor, 1), order.data(), counts.data()[0]};
     const PivotedPath done =
-        pivot_path(quadratic, levels.data(), static_cast<Index>(levels.shape(0)), state,
-                   start.data(), rows.data());
+        pivot_path(quadratic, levels.data(), size_of(levels), state, start.data(), rows.data());
     counts.data()[0] = state.count;
     counts.data()[1] = done.systems;
     counts.data()[2] = done.levels;
@@ -29,9 +26,7 @@ int path(const DoubleMatrix& gram, const Doubles& slope, const Doubles& price, d
 }  // namespace
 
 void bind_pivoting(nb::module_& m) {
-    m.def("pivot_path", &path, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
+    define(m, "pivot_path", &path);
 }
 
 }  // namespace atomlearn

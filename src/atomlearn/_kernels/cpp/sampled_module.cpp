@@ -12,8 +12,8 @@ void products(const Vector& indices, const Vector& indptr, const Rows& left, con
     const nb::gil_scoped_release release;
     by_index(indices, [&](auto* positions) {
         sampled_products(positions, static_cast<decltype(positions)>(indptr.data()),
-                         static_cast<Index>(indptr.shape(0)) - 1, static_cast<Index>(left.shape(1)),
-                         left.data(), right.data(), out.data());
+                         size_of(indptr) - 1, size_of(left, 1), left.data(), right.data(),
+                         out.data());
     });
 }
 
@@ -22,8 +22,7 @@ void times_rows(const Doubles& data, const Vector& indices, const Vector& indptr
     const nb::gil_scoped_release release;
     by_index(indices, [&](auto* positions) {
         sparse_times_rows(data.data(), positions, static_cast<decltype(positions)>(indptr.data()),
-                          static_cast<Index>(indptr.shape(0)) - 1,
-                          static_cast<Index>(right.shape(1)), right.data(), out.data());
+                          size_of(indptr) - 1, size_of(right, 1), right.data(), out.data());
     });
 }
 
@@ -32,15 +31,14 @@ void ridge(const Vector& indices, const Vector& indptr, const Vector& order, con
            const Doubles& curvature, const Rows& factor, double amount,
            const OutDoubleMatrix& out) {
     const nb::gil_scoped_release release;
-    by_index(indices, [&](auto* positions) {
-        using Pointer = decltype(positions);
-        using I = std::remove_const_t<std::remove_pointer_t<Pointer>>;
+    by_index(indices, [&]<class I>(const I* positions) {
+        using Pointer = const I*;
         const FactorRidge<I> given{
             positions,
             static_cast<Pointer>(indptr.data()),
             order.shape(0) == 0 ? nullptr : static_cast<Pointer>(order.data()),
-            static_cast<Index>(indptr.shape(0)) - 1,
-            static_cast<Index>(factor.shape(1)),
+            size_of(indptr) - 1,
+            size_of(factor, 1),
             slope.data(),
             curvature.data(),
             factor.data(),
@@ -53,13 +51,9 @@ void ridge(const Vector& indices, const Vector& indptr, const Vector& order, con
 }  // namespace
 
 void bind_sampled(nb::module_& m) {
-    m.def("sampled_products", &products, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("sparse_times_rows", &times_rows, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("factor_ridge", &ridge, nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg().noconvert());
+    define(m, "sampled_products", &products);
+    define(m, "sparse_times_rows", &times_rows);
+    define(m, "factor_ridge", &ridge);
 }
 
 }  // namespace atomlearn

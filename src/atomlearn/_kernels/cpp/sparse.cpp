@@ -1,4 +1,4 @@
-// Sparse products, shared among threads by stored entries, and the check that makes them safe.
+// Sparse products, shared among threads by stored entries.
 #include <memory>
 #include <vector>
 
@@ -12,26 +12,13 @@ inline double term(double x) {
     return Squared ? x * x : x;
 }
 
-template <class T, class I>
-Index stored(const Compressed<T, I>& x) {
-    if (!x.major_subset) return static_cast<Index>(x.indptr[x.count]);
-    Index total = 0;
-    for (Index m = 0; m < x.count; ++m) total += x.end(m) - x.begin(m);
-    return total;
-}
-
-// Cuts the majors where stored entries (plus one a major, for the empty ones) are even; a subset
-// is cut by numbers, and many parts even it out.
+// Cuts the majors where stored entries (plus one a major, for the empty ones) are even.
 template <class T, class I>
 std::vector<Index> even_cuts(const Compressed<T, I>& x, Index parts) {
     std::vector<Index> cuts(static_cast<std::size_t>(parts + 1), x.count);
     cuts[0] = 0;
     const double total = static_cast<double>(x.indptr[x.count]) + static_cast<double>(x.count);
     for (Index part = 1; part < parts; ++part) {
-        if (x.major_subset) {
-            cuts[part] = x.count * part / parts;
-            continue;
-        }
         const Index target = static_cast<Index>(total * part / parts);
         Index low = cuts[part - 1], high = x.count;
         while (low < high) {
@@ -64,13 +51,6 @@ ATOMLEARN_INLINE void dots_of(const Compressed<T, I>& x, const double* v, Range 
     const T* data = x.data;
     const I* indices = x.indices;
     const I* indptr = x.indptr;
-    if (const Index* subset = x.major_subset) {
-        for (Index m = majors.begin; m < majors.end; ++m) {
-            const Index begin = indptr[subset[m]], end = indptr[subset[m] + 1];
-            out[m] = dot<T, I, Squared>(data + begin, indices + begin, end - begin, v);
-        }
-        return;
-    }
     Index begin = indptr[majors.begin];
     for (Index m = majors.begin; m < majors.end; ++m) {
         const Index end = indptr[m + 1];
@@ -81,7 +61,7 @@ ATOMLEARN_INLINE void dots_of(const Compressed<T, I>& x, const double* v, Range 
 
 template <class T, class I, bool Squared>
 void dots(const Compressed<T, I>& x, const double* v, double* out) {
-    const int threads = threads_for(stored(x) + x.count);
+    const int threads = threads_for(static_cast<Index>(x.indptr[x.count]) + x.count);
     if (threads == 1) return vectorized<dots_of<T, I, Squared>>(x, v, {0, x.count}, out);
     const Index parts = 8 * threads;
     const std::vector<Index> cuts = even_cuts(x, parts);
@@ -100,59 +80,6 @@ void add_majors(const Compressed<T, I>& x, const double* v, Range majors, double
         if (factor == 0.0) continue;
         const Index end = x.end(m);
         for (Index e = x.begin(m); e < end; ++e) out[indices[e]] += factor * term<Squared>(data[e]);
-    }
-}
-
-template <class T, class I>
-bool all_sorted(const Compressed<T, I>& x, int threads) {
-    bool sorted = true;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : sorted)
-    for (Index m = 0; m < x.count; ++m) {
-        const Index begin = x.begin(m), end = x.end(m);
-        bool here = true;
-        for (Index e = begin + 1; e < end; ++e) here &= x.indices[e - 1] <= x.indices[e];
-        sorted = sorted && here;
-    }
-    return sorted;
-}
-
-// Cuts of [0, length) with about as many stored entries in each part, from a sample of indices.
-template <class T, class I>
-std::vector<Index> minor_cuts(const Compressed<T, I>& x, int parts) {
-    constexpr Index kMajors = 512, kEntries = 16;
-    std::vector<Index> sample;
-    for (Index m = 0; m < x.count; m += std::max<Index>(1, x.count / kMajors)) {
-        const Index begin = x.begin(m), end = x.end(m);
-        for (Index e = begin; e < end; e += std::max<Index>(1, (end - begin) / kEntries))
-            sample.push_back(static_cast<Index>(x.indices[e]));
-    }
-    std::sort(sample.begin(), sample.end());
-    std::vector<Index> cuts(static_cast<std::size_t>(parts + 1), 0);
-    cuts[parts] = x.length;
-    for (int part = 1; part < parts; ++part)
-        cuts[part] =
-            sample.empty() ? x.length * part / parts : sample[sample.size() * part / parts];
-    return cuts;
-}
-
-// Each thread owns a range of minors: no buffers of size `length`, no atomic additions.
-template <class T, class I, bool Squared>
-void sums_by_range(const Compressed<T, I>& x, const double* v, int threads, double* out) {
-    const std::vector<Index> cuts = minor_cuts(x, threads);
-    const auto below = [](I index, Index cut) { return static_cast<Index>(index) < cut; };
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int part = 0; part < threads; ++part) {
-        std::fill(out + cuts[part], out + cuts[part + 1], 0.0);
-        for (Index m = 0; m < x.count; ++m) {
-            if (v[m] == 0.0) continue;
-            const I* first = x.indices + x.begin(m);
-            const I* last = x.indices + x.end(m);
-            const I* begin = part == 0 ? first : std::lower_bound(first, last, cuts[part], below);
-            const I* end =
-                part + 1 == threads ? last : std::lower_bound(begin, last, cuts[part + 1], below);
-            for (const I* at = begin; at < end; ++at)
-                out[*at] += v[m] * term<Squared>(x.data[at - x.indices]);
-        }
     }
 }
 
@@ -178,28 +105,13 @@ void sums_by_buffer(const Compressed<T, I>& x, const double* v, int threads, dou
 
 template <class T, class I, bool Squared>
 void sums(const Compressed<T, I>& x, const double* v, double* out) {
-    const Index n_active = std::count_if(v, v + x.count, [](double each) { return each != 0.0; });
-    if (!x.major_subset && 4 * n_active < x.count) {  // few majors count: visit only those
-        std::vector<Index> majors;
-        std::vector<double> factors;
-        majors.reserve(static_cast<std::size_t>(n_active));
-        factors.reserve(static_cast<std::size_t>(n_active));
-        for (Index m = 0; m < x.count; ++m) {
-            if (v[m] == 0.0) continue;
-            majors.push_back(m);
-            factors.push_back(v[m]);
-        }
-        Compressed<T, I> active = x;
-        active.count = n_active;
-        active.major_subset = majors.data();
-        return sums<T, I, Squared>(active, factors.data(), out);
-    }
-    const Index entries = stored(x);
-    const int threads = threads_for(entries);
-    if (threads > 1 && (threads - 1) * x.length <= entries)
-        return sums_by_buffer<T, I, Squared>(x, v, threads, out);
-    if (threads > 1 && all_sorted(x, threads))
-        return sums_by_range<T, I, Squared>(x, v, threads, out);
+    Index entries = 0;
+    for (Index m = 0; m < x.count; ++m)
+        if (v[m] != 0.0) entries += x.end(m) - x.begin(m);
+    // Each further thread adds up in a buffer of its own, which must be worth its size.
+    const Index worth = 1 + entries / std::max<Index>(x.length, 1);
+    const int threads = static_cast<int>(std::min<Index>(threads_for(entries), worth));
+    if (threads > 1) return sums_by_buffer<T, I, Squared>(x, v, threads, out);
     std::fill(out, out + x.length, 0.0);
     add_majors<T, I, Squared>(x, v, {0, x.count}, out);
 }
@@ -247,17 +159,6 @@ void add_squares(const Compressed<T, I>& x, const double* weights, Range range, 
     }
 }
 
-template <class I>
-ATOMLEARN_INLINE bool within(const I* indices, Index n, Index limit) {
-    I least = std::numeric_limits<I>::max(), most = std::numeric_limits<I>::min();
-#pragma omp simd reduction(min : least) reduction(max : most)
-    for (Index e = 0; e < n; ++e) {
-        least = indices[e] < least ? indices[e] : least;
-        most = indices[e] > most ? indices[e] : most;
-    }
-    return n == 0 || (least >= 0 && static_cast<Index>(most) < limit);
-}
-
 }  // namespace
 
 template <class T, class I>
@@ -287,29 +188,6 @@ void sparse_squares(const Compressed<T, I>& x, const double* weights, double* ou
             for (Index a = first; a < std::min(first + tile, size); ++a)
                 for (Index b = left; b < std::min(left + tile, a); ++b)
                     out[a * size + b] = out[b * size + a] = out[a * size + b] + out[b * size + a];
-}
-
-template <class I>
-SparseCheck sparse_check(const I* indices, Index n_indices, const I* indptr, Index n_major,
-                         Index n_minor) {
-    if (indptr[0] != 0) return {SparseFault::first_pointer, 0};
-    for (Index m = 0; m < n_major; ++m)
-        if (indptr[m + 1] < indptr[m]) return {SparseFault::decreasing_pointer, m + 1};
-    if (static_cast<Index>(indptr[n_major]) != n_indices)
-        return {SparseFault::last_pointer, n_major};
-    const int threads = threads_for(n_indices);
-    bool good = true;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : good)
-    for (int part = 0; part < threads; ++part) {
-        const Range range = piece(n_indices, part, threads);
-        good = good && vectorized<within<I>>(indices + range.begin, range.size(), n_minor);
-    }
-    if (good) return {SparseFault::none, 0};
-    for (Index e = 0; e < n_indices; ++e) {
-        if (indices[e] < 0) return {SparseFault::negative_index, e};
-        if (static_cast<Index>(indices[e]) >= n_minor) return {SparseFault::index_too_large, e};
-    }
-    return {SparseFault::none, 0};
 }
 
 template <class T, class I>
@@ -351,9 +229,5 @@ ATOMLEARN_INSTANTIATE(float, std::int32_t)
 ATOMLEARN_INSTANTIATE(float, std::int64_t)
 ATOMLEARN_INSTANTIATE(double, std::int32_t)
 ATOMLEARN_INSTANTIATE(double, std::int64_t)
-template SparseCheck sparse_check<std::int32_t>(const std::int32_t*, Index, const std::int32_t*,
-                                                Index, Index);
-template SparseCheck sparse_check<std::int64_t>(const std::int64_t*, Index, const std::int64_t*,
-                                                Index, Index);
 
 }  // namespace atomlearn

@@ -36,8 +36,8 @@ void genotype_dots(const Genotypes& x, const double* v, double* out, bool square
 void genotype_sums(const Genotypes& x, const double* w, double* out);
 // out[2 j] = copies counted, out[2 j + 1] = entries missing of column j.
 void genotype_counts(const Genotypes& x, Index* out);
-// The columns at these positions, in Fortran order.
+// The columns, in Fortran order.
 template <class U>
-void genotype_gather(const Genotypes& x, const Index* columns, Index n_columns, U* out);
+void genotype_gather(const Genotypes& x, U* out);
 
 }  // namespace atomlearn

@@ -16,8 +16,7 @@ from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Rows
 
 def prefers_dense(n_samples: int, n_columns: int, nonzeros: int) -> bool:
     """Return True where columns with this many non-zeros belong in a dense array."""
-    entries = n_samples * n_columns
-    return entries <= LIMITS.small_entries or nonzeros >= LIMITS.dense_from * entries
+    return nonzeros >= LIMITS.dense_from * n_samples * n_columns
 
 
 def check_same_rows(first: Block, second: Block) -> None:
@@ -124,17 +123,16 @@ class DenseBlock(Block):
 
         def product(rows: slice) -> Array:
             # A few rows at a time: fresh memory for all of them takes longer than the product.
-            total: Array | None = None
-            for start in range(rows.start, rows.stop, at_once):
+            total = np.zeros((size, size))
+            for piece in LIMITS.pieces(rows.stop - rows.start, size):
                 deadline.check()
-                part = scaled(slice(start, min(start + at_once, rows.stop)))
+                part = scaled(slice(rows.start + piece.start, rows.start + piece.stop))
                 # NumPy sees an array with its own transpose and calls BLAS's syrk: half the work.
-                piece = part.T @ part
-                total = piece if total is None else np.add(total, piece, out=total)
-            return np.zeros((size, size)) if total is None else total
+                total += part.T @ part
+            return total
 
         size = self.shape[1] if positions is None else positions.size
-        at_once, deadline = LIMITS.product_rows(size), Deadline.current()
+        deadline = Deadline.current()
         return _kernels.sum_of_pieces(product, root.size, 0.5 * root.size * size * size)
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
@@ -151,14 +149,13 @@ class DenseBlock(Block):
         return result
 
     def _outer(self, diagonal: Array, positions: Columns) -> Array:
-        n_samples = self.shape[0]
-        width, deadline = LIMITS.product_columns(n_samples), Deadline.current()
+        n_samples, deadline = self.shape[0], Deadline.current()
 
-        def product(piece: slice) -> Array:
+        def product(columns: slice) -> Array:
             total = np.zeros((n_samples, n_samples))
-            for start in range(piece.start, piece.stop, width):
+            for piece in LIMITS.pieces(columns.stop - columns.start, n_samples):
                 deadline.check()
-                chosen = slice(start, min(start + width, piece.stop))
+                chosen = slice(columns.start + piece.start, columns.start + piece.stop)
                 scaled = _kernels.gather_dense(self._array, positions[chosen])
                 scaled *= np.sqrt(diagonal[chosen])
                 total += scaled @ scaled.T
@@ -192,17 +189,13 @@ class DenseBlock(Block):
         n_samples, size = self.shape
         total = size + other.shape[1]
         nonzeros = None
-        own = other.after(self)
-        if own is not None:
-            return own
         if not size and isinstance(other, DenseBlock) and other.nonzeros is None:
             return other
         if isinstance(other, (DenseBlock, SparseBlock)) and not (
             self.nonzeros is None and other.nonzeros is None
         ):
-            entries = n_samples * total
             nonzeros = count_nonzeros(self) + count_nonzeros(other)
-            if entries > LIMITS.small_entries and nonzeros < LIMITS.sparse_below * entries:
+            if not prefers_dense(n_samples, total, nonzeros):
                 return SparseBlock.from_dense(self._array).append(other)
         room, columns = self._room, other.dense()
         dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype
@@ -276,51 +269,40 @@ class SparseBlock(Block):
         return self._data.dtype
 
     def stored_sparse(self) -> sp.csc_array:
-        """Return A as a SciPy array, see ``matrix``."""
-        return self.matrix()
-
-    def matrix(self) -> sp.csc_array:
         """Return A as a SciPy array that shares this block's memory; read-only use."""
         return sp.csc_array(self._parts, shape=self.shape, copy=False)
 
     def dense(self) -> Array:
-        return self.matrix().toarray(order="F")
+        return self.stored_sparse().toarray(order="F")
 
     def dot(self, weights: Array) -> Array:
-        return _kernels.predict_csc(*self._parts, weights, self._n_samples)
+        return _kernels.sparse_sums(*self._parts, weights, self._n_samples)
 
     def transpose_dot(self, v: Array) -> Array:
-        return _kernels.scores_csc(*self._parts, v)
+        return _kernels.sparse_dots(*self._parts, v)
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S: samples are the vectors of the sum."""
         chosen = self if positions is None else self.take(positions)
-        return weighted_squares(chosen.matrix().tocsr(), curvature)
+        return weighted_squares(chosen.stored_sparse().tocsr(), curvature)
 
     def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
         """Return A'(diag(c) - K K')A; from sparse products where K is stored sparse too."""
         if not sp.issparse(coupling):
             return super().coupled_gram(curvature, coupling)
         stored: Any = coupling
-        pulled = (stored.T @ self.matrix()).tocsr()
+        pulled = (stored.T @ self.stored_sparse()).tocsr()
         whole = weighted_squares(pulled, np.ones(pulled.shape[0]))
         return np.asarray(self.gram(curvature) - whole)
-
-    def cross_gram(self, curvature: Array, other: Block) -> Array:
-        """Return A' diag(curvature) B for the block B of the same samples."""
-        stored = other.stored_sparse()
-        if stored is None:
-            return super().cross_gram(curvature, other)
-        weighted = sp.diags_array(curvature) @ stored
-        return np.asarray((self.matrix().T @ weighted).toarray())
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         """Return A_S diag(diagonal) A_S': columns are the vectors of the sum."""
         chosen = self if positions is None else self.take(positions)
-        return weighted_squares(chosen.matrix().T, diagonal)
+        return weighted_squares(chosen.stored_sparse().T, diagonal)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        return _kernels.squared_norms_csc(*self._parts, self._n_samples, curvature)
+        weights = np.ones(self._n_samples) if curvature is None else curvature
+        return _kernels.sparse_dots(*self._parts, weights, squared=True)
 
     def take(self, positions: Columns) -> SparseBlock:
         n_columns = self.shape[1]
@@ -330,7 +312,7 @@ class SparseBlock(Block):
 
     def with_rows(self, rows: Rows) -> SparseBlock:
         """Return the block of these rows, in their order, repeated rows included."""
-        matrix = self.matrix()[rows]
+        matrix = self.stored_sparse()[rows]
         return SparseBlock(matrix.data, matrix.indices, matrix.indptr, rows.shape[0])
 
     def rescaled(self, factors: Array) -> SparseBlock:
@@ -342,9 +324,6 @@ class SparseBlock(Block):
 
     def append(self, other: Block) -> Block:
         check_same_rows(self, other)
-        own = other.after(self)
-        if own is not None:
-            return own
         other = other.explicit()
         if not isinstance(other, (DenseBlock, SparseBlock)):
             other = DenseBlock(other.dense())
@@ -353,5 +332,5 @@ class SparseBlock(Block):
             return DenseBlock(self.dense(), self.nonzeros).append(other)
         if isinstance(other, DenseBlock):
             other = SparseBlock.from_dense(other.dense())
-        both = sp.hstack([self.matrix(), other.matrix()], format="csc")
+        both = sp.hstack([self.stored_sparse(), other.stored_sparse()], format="csc")
         return SparseBlock(both.data, both.indices, both.indptr, self._n_samples)

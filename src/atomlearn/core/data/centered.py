@@ -94,9 +94,6 @@ class CenteredBlock(Block):
             inner, offsets = other._inner, other._offsets
         return CenteredBlock(self._inner.append(inner), np.concatenate([self._offsets, offsets]))
 
-    def after(self, first: Block) -> CenteredBlock:
-        return CenteredBlock(first, np.zeros(first.shape[1])).append(self)
-
 
 def rows_of(block: Block, rows: Rows) -> Block:
     """Return the given rows of any block."""

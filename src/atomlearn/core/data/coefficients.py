@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces import Array, Block, Columns
 
 
 def coefficient_rows(
@@ -62,9 +62,7 @@ def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int])
     return sp.csr_array(sp.coo_array((weights, (rows, cols)), shape=shape))
 
 
-def as_columns(block: Any, dtype: DTypeLike) -> NDArray[Any] | Any:
+def as_columns(block: Block, dtype: DTypeLike) -> NDArray[Any] | Any:
     """Return a block of columns as an array for people: sparse where the block is."""
-    matrix = getattr(block, "matrix", None)
-    if matrix is not None:
-        return matrix().astype(dtype)
-    return np.asarray(block.dense(), dtype=dtype)
+    stored = block.stored_sparse()
+    return np.asarray(block.dense(), dtype=dtype) if stored is None else stored.astype(dtype)

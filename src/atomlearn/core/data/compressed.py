@@ -12,9 +12,6 @@ from atomlearn import _kernels
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns
 
-#: Codes of ``check_sparse`` whose position is one in indptr.
-_POINTER_FAULTS = (1, 2, 3)
-
 
 def is_sparse(X: object) -> bool:
     """Return True for every SciPy sparse array and matrix."""
@@ -50,13 +47,9 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     index_type = np.int32 if indices.dtype == np.int32 and stored < 2**31 else np.int64
     indices = in_place_or_copied(indices[:stored].astype(index_type, copy=False))
     indptr = _narrowed(indptr, np.dtype(index_type), kind, remedy)
-    fault, position = _kernels.check_sparse(indices, indptr, n_major, n_minor)
-    if fault:
-        part = indptr if fault in _POINTER_FAULTS else indices
-        raise ValueError(
-            f"{kind} array of shape {tuple(X.shape)}: {_kernels.SPARSE_FAULTS[fault]} "
-            f"({part[position]} at position {position}); {remedy}"
-        )
+    fault = _kernels.sparse_fault(indices, indptr, n_minor)
+    if fault is not None:
+        raise ValueError(f"{kind} array of shape {tuple(X.shape)}: {fault}; {remedy}")
     return in_place_or_copied(data[:stored]), indices, indptr
 
 
@@ -78,41 +71,6 @@ def _narrowed(
     if (narrowed != indptr).any():
         raise ValueError(f"{kind} array: indptr holds values out of range; {remedy}")
     return narrowed
-
-
-def has_duplicates(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
-    """Return True where a column (or row) names one index twice; indices may be unsorted."""
-    if indices.size < 2:
-        return False
-    for start in range(0, indices.size - 1, LIMITS.piece_entries):
-        piece = indices[start : start + LIMITS.piece_entries + 1]
-        # Not increasing is allowed where a new column starts, and only there.
-        stuck = piece[1:] <= piece[:-1]
-        begins = np.searchsorted(indptr, [start + 1, start + piece.size])
-        stuck[indptr[begins[0] : begins[1]] - (start + 1)] = False
-        if stuck.any():
-            return _unsorted_duplicates(indices, indptr)
-    return False
-
-
-def _unsorted_duplicates(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
-    """Sort one bounded run of columns at a time: no copy of the whole structure."""
-    n_major = indptr.size - 1
-    first = 0
-    while first < n_major:
-        last = (
-            int(np.searchsorted(indptr, int(indptr[first]) + LIMITS.piece_entries, side="right"))
-            - 1
-        )
-        last = min(max(last, first + 1), n_major)
-        piece = indices[int(indptr[first]) : int(indptr[last])].astype(np.int64)
-        owner = np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1]))
-        order = np.lexsort((piece, owner))
-        piece, owner = piece[order], owner[order]
-        if ((piece[1:] == piece[:-1]) & (owner[1:] == owner[:-1])).any():
-            return True
-        first = last
-    return False
 
 
 def search_rows(
@@ -143,9 +101,7 @@ def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
         count = keep.size
     result = np.zeros((size, size))
     roots = np.sqrt(np.abs(weights))
-    width = max(64, LIMITS.piece_entries // size)
-    for start in range(0, count, width):
-        part = slice(start, start + width)
+    for part in LIMITS.pieces(count, size):
         piece = vectors[part].toarray()
         piece *= roots[part, None]
         negative = weights[part] < 0

@@ -195,10 +195,10 @@ def _check_finite_dense(array: NDArray[Any], design: DenseDesign, names: list[st
     sums = design.scores(np.ones(array.shape[0])).full()
     for column in np.flatnonzero(~np.isfinite(sums)):
         # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
-        for start in range(0, array.shape[0], LIMITS.piece_entries):
-            bad = np.flatnonzero(~np.isfinite(array[start : start + LIMITS.piece_entries, column]))
+        for rows in LIMITS.pieces(array.shape[0], 1):
+            bad = np.flatnonzero(~np.isfinite(array[rows, column]))
             if bad.size:
-                row = start + int(bad[0])
+                row = rows.start + int(bad[0])
                 refuse_entry(array[row, column], row, int(column), names)
 
 
@@ -250,9 +250,9 @@ def as_compressed(X: Any) -> Any:
 
 def _check_finite_sparse(X: Any) -> None:
     data = X.data
-    for start in range(0, data.shape[0], LIMITS.piece_entries):
-        bad = np.flatnonzero(~np.isfinite(data[start : start + LIMITS.piece_entries]))
-        place = start + int(bad[0]) if bad.size else data.shape[0]
+    for part in LIMITS.pieces(data.shape[0], 1):
+        bad = np.flatnonzero(~np.isfinite(data[part]))
+        place = part.start + int(bad[0]) if bad.size else data.shape[0]
         if place < int(X.indptr[-1]):
             major = int(np.searchsorted(X.indptr, place, side="right")) - 1
             minor = int(X.indices[place])

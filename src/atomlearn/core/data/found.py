@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from atomlearn._kernels import FoundColumns
 from atomlearn.core.interfaces import Array, Columns, Scores
 
 
@@ -35,15 +32,6 @@ class FoundScores(Scores):
         self._columns, self._values = columns, values
         self._bound, self._n_columns = bound, n_columns
         self._order: Columns | None = None
-
-    @classmethod
-    def of(cls, found: FoundColumns, bounds: Array, n_columns: int) -> Sequence[FoundScores]:
-        """Return the scores of each vector."""
-        values = np.ascontiguousarray(found.values.T)
-        return [
-            cls(found.columns, z, float(bound), n_columns)
-            for z, bound in zip(values[: bounds.size], bounds, strict=True)
-        ]
 
     @property
     def n_columns(self) -> int:

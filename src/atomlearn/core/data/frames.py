@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -64,18 +64,6 @@ def _refuse(name: str, bad: list[tuple[Any, Any]]) -> None:
     )
 
 
-def _filled(
-    n_samples: int,
-    types: list[np.dtype[Any]],
-    column: Callable[[int, np.dtype[Any]], NDArray[Any]],
-) -> NDArray[Any]:
-    dtype = narrowest(types)
-    result = np.empty((n_samples, len(types)), dtype=dtype, order="F")
-    for position in range(len(types)):
-        result[:, position] = column(position, dtype)
-    return result
-
-
 def _from_pandas(X: Any, name: str) -> NDArray[Any]:
     if not hasattr(X, "columns"):
         raise ValueError(f"{name} is one-dimensional; pass a DataFrame, for example X.to_frame()")
@@ -88,17 +76,11 @@ def _from_pandas(X: Any, name: str) -> NDArray[Any]:
 
     types = [numpy_type(dtype) for dtype in X.dtypes]
     _refuse(name, [(c, d) for c, d, t in zip(X.columns, X.dtypes, types, strict=True) if t is None])
-    known = [kind for kind in types if kind is not None]
     if len(set(X.dtypes)) == 1 and X.dtypes.iloc[0] in (np.float32, np.float64):
         return np.asarray(X.to_numpy())
 
-    def column(position: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        series = X.iloc[:, position]
-        if isinstance(series.dtype, np.dtype):
-            return np.asarray(series.to_numpy())
-        return np.asarray(series.to_numpy(dtype=dtype, na_value=np.nan))
-
-    return _filled(X.shape[0], known, column)
+    known = [kind for kind in types if kind is not None]
+    return np.asarray(X.to_numpy(dtype=narrowest(known), na_value=np.nan))
 
 
 def _from_polars(X: Any, name: str) -> NDArray[Any]:
@@ -115,11 +97,8 @@ def _from_polars(X: Any, name: str) -> NDArray[Any]:
     empty = X.clear()
     types = [empty.to_series(position).to_numpy().dtype for position in range(X.width)]
 
-    def column(position: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        series = X.to_series(position)
-        return np.asarray(series.cast(pl.Float32 if dtype == np.float32 else pl.Float64))
-
-    return _filled(X.height, types, column)
+    target = pl.Float32 if narrowest(types) == np.float32 else pl.Float64
+    return np.asarray(X.cast(target).to_numpy(order="fortran"))
 
 
 def _from_pyarrow(X: Any, name: str) -> NDArray[Any]:
@@ -134,15 +113,14 @@ def _from_pyarrow(X: Any, name: str) -> NDArray[Any]:
     _refuse(
         name, [(c, k) for c, k, good in zip(X.schema.names, kinds, ok, strict=True) if not good]
     )
-    types = [np.dtype(kind.to_pandas_dtype()) for kind in kinds]
-
-    def column(position: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    dtype = narrowest(np.dtype(kind.to_pandas_dtype()) for kind in kinds)
+    target = pa.float32() if dtype == np.float32 else pa.float64()
+    result = np.empty(X.shape, dtype=dtype, order="F")
+    for position, kind in enumerate(kinds):
         part = X.column(position)
-        if pa.types.is_boolean(part.type):
+        if pa.types.is_boolean(kind):
             part = part.cast(pa.uint8())
-        target = pa.float32() if dtype == np.float32 else pa.float64()
-        if part.type != target and not pa.types.is_float16(part.type):
+        if not pa.types.is_float16(kind):
             part = part.cast(target, safe=False)
-        return np.asarray(part)
-
-    return _filled(X.num_rows, types, column)
+        result[:, position] = np.asarray(part)
+    return result

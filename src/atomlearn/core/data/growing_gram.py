@@ -117,13 +117,11 @@ def _products(block: Block, columns: Array) -> Array:
         return np.array([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
 
     def product(rows: slice) -> Array:
-        if array.dtype == np.float64:
-            return np.asarray(columns[rows].T @ array[rows])
         total = np.zeros((columns.shape[1], array.shape[1]))
         # float32 becomes float64 a few rows at a time.
-        for start in range(rows.start, rows.stop, LIMITS.converted_rows):
-            some = slice(start, min(start + LIMITS.converted_rows, rows.stop))
-            total += columns[some].T @ array[some].astype(np.float64)
+        for piece in LIMITS.pieces(rows.stop - rows.start, array.shape[1]):
+            some = slice(rows.start + piece.start, rows.start + piece.stop)
+            total += columns[some].T @ array[some].astype(np.float64, copy=False)
         return total
 
     return sum_of_pieces(product, array.shape[0], float(array.size * columns.shape[1]))

@@ -62,12 +62,6 @@ class Lifted(Derived):
         squares = self.design.gather(features).squared_norms() / self.shape[0]
         return np.asarray(abs(local).T @ (taken + np.sqrt(squares)))
 
-    def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of these lifted columns; features they do not touch are skipped."""
-        features, expansion = self.expansion.restrict(columns)
-        some = self.design.with_columns(features)
-        return None if some is None else Lifted(some, expansion)
-
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i (X L)_ij^2, or an upper bound where L mixes features."""
         return self.expansion.squared_norms(self.design.squared_norms(curvature))

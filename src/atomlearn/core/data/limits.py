@@ -17,48 +17,33 @@ class Limits:
     #: Columns at least this full are worked on faster by BLAS than by sparse products, and so are
     #: sums of squares of sparse vectors (at 0.1 four times slower, at 0.2 as fast).
     dense_from: float = 0.15
-    #: A block that turned out sparser than this goes back to sparse; the gap between the two
-    #: keeps it from going back and forth while it grows.
-    sparse_below: float = 0.10
-    #: Blocks of at most so many entries (1 MB) are always dense: there overhead decides.
+    #: Blocks of several tasks of at most so many entries (1 MB) are dense: there overhead decides.
     small_entries: int = 2**17
     #: Products of two sparse columns this full are searched faster by BLAS, in dense pieces.
     blas_from: float = 0.05
-    #: Entries checked, searched or made dense at a time (8 MB), whatever the size of X.
+    #: Entries checked, multiplied or made dense at a time (8 MB), whatever the size of X.
     piece_entries: int = 2**20
-    #: Entries copied at a time from arrays whose rows and columns both have gaps: a piece has to
-    #: stay in the cache until it is multiplied (2 MB).
-    copied_entries: int = 2**18
-    #: A few columns stored by rows are copied where they are at most this share of all, as a copy
-    #: takes about as long as a pass ...
-    subset_share: float = 0.5
-    #: ... and, of dense columns, where they have at most so many entries (512 MB).
-    subset_entries: int = 2**26
     #: A difference of sums this small against its terms has lost 4 of 16 digits, and is computed
     #: afresh from the column itself.
     cancelled: float = 1e-4
-    #: Low-rank updates of a kept Gram matrix before it is computed afresh: rounding piles up.
-    most_updates: int = 100
+    #: Entries of sparse rows made dense at a time to be multiplied: what stays in the cache (2 MB).
+    copied_entries: int = 2**18
     #: From so many new columns on, one matrix product is faster than a product for each.
     products_together: int = 5
-    #: Rows of float32 columns that are made float64 at a time.
-    converted_rows: int = 4096
     #: Entries up to which data stored by rows is copied by columns for many vectors (1.5 GB).
     turned_entries: int = 2**27
     #: Searches for columns in such data, 8 ms each for 2 million entries, before the same copy.
     searches: int = 8
     #: Coefficients of up to so many implicit columns are given back dense (512 MB in float64).
     most_dense: int = 2**26
-    #: Multiplications of a Gram matrix between two looks at the clock: some tenths of a second.
-    looked: int = 2**32
 
-    def product_rows(self, size: int) -> int:
-        """Return how many rows of ``size`` columns are multiplied at a time."""
-        return max(1024, min(self.converted_rows, self.looked // max(size, 1) ** 2))
+    def pieces(self, count: int, size: int) -> list[slice]:
+        """Return slices of range(count), of which each holds a bounded number of entries.
 
-    def product_columns(self, n_samples: int) -> int:
-        """Return how many columns are multiplied with themselves at a time."""
-        return max(256, min(n_samples, self.looked // max(n_samples, 1) ** 2))
+        size : entries of each of the ``count`` rows or columns.
+        """
+        width = max(1, self.piece_entries // max(size, 1))
+        return [slice(start, min(start + width, count)) for start in range(0, count, width)]
 
 
 LIMITS = Limits()

@@ -28,9 +28,9 @@ def part_of(
 
     Notes
     -----
-    This is the one way to select, of rows as of columns. Where the design has no
-    faster way (``with_rows`` and ``with_columns`` say so by None), scores of some rows take a pass
-    over all with v = 0 at the others, and scores of some columns are taken out of all.
+    This is the one way to select, of rows as of columns. Where the design has no faster way
+    (``with_rows`` says so by None), scores of some rows take a pass over all with v = 0 at the
+    others; scores of some columns are taken out of all.
 
     Examples
     --------
@@ -98,8 +98,10 @@ class SpreadRows(Derived):
     def scores_many(self, V: Array) -> Sequence[Scores]:
         return self.design.scores_many(self._spread(V))
 
-    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        return self.design.scores_above(self._spread(V), bounds)
+    def scores_above(
+        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
+    ) -> Sequence[Scores]:
+        return self.design.scores_above(self._spread(V), bounds, affine)
 
     def gather(self, columns: Columns) -> Block:
         return rows_of(self.design.gather(columns), self.rows)
@@ -114,10 +116,6 @@ class SpreadRows(Derived):
         weights = np.ones(self.rows.shape[0]) if curvature is None else curvature
         return self.design.squared_norms(self._spread(weights))
 
-    def with_columns(self, columns: Columns) -> Design | None:
-        view = self.design.with_columns(columns)
-        return None if view is None else SpreadRows(view, self.rows)
-
     def _spread(self, v: Array) -> Array:
         # A row taken twice gets both values: its sum is what X'v needs.
         spread = np.zeros((self.design.shape[0], *v.shape[1:]))
@@ -125,8 +123,8 @@ class SpreadRows(Derived):
         return spread
 
 
-class ColumnSubset(Forwarding):
-    """Some columns of a design, in increasing order, without copying X where it can be skipped.
+class ColumnSubset(Derived):
+    """Some columns of a design, in increasing order, without copying X: passes read all columns.
 
     Parameters
     ----------
@@ -134,71 +132,46 @@ class ColumnSubset(Forwarding):
     columns : array of int64, increasing
         The columns to keep; column i of this design is ``columns[i]`` of the other.
 
-    Attributes
-    ----------
-    share : float
-        What a pass over these columns costs, as a fraction of a pass over all: len(columns) /
-        n_features, or 1 where the design can only pass over all of them.
-
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn.designs import ColumnSubset, DenseDesign
-    >>> half = ColumnSubset(DenseDesign(np.asfortranarray(np.eye(4))), [1, 3])
-    >>> half.scores(np.array([1.0, 2.0, 3.0, 4.0])).full(), half.share
-    (array([2., 4.]), 0.5)
+    >>> half = ColumnSubset(DenseDesign(np.eye(4)), [1, 3])
+    >>> half.scores(np.array([1.0, 2.0, 3.0, 4.0])).full()
+    array([2., 4.])
     """
 
     def __init__(self, design: Design, columns: ArrayLike) -> None:
         self.design = design
         self.columns = check_columns(columns, design.shape[1])
-        view = design.with_columns(self.columns)
-        self.share = 1.0 if view is None else self.columns.size / max(design.shape[1], 1)
-        super().__init__(_PickedColumns(design, self.columns) if view is None else view)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.design.shape[0], self.columns.size
 
     @property
     def names(self) -> list[str] | None:
         names = self.design.names
         return None if names is None else [names[column] for column in self.columns.tolist()]
 
-    def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of some of these columns."""
-        return self.design.with_columns(self.columns[columns])
-
-
-class ColumnView(Derived):
-    """Some columns of a design, in increasing order: what is the same for all ways to skip others.
-
-    ``design`` is the whole, ``columns`` are the numbers of these in it.
-    """
-
-    def __init__(self, design: Design, columns: Columns) -> None:
-        self.design, self.columns = design, columns
-
     @property
-    def shape(self) -> tuple[int, int]:
-        return self.design.shape[0], self.columns.size
+    def listable(self) -> bool:
+        return self.design.listable or self.shape[1] <= self._walked_columns
+
+    def scores(self, v: Array) -> Scores:
+        return self._picked(self.design.scores(v))
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        return [self._picked(z) for z in self.design.scores_many(V)]
+
+    def _picked(self, z: Scores) -> Scores:
+        return ArrayScores(np.ascontiguousarray(z.at(self.columns)))
 
     def gather(self, columns: Columns) -> Block:
         return self.design.gather(self.columns[columns])
 
     def taken_off(self, columns: Columns) -> Array:
         return self.design.taken_off(self.columns[columns])
-
-
-class _PickedColumns(ColumnView):
-    """Some columns of a design that passes over all of them."""
-
-    def scores(self, v: Array) -> Scores:
-        return ArrayScores(np.ascontiguousarray(self.design.scores(v).at(self.columns)))
-
-    def scores_many(self, V: Array) -> Sequence[Scores]:
-        many = self.design.scores_many(V)
-        return [ArrayScores(np.ascontiguousarray(z.at(self.columns))) for z in many]
-
-    @property
-    def listable(self) -> bool:
-        return self.design.listable or self.shape[1] <= self._walked_columns
 
     def predict(self, weights: Array) -> Array:
         if not self.design.listable:
@@ -214,7 +187,7 @@ class _PickedColumns(ColumnView):
 
     def with_rows(self, rows: Rows) -> Design | None:
         view = self.design.with_rows(rows)
-        return None if view is None else _PickedColumns(view, self.columns)
+        return None if view is None else ColumnSubset(view, self.columns)
 
 
 def check_rows(rows: ArrayLike, n_samples: int) -> Rows:

@@ -13,14 +13,11 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.compressed import (
     checked_parts,
-    has_duplicates,
     is_sparse,
     search_rows,
     take_compressed,
 )
-from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.parts import ColumnView
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 
@@ -28,9 +25,9 @@ from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 class SparseDesign(Design):
     """z = X'v for a SciPy CSC or CSR array or matrix, which is not copied.
 
-    Indices may be unsorted. The structure is checked before any arithmetic, so broken arrays
-    raise ValueError instead of reading foreign memory. Duplicate entries are summed in a copy,
-    made only where there are any.
+    The structure is checked before any arithmetic, so broken arrays raise ValueError instead of
+    reading foreign memory. Unsorted indices are sorted, and duplicate entries summed, in a copy
+    that is made only where there are any.
 
     Gathering columns of a CSR array takes about as long as one pass over it, however few they
     are; a CSC copy would pay off after some twenty gathers, at twice the memory. Where that is
@@ -45,10 +42,6 @@ class SparseDesign(Design):
     >>> design.squared_norms(), design.nonzeros
     (array([ 1., 16.]), 2)
     """
-
-    __slots__ = (
-        "_by_columns", "_data", "_full", "_indices", "_indptr", "_searches", "_shape", "_turned",
-    )  # fmt: skip
 
     def __init__(self, X: Any) -> None:
         kind = X.format if is_sparse(X) else type(X).__name__
@@ -67,13 +60,15 @@ class SparseDesign(Design):
         self._searches = 0
         self._shape = (int(X.shape[0]), int(X.shape[1]))
         data, indices, indptr = checked_parts(X)
-        if has_duplicates(indices, indptr):
-            merged = type(X)((data.copy(), indices.copy(), indptr.copy()), shape=self._shape)
-            merged.sum_duplicates()
-            data, indices, indptr = checked_parts(merged)
         self._data, self._indices, self._indptr = data, indices, indptr
+        view = self.stored_sparse()
+        if not view.has_canonical_format:
+            merged = view.copy()
+            merged.sum_duplicates()
+            self._data, self._indices, self._indptr = checked_parts(merged)
+        self.reads_at_once = self._by_columns or self.nonzeros <= LIMITS.turned_entries
         # Where X itself is nearly full, its columns are too: never go back to sparse blocks.
-        self._full = data.shape[0] >= LIMITS.dense_from * self._shape[0] * self._shape[1]
+        self._full = self.nonzeros >= LIMITS.dense_from * self._shape[0] * self._shape[1]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -92,31 +87,15 @@ class SparseDesign(Design):
     def is_sparse(self) -> bool:
         return True
 
-    def largest_magnitudes(self) -> Array:
-        """Return max_i |x_ij| of every column, float64."""
-        data, indices, indptr = self._parts
-        largest = np.zeros(self._shape[1])
-        if self._by_columns:
-            full = np.flatnonzero(np.diff(indptr))
-            if full.size:
-                largest[full] = np.maximum.reduceat(np.abs(data), indptr[full])
-        else:
-            np.maximum.at(largest, indices, np.abs(data))
-        return largest
-
     def rescaled(self, factors: Array) -> SparseDesign:
         """Return X diag(factors), one factor a column; a copy."""
-        X = self.matrix().copy()
+        X = self.stored_sparse().copy()
         lengths = np.diff(X.indptr)
         owners = np.repeat(np.arange(self._shape[1]), lengths) if self._by_columns else X.indices
         X.data = (X.data * factors[owners]).astype(self._data.dtype)
         return SparseDesign(X)
 
-    def stored_sparse(self) -> Any:
-        """Return X as a SciPy array, see ``matrix``."""
-        return self.matrix()
-
-    def matrix(self) -> sp.csc_array | sp.csr_array:
+    def stored_sparse(self) -> sp.csc_array | sp.csr_array:
         """Return X as a SciPy array that shares this design's memory; read-only use."""
         container = sp.csc_array if self._by_columns else sp.csr_array
         X = container(self._shape, dtype=self._data.dtype)
@@ -129,48 +108,42 @@ class SparseDesign(Design):
         return self._data, self._indices, self._indptr
 
     def scores(self, v: Array) -> Scores:
-        if self._by_columns:
-            return ArrayScores(_kernels.scores_csc(*self._parts, v))
-        return ArrayScores(_kernels.scores_csr(*self._parts, v, self._shape[1]))
+        return ArrayScores(self._transposed(v))
 
-    reads_at_once = True
+    def _transposed(self, v: Array, squared: bool = False) -> Array:
+        """Return X'v, or that of the squares of X."""
+        if self._by_columns:
+            return _kernels.sparse_dots(*self._parts, v, squared)
+        return _kernels.sparse_sums(*self._parts, v, self._shape[1], squared)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         by_columns = self._own_columns()
         if by_columns is None:
-            return [ArrayScores(z) for z in _kernels.many_csr(*self._parts, V, self._shape[1])]
+            return super().scores_many(V)
         return [ArrayScores(z) for z in _kernels.many_csc(*by_columns._parts, V)]
-
-    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        by_columns = self._own_columns()
-        if by_columns is None:
-            found = _kernels.found_csr(*self._parts, V, bounds, self._shape[1])
-        else:
-            found = _kernels.found_csc(*by_columns._parts, V, bounds)
-        return FoundScores.of(found, bounds, self._shape[1])
 
     def _own_columns(self) -> SparseDesign | None:
         """Return the same data by columns: many vectors at once would be spread over all of z.
 
-        Data stored by rows is copied once; None where the copy would be large.
+        Data stored by rows is copied once; None where the copy would be large: then each vector
+        takes a pass.
         """
         if self._by_columns:
             return self
         if self._turned is None and self.nonzeros <= LIMITS.turned_entries:
-            self._turned = SparseDesign(self.matrix().tocsc())
+            self._turned = SparseDesign(self.stored_sparse().tocsc())
         return self._turned
 
     def predict(self, weights: Array) -> Array:
         """Return X w for a dense w: one pass."""
         if self._by_columns:
-            return _kernels.predict_csc(*self._parts, weights, self._shape[0])
-        return _kernels.predict_csr(*self._parts, weights)
+            return _kernels.sparse_sums(*self._parts, weights, self._shape[0])
+        return _kernels.sparse_dots(*self._parts, weights)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
-        if self._by_columns:
-            return _kernels.squared_norms_csc(*self._parts, self._shape[0], curvature)
-        return _kernels.squared_norms_csr(*self._parts, self._shape[1], curvature)
+        weights = np.ones(self._shape[0]) if curvature is None else curvature
+        return self._transposed(weights, squared=True)
 
     def gather(self, columns: Columns) -> Block:
         """Return the columns as a dense block where they are full enough, else as a sparse one."""
@@ -187,32 +160,6 @@ class SparseDesign(Design):
                     return by_columns.gather(columns)
             data, indices, indptr = search_rows(*self._parts, columns, n_features)
         return block_of((data, indices, indptr), n_samples, self._full)
-
-    def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of these columns: a view of CSC, a copy of up to half of CSR."""
-        if self._by_columns:
-            return SparseColumns(self, columns)
-        if columns.size > LIMITS.subset_share * self._shape[1]:
-            return None
-        return SparseDesign(self.matrix()[:, columns].tocsc())
-
-
-class SparseColumns(ColumnView):
-    """Some columns of a CSC array: the others are skipped, not read."""
-
-    design: SparseDesign
-
-    def scores(self, v: Array) -> Scores:
-        # The columns of X are the rows of its transpose.
-        return ArrayScores(_kernels.predict_csr(*self.design._parts, v, rows=self.columns))
-
-    def scores_many(self, V: Array) -> Sequence[Scores]:
-        many = _kernels.many_csc(*self.design._parts, V, columns=self.columns)
-        return [ArrayScores(z) for z in many]
-
-    def predict(self, weights: Array) -> Array:
-        parts, n_samples = self.design._parts, self.shape[0]
-        return _kernels.scores_csr(*parts, weights, n_samples, rows=self.columns)
 
 
 def block_of(parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, full: bool) -> Block:

@@ -11,9 +11,9 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock, scaled_columns
 from atomlearn.core.data.forwarding import Derived
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.parts import ColumnSubset, RowSubset
-from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces.scores import affine_scores
 
 
 class Affine(Derived):
@@ -39,24 +39,31 @@ class Affine(Derived):
         return self.design.names
 
     def scores(self, v: Array) -> Scores:
-        z = self.design.scores(v).full()
-        if self._centered:
-            z = z - self.means * v.sum()
-        return ArrayScores(z * self.factors)
+        return self._affine([self.design.scores(v)], v[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        totals = V.sum(axis=0)
-        many = [scores.full() for scores in self.design.scores_many(V)]
-        if self._centered:
-            many = [z - self.means * total for z, total in zip(many, totals, strict=True)]
-        return [ArrayScores(z * self.factors) for z in many]
+        return self._affine(self.design.scores_many(V), V)
 
-    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        found = self.design.affine_above(V, bounds, (self.means, self.factors))
-        return self.scores_many(V) if found is None else found
+    def _affine(self, many: Sequence[Scores], V: Array) -> Sequence[Scores]:
+        return affine_scores(many, V, (self.means, self.factors))
+
+    def scores_above(
+        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
+    ) -> Sequence[Scores]:
+        if affine is not None:
+            return super().scores_above(V, bounds, affine)
+        return self.design.scores_above(V, bounds, (self.means, self.factors))
 
     def gather(self, columns: Columns) -> Block:
-        return _standardize(self.design.gather(columns), self.means[columns], self.factors[columns])
+        block, means = self.design.gather(columns), self.means[columns]
+        factors = self.factors[columns]
+        if isinstance(block, DenseBlock) and block.nonzeros is None:
+            array = block.dense() - means
+            array *= factors
+            return DenseBlock(array)
+        scaled = scaled_columns(block, factors)
+        # Of one kind whichever columns they are, so that blocks can be appended.
+        return CenteredBlock(scaled, means * factors) if self._centered else scaled
 
     def taken_off(self, columns: Columns) -> Array:
         own = np.abs(self.means[columns]) + np.abs(self.design.taken_off(columns))
@@ -70,10 +77,6 @@ class Affine(Derived):
         scaled = W * self.factors[:, None]
         return self.design.product(scaled) - self.means @ scaled
 
-    def transposed_product(self, V: Array) -> Array:
-        raw = self.design.transposed_product(V)
-        return (raw - np.outer(self.means, V.sum(axis=0))) * self.factors[:, None]
-
     def squared_norms(self, curvature: Array | None = None) -> Array:
         weights = np.ones(self.shape[0]) if curvature is None else curvature
         squares, doubtful = _centered_squares(self.design, self.means, weights)
@@ -86,13 +89,6 @@ class Affine(Derived):
     def with_rows(self, rows: Rows) -> Design:
         """Return the design of these rows, standardized by the moments of all rows."""
         return Affine(RowSubset(self.design, rows), self.means, self.scales, self.factors)
-
-    def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of these columns, where the design inside can skip the others."""
-        some = ColumnSubset(self.design, columns)
-        if some.share == 1.0:
-            return None
-        return Affine(some, self.means[columns], self.scales[columns], self.factors[columns])
 
 
 class Standardized(Affine):
@@ -164,15 +160,6 @@ def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | 
     return Standardized(design, scale=False, weight=weight)
 
 
-def _standardize(block: Block, means: Array, factors: Array) -> Block:
-    if isinstance(block, DenseBlock) and block.nonzeros is None:
-        array = block.dense() - means
-        array *= factors
-        return DenseBlock(array)
-    scaled = scaled_columns(block, factors)
-    return CenteredBlock(scaled, means * factors) if means.any() else scaled
-
-
 def _centered_squares(design: Design, means: Array, weights: Array) -> tuple[Array, Columns]:
     """Return sum_i c_i (x_ij - mean_j)^2 and the columns for which that lost its digits."""
     squares = design.squared_norms(weights)
@@ -217,9 +204,7 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
     """Return means and population standard deviations of some columns, which are formed."""
     means, deviations = np.empty(columns.size), np.empty(columns.size)
     weights = np.full(design.shape[0], 1.0 / design.shape[0])
-    width = max(1, LIMITS.piece_entries // design.shape[0])
-    for start in range(0, columns.size, width):
-        part = slice(start, start + width)
+    for part in LIMITS.pieces(columns.size, design.shape[0]):
         array = np.asarray(design.gather(columns[part]).dense(), dtype=np.float64)
         means[part], deviations[part] = _exact_moments(array, weights)
     return means, deviations
@@ -232,10 +217,21 @@ def scales_of_inputs(design: Design) -> tuple[Array, str]:
     of non-zeros, the more their deviations would blow up the few rows where two columns meet.
     """
     if design.is_sparse:
-        scales, name = design.largest_magnitudes(), "largest magnitudes"
+        scales, name = largest_magnitudes(design), "largest magnitudes"
     else:
         scales, name = column_moments(design)[1], "standard deviations"
     return np.where(scales > 0, scales, 1.0), name
+
+
+def largest_magnitudes(design: Design) -> Array:
+    """Return max_i |x_ij| of every column, float64."""
+    stored = design.stored_sparse()
+    if stored is not None:
+        return np.asarray(abs(stored).max(axis=0).toarray().ravel(), dtype=np.float64)
+    result = np.empty(design.shape[1])
+    for columns, array in _dense_pieces(design, np.arange(design.shape[1])):
+        result[columns] = np.abs(array).max(axis=0, initial=0.0)
+    return result
 
 
 def scaled_design(design: Design, factors: Array) -> Design:
@@ -261,10 +257,8 @@ def _check_weight(weight: ArrayLike | None, n_samples: int) -> Array:
 
 
 def _dense_pieces(design: Design, columns: Columns) -> Iterator[tuple[Columns, Array]]:
-    width = max(1, LIMITS.piece_entries // design.shape[0])
-    for start in range(0, columns.shape[0], width):
-        piece = columns[start : start + width]
-        yield piece, design.gather(piece).dense()
+    for part in LIMITS.pieces(columns.size, design.shape[0]):
+        yield columns[part], design.gather(columns[part]).dense()
 
 
 def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.forwarding import Forwarding
-from atomlearn.core.data.parts import ColumnSubset, RowSubset
+from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.scores import ConcatenatedScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 
@@ -118,10 +118,9 @@ class Concatenated(Design):
 
 @dataclass(slots=True)
 class Counts:
-    """passes over all columns; calls of scores; columns gathered."""
+    """passes over all columns; columns gathered."""
 
     passes: float = 0.0
-    scores_calls: int = 0
     columns_gathered: int = 0
 
 
@@ -129,17 +128,16 @@ class Counted(Forwarding):
     """A design that counts passes: one for each scores, dense predict and squared_norms.
 
     A pass over a RowSubset or another wrapper of a counted design counts as one pass, whatever
-    the share of rows; a pass over some of the columns counts as their share, where the others are
-    not read. The last squared norms are remembered: asked for again they cost no pass. Spans of
-    matrix designs hold factors in memory, as blocks do: their products are no passes.
+    the share of rows or columns. The last squared norms are remembered: asked for again they cost
+    no pass. Spans of matrix designs hold factors in memory, as blocks do: their products are no
+    passes. What happens before X is a design, such as its conversion and the search for NaN, is
+    not counted.
 
     Parameters
     ----------
     design : Design
     counts : Counts, optional
         Where to count: parts of a counted design count into it.
-    share : float, default=1.0
-        What a pass over this design counts.
 
     Examples
     --------
@@ -151,10 +149,9 @@ class Counted(Forwarding):
     (array([1., 1., 1.]), 2.0)
     """
 
-    def __init__(self, design: Design, counts: Counts | None = None, share: float = 1.0) -> None:
+    def __init__(self, design: Design, counts: Counts | None = None) -> None:
         super().__init__(design)
         self._counts = Counts() if counts is None else counts
-        self._share = share
         self._norms: tuple[Array | None, Array] | None = None
 
     @property
@@ -173,18 +170,12 @@ class Counted(Forwarding):
         return self._counts.passes
 
     @property
-    def scores_calls(self) -> int:
-        """Vectors that scores were formed of so far."""
-        return self._counts.scores_calls
-
-    @property
     def columns_gathered(self) -> int:
         """Columns gathered so far, repeats included."""
         return self._counts.columns_gathered
 
     def _read(self, vectors: int) -> None:
-        self._counts.passes += self._share * self.inner.passes_of_many(vectors)
-        self._counts.scores_calls += vectors
+        self._counts.passes += self.inner.passes_of_many(vectors)
 
     def scores(self, v: Array) -> Scores:
         self._read(1)
@@ -194,64 +185,39 @@ class Counted(Forwarding):
         self._read(V.shape[1])
         return self.inner.scores_many(V)
 
-    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
+    def scores_above(
+        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
+    ) -> Sequence[Scores]:
         self._read(V.shape[1])
-        return self.inner.scores_above(V, bounds)
-
-    def affine_above(
-        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None
-    ) -> Sequence[Scores] | None:
-        found = self.inner.affine_above(V, bounds, affine)
-        if found is not None:
-            self._read(V.shape[1])
-        return found
+        return self.inner.scores_above(V, bounds, affine)
 
     def gather(self, columns: Columns) -> Block:
         self._counts.columns_gathered += columns.shape[0]
         return self.inner.gather(columns)
 
     def predict(self, weights: Array) -> Array:
-        self._counts.passes += self._share
+        self._counts.passes += 1.0
         return self.inner.predict(weights)
 
     def product(self, W: Array) -> Array:
-        self._counts.passes += self._share * self.inner.passes_of_many(W.shape[1])
+        self._counts.passes += self.inner.passes_of_many(W.shape[1])
         return self.inner.product(W)
-
-    def transposed_product(self, V: Array) -> Array:
-        self._read(V.shape[1])
-        return self.inner.transposed_product(V)
-
-    def predict_into(self, weights: Array, out: Array) -> Array:
-        self._counts.passes += self._share
-        return self.inner.predict_into(weights, out)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         if self._norms is None or not _same(self._norms[0], curvature):
-            self._counts.passes += self._share
+            self._counts.passes += 1.0
             norms = self.inner.squared_norms(curvature)
             self._norms = (None if curvature is None else curvature.copy(), norms)
         return self._norms[1]
 
     def with_rows(self, rows: Rows) -> Design:
         """Return the design of these rows; it counts into this one."""
-        return Counted(RowSubset(self.inner, rows), self._counts, self._share)
-
-    def largest_magnitudes(self) -> Array:
-        self._counts.passes += self._share
-        return self.inner.largest_magnitudes()
+        return Counted(RowSubset(self.inner, rows), self._counts)
 
     def rescaled(self, factors: Array) -> Design | None:
         """Return the design with its columns multiplied; it counts into this one."""
         scaled = self.inner.rescaled(factors)
-        return None if scaled is None else Counted(scaled, self._counts, self._share)
-
-    def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of these columns; it counts its share of a pass into this one."""
-        some = ColumnSubset(self.inner, columns)
-        if some.share == 1.0:
-            return None
-        return Counted(some, self._counts, some.share * self._share)
+        return None if scaled is None else Counted(scaled, self._counts)
 
 
 def _same(first: Array | None, second: Array | None) -> bool:

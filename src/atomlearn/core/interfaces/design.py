@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.arrays import Array, Columns, Rows
-from atomlearn.core.interfaces.scores import ArrayScores, Scores
+from atomlearn.core.interfaces.scores import ArrayScores, Scores, affine_scores
 
 
 class Design(ABC):
@@ -85,22 +85,18 @@ class Design(ABC):
         """Return the scores of each column of ``V`` (n_samples, m), as ``scores`` would."""
         return [self.scores(np.ascontiguousarray(v)) for v in V.T]
 
-    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
+    def scores_above(
+        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
+    ) -> Sequence[Scores]:
         r"""Return as ``scores_many`` scores, of which only the large ones need be known.
 
         Those of column j are, for all vectors k, where \|z_jk\| >= bounds_k > 0 for one of them.
         What is asked beyond raises LookupError. By default all of them are known.
-        """
-        return self.scores_many(V)
 
-    def affine_above(
-        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None
-    ) -> Sequence[Scores] | None:
-        """Return ``scores_above`` of the columns (x_j - means_j) factors_j, None where not known.
-
-        ``affine`` : means and factors, each (n_features,); None: the columns as they are.
+        affine : means and factors, each (n_features,): the columns are (x_j - means_j) factors_j.
         """
-        return None
+        many = self.scores_many(V)
+        return many if affine is None else affine_scores(many, V, affine)
 
     def passes_of_many(self, count: int) -> float:
         """Return how often ``scores_many`` and ``scores_above`` read the data for many vectors."""
@@ -124,16 +120,6 @@ class Design(ABC):
         if not W.shape[1]:
             return np.zeros((self.shape[0], 0))
         return np.column_stack([self.predict(np.ascontiguousarray(w)) for w in W.T])
-
-    def transposed_product(self, V: Array) -> Array:
-        """Return X'V (n_features, t) for V (n_samples, t), in float64."""
-        if not V.shape[1]:
-            return np.zeros((self.shape[1], 0))
-        return np.column_stack([z.full() for z in self.scores_many(V)])
-
-    def predict_into(self, weights: Array, out: Array) -> Array:
-        """Return X w, in ``out`` (n_samples,) where that spares an array, else in a new one."""
-        return self.predict(weights)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column (c = 1 where None): one pass.
@@ -166,14 +152,6 @@ class Design(ABC):
         """
         return None
 
-    def with_columns(self, columns: Columns) -> Design | None:
-        """Return the design of these columns (increasing, no repeats), whose passes read no others.
-
-        None where all columns would be read, or a copy be made that does not pay or does not fit.
-        ``designs.part_of``, which checks the numbers, knows what to do then.
-        """
-        return None
-
     @property
     def is_sparse(self) -> bool:
         """Whether X is kept by its non-zero entries, which centering its columns would fill."""
@@ -183,13 +161,6 @@ class Design(ABC):
     def n_distinct(self) -> int:
         """Number of columns that differ: fewer than all where groups overlap and repeat some."""
         return self.shape[1]
-
-    def largest_magnitudes(self) -> Array:
-        """Return max_i |x_ij| of every column, float64: what sparse columns are scaled by."""
-        result = np.empty(self.shape[1])
-        for columns in self._bounded(np.arange(self.shape[1])):
-            result[columns] = np.abs(self.gather(columns).dense()).max(axis=0, initial=0.0)
-        return result
 
     def taken_off(self, columns: Columns) -> Array:
         """Return the offsets that scores lose digits to: taken off after sums, in their units."""
@@ -219,39 +190,10 @@ class Design(ABC):
         """(p, q) where the columns are the entries of a matrix W, row after row; else None."""
         return None
 
-    def span(self, left: Array, right: Array) -> Block:
-        """Return the design of S where W = left S right', S (r, s) in row-major order.
-
-        left : (p, r), right : (q, s). Holds O(n_samples + (p + q)(r + s)) numbers.
-        """
-        raise self._no_matrix()
-
-    def rays(self, left: Array, right: Array) -> Block:
-        """Return the design of c where W = left diag(c) right'; left (p, t), right (q, t)."""
-        raise self._no_matrix()
-
-    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
-        """Return the design whose columns are the entries of the mode-th unfolding of a tensor.
-
-        The unfolding has shape[mode] rows; its columns run over the other modes in their order.
-        None where the design has no way of its own.
-        """
-        return None
-
     @property
-    def has_ridge_steps(self) -> bool:
-        """Whether each sample sees one row of either factor of W, which ``ridge_steps`` uses."""
-        return False
-
-    def ridge_steps(self) -> Any:
-        """Return what makes Newton's steps for one factor of W, the other one held."""
-        raise self._no_matrix()
-
-    def _no_matrix(self) -> TypeError:
-        return TypeError(
-            f"{type(self).__name__} is no design of matrices that can do this; use designs.Tasks, "
-            "designs.Identity, designs.Entries, or designs.as_matrix_design(design, shape)"
-        )
+    def of_matrix(self) -> Any:
+        """This design as one of the entries of a matrix, with its further products; else None."""
+        return None
 
 
 class Block(Design):
@@ -294,13 +236,8 @@ class Block(Design):
     #: Whether ``compressed`` may have an answer, whatever the size of the block.
     compresses: bool = False
 
-    #: Whether a Gram matrix costs so much that ``CachedBlock`` keeps and updates it.
+    #: Whether columns are stored as numbers, of which Gram matrices are fast products.
     keeps_gram: bool = False
-
-    def cross_gram(self, curvature: Array, other: Block) -> Array:
-        """Return A' diag(curvature) B, float64, for the block B of the same samples."""
-        weighted = curvature[:, None] * other.dense()
-        return np.asarray(self.dense().astype(np.float64, copy=False).T @ weighted)
 
     @abstractmethod
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
@@ -316,13 +253,6 @@ class Block(Design):
 
         Amortised O(columns added): a block may keep spare room and share it with its successor.
         """
-
-    def after(self, first: Block) -> Block | None:
-        """Return the columns of ``first`` followed by these, where ``first`` must go inside.
-
-        For blocks around blocks; None, the default, leaves ``append`` to ``first``.
-        """
-        return None
 
     @abstractmethod
     def dense(self) -> Array:

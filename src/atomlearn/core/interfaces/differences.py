@@ -9,18 +9,25 @@ stays exact: it is made of value and polar, and no atom of ours lies outside the
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from atomlearn.core.interfaces.arrays import Array, Columns
 from atomlearn.core.interfaces.scores import ArrayScores, Scores
 
-if TYPE_CHECKING:
-    from atomlearn.core.interfaces.norm import Norm
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Of a norm: its name, its gauge of w, and the polar of scores."""
+
+    name: str
+    value: Callable[[Array], float]
+    polar: Callable[[Scores], float]
 
 
-def best_by_differences(norm: Norm, scores: Scores) -> tuple[Columns, Array]:
+def best_by_differences(norm: Measures, columns: Columns, scores: Scores) -> tuple[Columns, Array]:
     """Return columns and values of an atom with <a, z> = gauge°(z), nearly, and gauge(a) = 1.
 
     Where several atoms are best the polar has a kink, and the differences mix them: the slope is
@@ -32,7 +39,6 @@ def best_by_differences(norm: Norm, scores: Scores) -> tuple[Columns, Array]:
         Where no slope of the polar, as a point of the ball, attains the polar.
     """
     polar = norm.polar(scores)
-    columns = norm.best_columns(scores, 1)
     z = scores.at(columns)
     if polar <= 0.0 or not z.any():
         return columns[:0], z[:0]
@@ -49,7 +55,7 @@ def best_by_differences(norm: Norm, scores: Scores) -> tuple[Columns, Array]:
             break
     if reached < 0.99 * polar:
         raise TypeError(
-            f"the slope of the polar of {norm!r}, scaled to gauge 1, reaches {reached} of the "
+            f"the slope of the polar of {norm.name}, scaled to gauge 1, reaches {reached} of the "
             f"polar {polar}: value and polar are not those of one norm, or best_columns leaves "
             "out columns of the best atom; correct them, or give the norm a best_atom"
         )
@@ -57,7 +63,7 @@ def best_by_differences(norm: Norm, scores: Scores) -> tuple[Columns, Array]:
     return columns[used], best[used]
 
 
-def _slopes(norm: Norm, columns: Columns, z: Array, step: float, scores: Scores) -> Array:
+def _slopes(norm: Measures, columns: Columns, z: Array, step: float, scores: Scores) -> Array:
     """Return central differences of the polar at z on the columns, 0 elsewhere."""
     slopes = np.empty(z.size)
     for place in range(z.size):
@@ -70,7 +76,7 @@ def _slopes(norm: Norm, columns: Columns, z: Array, step: float, scores: Scores)
     return slopes
 
 
-def _in_ball(norm: Norm, columns: Columns, slopes: Array, scores: Scores) -> Array:
+def _in_ball(norm: Measures, columns: Columns, slopes: Array, scores: Scores) -> Array:
     """Return the slopes, without the digits that are noise, divided by their gauge."""
     size = float(np.abs(slopes).max())
     if not (math.isfinite(size) and size > 0.0):

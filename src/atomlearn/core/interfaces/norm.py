@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from atomlearn.core.interfaces.arrays import Array, Columns
-from atomlearn.core.interfaces.differences import best_by_differences
+from atomlearn.core.interfaces.differences import Measures, best_by_differences
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.proximal import ProxJacobian as ProxJacobian
 from atomlearn.core.interfaces.proximal import ProxPoint as ProxPoint
@@ -149,7 +149,8 @@ class Norm(Ratings, ABC):
             atom = values / gauge
             if float(atom @ values) >= self.polar(scores) * (1 - 1e-9):
                 return Atom(columns, atom)
-        return Atom(*best_by_differences(self, scores))
+        measures = Measures(repr(self), self.value, self.polar)
+        return Atom(*best_by_differences(measures, columns, scores))
 
     # Fewer or more coordinates.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -66,12 +66,15 @@ class Scores(ABC):
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         """Return the l2 norm of z over each of ``n_groups`` disjoint groups, given j's label."""
-        z = self.full()
-        result = np.bincount(labels, weights=z * z, minlength=n_groups)
-        return np.sqrt(result[:n_groups])
+        return norms_by_label(self.full(), labels, n_groups)
 
     #: z as a matrix that multiplies, for norms of matrices; None until it is first asked for.
     as_matrix: Any = None
+
+
+def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
+    """Return the l2 norm of the entries of z with each label 0, ..., n_groups - 1."""
+    return np.sqrt(np.bincount(labels, weights=z * z, minlength=n_groups))
 
 
 class ArrayScores(Scores):
@@ -105,8 +108,17 @@ class ArrayScores(Scores):
         order = np.argsort(-np.abs(values), kind="stable")
         return columns[order], values[order]
 
-    def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        return _kernels.group_norms(self._z, labels, n_groups)
+
+def affine_scores(
+    many: Sequence[Scores], V: Array, affine: tuple[Array, Array]
+) -> Sequence[Scores]:
+    """Return the scores of (x_j - means_j) factors_j, given those of x_j for the columns of V."""
+    means, factors = affine
+    totals = V.sum(axis=0)
+    return [
+        ArrayScores((z.full() - means * total) * factors)
+        for z, total in zip(many, totals, strict=True)
+    ]
 
 
 def taking_arrays(method: Method) -> Method:

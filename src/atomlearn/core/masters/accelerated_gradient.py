@@ -153,10 +153,10 @@ class Acceleration:
         self, problem: Problem, proximal: Proximal, at: Iterate, model: Linearization, b: float
     ) -> Iterate:
         """Return w with the accepted L, lowered to what this very step would have needed."""
-        lipschitz, spare = at.lipschitz, at.spare
+        lipschitz = at.lipschitz
         while True:
             weights = proximal(at.ahead_weights - model.gradient / lipschitz, 1.0 / lipschitz)
-            linear = _predicted(problem, weights, spare)
+            linear = problem.design.predict(weights)
             movement = weights - at.ahead_weights
             square = float(movement @ movement)
             if self.refit_intercept:
@@ -167,8 +167,7 @@ class Acceleration:
             if local <= lipschitz * (1 + TUNING.search_slack) or lipschitz > 1e300:
                 break
             lipschitz = max(self.growth * lipschitz, min(local, 8.0 * lipschitz))
-            if linear is not spare:
-                del linear  # before the next one is made
+            del linear  # before the next one is made
         lower = max(self.shrink * lipschitz, min(local, lipschitz))
         return replace(
             at,
@@ -221,13 +220,6 @@ def _linearize(
             gradient = gradient.copy()
     value = problem.loss_value(linear, shift)
     return Linearization(linear, shift, value, gradient, slope), dual
-
-
-def _predicted(problem: Problem, weights: Array, spare: Array | None) -> Array:
-    """Return X w, in the spare array where there is one, which the design can use then."""
-    if spare is not None:
-        return problem.design.predict_into(weights, spare)
-    return problem.design.predict(weights)
 
 
 def _extrapolated(at: Iterate, following: Iterate, reuse: bool) -> Iterate:

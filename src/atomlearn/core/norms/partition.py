@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Scores
+from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.core.norms.sets import Membership, is_listing, membership_of
 from atomlearn.core.norms.vectors import power_of_two
 
@@ -111,7 +111,7 @@ class Partition:
         if not self.n_groups:
             return np.zeros(0)
         scale = power_of_two(w)
-        return scale * _kernels.group_norms(w / scale, self.labels, self.n_groups)
+        return scale * norms_by_label(w / scale, self.labels, self.n_groups)
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, and which of the old groups it consists of."""

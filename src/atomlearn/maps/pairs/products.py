@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -183,11 +184,13 @@ class DensePairs(PairProducts):
 
     def _peak(self, tile: Any) -> float:
         """Return the largest magnitude."""
-        return _kernels.tile_peak(tile)
+        peak = peak_of(tile)
+        return peak if math.isfinite(peak) else math.inf
 
     def _reached(self, tile: Any, least: float, most: int) -> tuple[Columns, int]:
         """Return the places of ``most`` magnitudes >= least, and how many there are."""
-        return _kernels.tile_places(tile, least, most)
+        places = np.flatnonzero(np.abs(tile) >= least)
+        return places[:most], places.size
 
     def _kth(self, tile: Any, k: int) -> float:
         """Return the k-th largest magnitude."""

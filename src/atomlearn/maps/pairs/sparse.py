@@ -81,7 +81,7 @@ class SparsePairs(PairProducts):
         sizes = np.abs(data) if low.any() else data
         with np.errstate(over="ignore"):
             peaks = np.maximum(-low, high)
-            reach = _kernels.scores_csc(sizes, indices, indptr, peaks) * SETTINGS.inflation
+            reach = _kernels.sparse_dots(sizes, indices, indptr, peaks) * SETTINGS.inflation
         return low, high, reach
 
     def _take(self, columns: Columns) -> sp.csc_array:
@@ -104,7 +104,7 @@ class SparsePairs(PairProducts):
 
     def linear(self, v: Array) -> Array:
         # By columns, which takes half the time where there are many.
-        return _kernels.scores_csc(*self._parts, np.asarray(v, dtype=np.float64))
+        return _kernels.sparse_dots(*self._parts, np.asarray(v, dtype=np.float64))
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
@@ -361,13 +361,13 @@ class LeadingInputs:
         peaks = np.maximum(-low, high)
         up, down = np.maximum(v, 0.0), np.maximum(-v, 0.0)
         if low.any() and high.any():
-            reach = _kernels.scores_csr(*sizes, np.abs(v) * peaks, size)
+            reach = _kernels.sparse_sums(*sizes, np.abs(v) * peaks, size)
         else:
-            reach = _kernels.scores_csr(*sizes, up * peaks, size)
-            reach = np.maximum(reach, _kernels.scores_csr(*sizes, down * peaks, size))
+            reach = _kernels.sparse_sums(*sizes, up * peaks, size)
+            reach = np.maximum(reach, _kernels.sparse_sums(*sizes, down * peaks, size))
         # Plus more than what underflow may have taken: entries are in ``safe_range``.
-        rising = np.sqrt(_kernels.squared_norms_csr(*parts, size, up)) + 1e-140
-        falling = np.sqrt(_kernels.squared_norms_csr(*parts, size, down)) + 1e-140
+        rising = np.sqrt(_kernels.sparse_sums(*parts, up, size, squared=True)) + 1e-140
+        falling = np.sqrt(_kernels.sparse_sums(*parts, down, size, squared=True)) + 1e-140
         return reach + 1e-190, rising, falling
 
     def few(self, number: int) -> bool:

@@ -25,6 +25,27 @@ class MatrixDesign(Design):
         """(p, q); the design has p q columns."""
 
     @property
+    def of_matrix(self) -> MatrixDesign:
+        return self
+
+    #: Whether ``unfolded`` has an answer.
+    unfolds: bool = False
+
+    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
+        """Return the design whose columns are the entries of the mode-th unfolding of a tensor.
+
+        The unfolding has shape[mode] rows; its columns run over the other modes in their order.
+        """
+        raise TypeError(f"{type(self).__name__} has no columns that are the entries of a tensor")
+
+    #: Whether each sample sees one row of either factor of W, which ``ridge_steps`` uses.
+    has_ridge_steps: bool = False
+
+    def ridge_steps(self) -> Any:
+        """Return what makes Newton's steps for one factor of W, the other one held."""
+        raise TypeError(f"{type(self).__name__} has samples that see several rows of a factor")
+
+    @property
     def n_samples(self) -> int:
         """Number of predictions."""
         return self.shape[0]
@@ -58,10 +79,6 @@ class MatrixDesign(Design):
             one = slice(column, column + 1)
             result[:, column] = self.predictions(images[:, one], right[:, one])
         return result
-
-    def predictions_into(self, images: Array, right: Array, out: Array) -> Array:
-        """Return the predictions, in ``out`` where that spares an array."""
-        return self.predictions(images, right)
 
     def span(self, left: Array, right: Array) -> Block:
         return SpanBlock(self, self.images(left), right)

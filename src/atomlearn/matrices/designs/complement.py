@@ -48,10 +48,6 @@ class Complement(Design):
         """Return (I - V V') W for W (p,) or (p, t)."""
         return np.asarray(W - self.V @ (self.V.T @ W))
 
-    def transposed_product(self, W: Array) -> Array:
-        """Return the same: the projection is symmetric."""
-        return self.product(W)
-
     def scores(self, v: Array) -> Scores:
         return ArrayScores(self.product(v))
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.scores import ScoreMatrix
 from atomlearn.matrices.settings import SETTINGS
@@ -126,23 +127,17 @@ class Entries(MatrixDesign):
         """Return the observed entries of images right': O(n_samples r)."""
         return self._unsorted(_kernels.sampled_products(self._cols, self._starts, images, right))
 
-    def predictions_into(self, images: Array, right: Array, out: Array) -> Array:
-        """Return the predictions in this array."""
-        if self._order is None:
-            return _kernels.sampled_products(self._cols, self._starts, images, right, out)
-        return self.predictions(images, right)
-
     def pulled(self, v: Array, right: Array) -> Array:
         """Return Z right for the sparse matrix Z of v."""
         return np.asarray(self._scores(v).as_matrix.dot(right))
 
-    @property
-    def has_ridge_steps(self) -> bool:
-        return True
+    has_ridge_steps = True
 
     def ridge_steps(self) -> EntryRidge:
         """Return steps for the factors of W: 8 bytes a sample while it is held, O(n r^2) each."""
         return EntryRidge(self, self._cols, self._starts, self._order)
+
+    unfolds = True
 
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
         """Return the design of the entries of the mode-th unfolding, the samples unchanged."""
@@ -224,12 +219,12 @@ class SparseMatrix(ScoreMatrix):
 
     def dot(self, other: Array) -> Array:
         if other.ndim == 1:
-            return _kernels.predict_csr(*self._parts, other)
+            return _kernels.sparse_dots(*self._parts, other)
         return _kernels.matrix_product_csr(*self._parts, other)
 
     def transpose_dot(self, other: Array) -> Array:
         if other.ndim == 1:
-            return _kernels.scores_csr(*self._parts, other, self._Z.shape[1])
+            return _kernels.sparse_sums(*self._parts, other, self._Z.shape[1])
         return np.asarray(self._Z.T @ other)
 
     def dense(self) -> Array:
@@ -291,8 +286,7 @@ class EntryScores(Scores):
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
         keys, data = self.entries()
-        sums = np.bincount(labels[keys], weights=data * data, minlength=n_groups)
-        return np.sqrt(sums[:n_groups])
+        return norms_by_label(data, labels[keys], n_groups)
 
 
 def _indices(given: object, name: str, size: int) -> Columns:

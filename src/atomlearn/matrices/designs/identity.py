@@ -102,6 +102,8 @@ class Identity(MatrixDesign):
         """Return V right for V (p, q) of v."""
         return np.asarray(self._unfold(v) @ right)
 
+    unfolds = True
+
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
         """Return the design of the entries of the mode-th unfolding, the samples unchanged."""
         if self.mode:

@@ -73,6 +73,8 @@ class Reshaped(MatrixDesign):
         """Return Z right for the matrix Z of X'v."""
         return np.asarray(np.reshape(self.scores(v).full(), self.matrix_shape) @ right)
 
+    unfolds = True
+
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
         """Return the design of the entries of the mode-th unfolding."""
         order = np.arange(self.shape[1]) if self.order is None else self.order
@@ -95,8 +97,9 @@ def as_matrix_design(
             f"a matrix of shape {shape} has {math.prod(shape)} entries and the design "
             f"{design.shape[1]} columns; give the norm the shape of the matrix"
         )
-    if tensor is not None and (unfolded := design.unfolded(tensor, mode)) is not None:
-        return unfolded
+    known: MatrixDesign | None = design.of_matrix
+    if tensor is not None and known is not None and known.unfolds:
+        return known.unfolded(tensor, mode)
     if tensor is None and design.matrix_shape == shape:
         return design
     if not design.listable:

@@ -75,7 +75,8 @@ class Tasks(MatrixDesign):
         return self.scores_many(v[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        Z = self.base.transposed_product(np.hstack([self._rows(v) for v in V.T]))
+        many = self.base.scores_many(np.hstack([self._rows(v) for v in V.T]))
+        Z = np.column_stack([z.full() for z in many])
         return [MatrixScores(z) for z in np.hsplit(Z, V.shape[1])]
 
     def passes_of_many(self, count: int) -> float:

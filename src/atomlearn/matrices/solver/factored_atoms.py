@@ -66,7 +66,8 @@ class FactoredAtoms:
     @property
     def images(self) -> Block:
         """X U, (n_samples, t), as products."""
-        return self.design.rays(self.left / self.term.factor, self.right)
+        block: Block = self.design.of_matrix.rays(self.left / self.term.factor, self.right)
+        return block
 
     def image(self, atom: RankOne) -> Array:
         """Return X vec(u v') / factor."""

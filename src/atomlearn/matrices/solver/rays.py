@@ -44,7 +44,8 @@ class Rays(Coordinates):
         return cast("SparseNorm", self.term.norm)
 
     def block(self) -> Block:
-        return self.design.rays(self.left, self.right)
+        block: Block = self.design.of_matrix.rays(self.left, self.right)
+        return block
 
     def inner_norm(self) -> Norm:
         return Nonnegative(L1())
@@ -100,7 +101,7 @@ class Rays(Coordinates):
         rows = np.flatnonzero(self.left.any(axis=1))
         cols = np.flatnonzero(self.right.any(axis=1))
         left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
-        some = self.design.span(left, right).transpose_dot(v)
+        some = self.design.of_matrix.span(left, right).transpose_dot(v)
         Z = DenseMatrix(some.reshape(rows.size, cols.size))
         found = self._norm.search_on_supports(Z, self.left[rows], self.right[cols])
         return replace(found, left=left @ found.left, right=right @ found.right)

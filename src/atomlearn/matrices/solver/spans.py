@@ -71,7 +71,8 @@ class Span(Coordinates):
         return cast("MatrixNorm", self.term.norm)
 
     def block(self) -> Block:
-        return self.design.span(self.left, self.right)
+        block: Block = self.design.of_matrix.span(self.left, self.right)
+        return block
 
     def inner_norm(self) -> Norm:
         return self._norm.of_core((self.left.shape[1], self.right.shape[1]))

@@ -51,7 +51,7 @@ def can_sweep(problem: Problem, term: Coordinates) -> bool:
     return (
         term.turns_freely
         and term.rank <= SETTINGS.rank
-        and term.design.has_ridge_steps
+        and term.design.of_matrix.has_ridge_steps
         and problem.regularizer.form == "penalized"
         and problem.tau == 0.0
         and problem.loss.coupled == 1
@@ -151,7 +151,7 @@ class _Sweeps:
 def _begun(problem: Problem, term: Span, x: Array, linear: Array, intercept: float) -> _Sweeps:
     """Return the sweeps at the point where the term is."""
     price = problem.regularizer.amount * term.term.factor
-    steps = term.design.ridge_steps()
+    steps = term.design.of_matrix.ridge_steps()
     rank = term.left.shape[1]
     root = np.sqrt(np.diag(x.reshape(rank, rank)))
     left, right = term.left * root, term.right * root

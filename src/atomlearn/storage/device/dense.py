@@ -94,12 +94,6 @@ class DenseTensor(HeldTensor):
         """Return columns lo..hi as a tensor (n_samples, hi - lo): a view where there are such."""
         return self._X[:, lo:hi]
 
-    def largest_magnitudes(self) -> Array:
-        xp = namespace(self._X)
-        tiles = [self._X[rows, :] for rows in _tiles(*self.shape)]
-        peaks = [to_host(xp.max(xp.abs(tile), axis=0)) for tile in tiles]
-        return np.asarray(np.max(peaks, axis=0), dtype=np.float64)
-
     def check_finite(self) -> None:
         """Refuse NaN and infinity, with row and column: one pass without a copy."""
         sums = self.exact(np.ones(self.shape[0]), None)

@@ -192,10 +192,6 @@ class OnDevice(Design):
         columns = existing_columns(columns, self.shape[1])
         return self._tensor.gather(columns)
 
-    def largest_magnitudes(self) -> Array:
-        """Return max_i |x_ij| of every column, float64."""
-        return self._tensor.largest_magnitudes()
-
     def rescaled(self, factors: Array) -> OnDevice | None:
         """Return X diag(factors), one factor a column, where X is sparse: values are copied."""
         scaled = self._tensor.rescaled(factors)

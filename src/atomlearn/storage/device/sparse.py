@@ -124,13 +124,6 @@ class SparseTensor(HeldTensor):
             self._host = X
         return self._host
 
-    def largest_magnitudes(self) -> Array:
-        sizes = self._values.abs()
-        peaks = torch_module().segment_reduce(
-            sizes, "max", offsets=self._starts.long(), initial=0.0
-        )
-        return to_host(peaks).astype(np.float64)
-
     def rescaled(self, factors: Array) -> SparseTensor:
         """Return X diag(factors), rounded to the type of X."""
         each = torch_module().repeat_interleave(

@@ -138,10 +138,6 @@ class HeldTensor(ABC):
     def columns(self, lo: int, hi: int) -> Any:
         """Return columns lo..hi as a dense tensor (n_samples, hi - lo)."""
 
-    @abstractmethod
-    def largest_magnitudes(self) -> Array:
-        """Return max_i |x_ij| of every column, float64."""
-
     def rescaled(self, factors: Array) -> HeldTensor | None:
         """Return X diag(factors), rounded to the type of X; None where that would copy all."""
         return None

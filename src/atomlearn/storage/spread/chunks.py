@@ -125,7 +125,7 @@ class Chunk:
         self.design: DenseDesign | SparseDesign
         if is_sparse(held):
             self.design = SparseDesign(held)
-            self.held = self.design.matrix()
+            self.held = self.design.stored_sparse()
         else:
             self.held = aligned(held)
             self.design = DenseDesign(self.held)
@@ -155,7 +155,7 @@ def hold(piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, col
             f"the chunk of X at row {row}, column {column} is a {type(piece).__name__} of shape "
             f"{given.shape}; Dask announced {shape}: rebuild X with the right chunks"
         )
-    held = given.matrix() if isinstance(given, SparseDesign) else given.array
+    held = given.stored_sparse() if isinstance(given, SparseDesign) else given.array
     chunk = Chunk(held.astype(dtype, copy=False))
     sums = chunk.design.scores(np.ones(shape[0])).full()
     for place in np.flatnonzero(~np.isfinite(sums)).tolist():

@@ -75,21 +75,22 @@ class StreamedDesign(Design):
         self._pass(work)
         return [ArrayScores(z) for z in Z]
 
-    def scores_above(self, V: Array, bounds: Array) -> Sequence[Scores]:
-        return self.affine_above(V, bounds, None)
-
-    def affine_above(
-        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None
+    def scores_above(
+        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
         columns, search = self._columns, self._columns.search(V, bounds, affine)
         found: list[Any] = [None] * (columns.chunks.size - 1)
 
         def work(chunk: int) -> None:
-            found[chunk] = search(chunk)._replace(first=int(columns.chunks[chunk]))
+            places, values = search(chunk)
+            found[chunk] = places + columns.chunks[chunk], values
 
         self._pass(work)
-        large = _kernels.FoundColumns.joined(found)
-        return FoundScores.of(large, bounds, self._shape[1])
+        places, values = (np.concatenate(part) for part in zip(*found, strict=True))
+        return [
+            FoundScores(places, np.ascontiguousarray(z), float(bound), self._shape[1])
+            for z, bound in zip(values.T, bounds, strict=True)
+        ]
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""

@@ -18,8 +18,9 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.store.store_file import READING, ByteFile, StoreError, as_bytes
 
-#: Finds the columns of a chunk, which are numbered within it.
-Search = Callable[[int], _kernels.FoundColumns]
+#: Finds columns of a chunk, which are numbered within it, and their scores (found, m).
+Found = tuple[Columns, Array]
+Search = Callable[[int], Found]
 
 
 @dataclass(slots=True)
@@ -109,12 +110,12 @@ class StoredColumns(ABC):
         means, factors = affine or (np.zeros(size), np.ones(size))
         vectors, count = _kernels.in_lanes(V, self.n_samples)
 
-        def found(chunk: int) -> _kernels.FoundColumns:
+        def found(chunk: int) -> Found:
             part = self.part(chunk)
             Z = self.many(chunk, vectors)[:count].T - np.outer(means[part], totals)
             Z *= factors[part, None]
             keep = np.flatnonzero(~(np.abs(Z) < bounds).all(axis=1))
-            return _kernels.FoundColumns(keep, Z[keep])
+            return keep, Z[keep]
 
         return found
 
@@ -165,7 +166,7 @@ class DenseColumns(StoredColumns):
         return values.reshape(self.n_samples, -1, order="F")
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
-        product = _kernels.squared_norms_stored if squared else _kernels.scores_stored
+        product = _kernels.squared_norms_dense if squared else _kernels.scores_dense
         return np.concatenate([product(X, v) for _, X in self._parts(chunk)])
 
     def _parts(self, chunk: int, width: int = 0) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -181,7 +182,7 @@ class DenseColumns(StoredColumns):
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         for part, X in self._parts(chunk):
-            out += _kernels.predict_stored(X, weights[part])
+            out += _kernels.predict_dense(X, weights[part])
 
     def gather(self, columns: Columns) -> Block:
         result = np.empty((self.n_samples, columns.size), dtype=self.dtype, order="F")
@@ -236,10 +237,10 @@ class SparseColumns(StoredColumns):
             self._checks.check(chunk, [values, rows], self.file.path.parent)
         pointers = (self.starts[first : end + 1] - begin).astype(self.row_dtype)
         # Every time, as they come from a file: the kernels follow them without looking.
-        fault, _ = _kernels.check_sparse(rows, pointers, end - first, self.n_samples)
+        fault = _kernels.sparse_fault(rows, pointers, self.n_samples)
         if fault:
             raise StoreError(
-                f"{self.rows.path} is broken: {_kernels.SPARSE_FAULTS[fault]} in columns {first} "
+                f"{self.rows.path} is broken: {fault} in columns {first} "
                 f"to {end - 1}; copy it afresh, or convert its source again"
             )
         if self.stored != self.dtype:
@@ -248,22 +249,15 @@ class SparseColumns(StoredColumns):
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
         parts = self._read(self.part(chunk), chunk)
-        if squared:
-            return _kernels.squared_norms_csc(*parts, self.n_samples, v)
-        return _kernels.scores_csc(*parts, v)
+        return _kernels.sparse_dots(*parts, v, squared)
 
     def many(self, chunk: int, V: Array) -> Array:
         parts = self._read(self.part(chunk), chunk)
         return _kernels.many_csc(*parts, V)
 
-    def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
-        if affine is not None:
-            return super().search(V, bounds, affine)
-        return lambda chunk: _kernels.found_csc(*self._read(self.part(chunk), chunk), V, bounds)
-
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         parts = self._read(self.part(chunk), chunk)
-        out += _kernels.predict_csc(*parts, weights, self.n_samples)
+        out += _kernels.sparse_sums(*parts, weights, self.n_samples)
 
     def gather(self, columns: Columns) -> Block:
         lengths = np.diff(self.starts)[columns] if columns.size else columns
@@ -340,7 +334,7 @@ class GenotypeColumns(StoredColumns):
         centers, factors = affine or (np.zeros(size), np.ones(size))
         search = _kernels.genotype_search(V, bounds)
 
-        def found(chunk: int) -> _kernels.FoundColumns:
+        def found(chunk: int) -> Found:
             packed, means = self._read(chunk)
             part = self.part(chunk)
             return search(packed, means, self.counts[part, 0], centers[part], factors[part])
