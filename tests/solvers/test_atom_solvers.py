@@ -339,8 +339,8 @@ def test_parts_of_a_state_make_up_its_point_and_begin_another_fit() -> None:
         assert_allclose(warm.objective, cold.objective, rtol=1e-12)
         # Gaps near rounding differ by rounding.
         assert_allclose(warm.gap, cold.gap, rtol=1e-6, atol=1e-13 * cold.objective)
-    # Steps toward the vertex alone keep no atoms.
-    assert run(problem, FrankWolfe(), Iterations(3)).state.parts() == ()
+    # Steps toward the vertex alone keep no atoms: the point is one.
+    assert len(run(problem, FrankWolfe(), Iterations(3)).state.parts()) == 1
 
 
 @pytest.mark.parametrize(("solver", "gap"), SOLVERS, ids=name)
@@ -450,7 +450,11 @@ def test_exact_line_search(loss: str, form: str, tau: float) -> None:
     w, t, t_change = 0.01 * rng.standard_normal(16), 0.4, 0.3
     for seed in range(2):
         d = (1 if seed % 2 else 20) * np.random.default_rng(seed).standard_normal(16)
-        way = Way(X @ w, X @ d, t, t_change, float(w @ d), float(d @ d))
+        amount = problem.regularizer.amount
+        slope = {"penalized": amount * t_change, "squared": amount * t * t_change}.get(form, 0.0)
+        bend = amount * t_change**2 if form == "squared" else 0.0
+        slope, bend = slope + tau * float(w @ d), bend + tau * float(d @ d)
+        way = Way(X @ w, X @ d, slope, bend)
         for longest in (0.02, 1.0, 50.0):
             step = best_step(problem, way, longest, 0.0)
 

@@ -12,13 +12,6 @@ class Settings:
     ``benchmarks/tuning/rooms.py`` varies each number.
     """
 
-    #: Frank-Wolfe: local steps go on as long as they promise this share of what the step toward v
-    #: did.
-    lazy: float = 0.5
-    #: A share of zero below this is rounding, not a vertex in use.
-    no_share: float = 1e-14
-    #: Line search: the slope counts as zero below this share of what it was at the start.
-    flat: float = 1e-12
     #: Feature generation: from this inner tolerance on first-order steps do for the subproblem.
     inexact: float = 1e-4
     #: Relative gap to which its optimum is found, where one is wanted.
