@@ -1,6 +1,6 @@
 """What the numbers of a room trade: each field of its settings a factor of four down and up.
 
-Rooms: data (``core/data/limits.py``), maps, matrices, papers, lifting (their ``settings.py``), and
+Rooms: data (``core/data/limits.py``), maps, matrices, lifting (their ``settings.py``), and
 four files of ``matrices/solver``: steps (``generation.py``), spans, sweeps, ``sparse_gauge.py``.
 Every variant does the same as the settings as they are, in turns with them. A row gives the ratios
 of processor times and of passes (geometric means over the cases), and the cases where passes differ
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from atomlearn import designs, norms, solve, solvers
+from atomlearn import designs, norms, solve
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.solvers.gauge import gauge_by_generation
 from atomlearn.lifting.settings import SETTINGS as OF_LIFTING
@@ -28,7 +28,6 @@ from atomlearn.matrices.solver.generation import TUNING as OF_STEPS
 from atomlearn.matrices.solver.spans import SETTINGS as OF_SPANS
 from atomlearn.matrices.solver.sparse_gauge import SETTINGS as OF_GAUGES
 from atomlearn.matrices.solver.sweeps import SETTINGS as OF_SWEEPS
-from atomlearn.papers.settings import SETTINGS as OF_PAPERS
 from benchmarks.harness.options import Options
 from benchmarks.tuning.turns import Case, table_of
 
@@ -111,20 +110,6 @@ def matrices(scale: int) -> dict[str, Case]:
     }
 
 
-def papers(scale: int) -> dict[str, Case]:
-    """Return one problem for each algorithm of a paper that has settings."""
-    X, y = drawn(15 * scale, 20 * scale)
-    level = 0.2 * np.abs(X.T @ y).max()
-    algorithms: dict[str, tuple[Any, Any, str]] = {
-        "blended": (solvers.FrankWolfe(direction="blended"), norms.KSupport(1), "penalized"),
-        "k-FCFW": (solvers.KFCFW(), norms.KSupport(3), "squared"),
-    }
-    return {
-        name: solved(X, y, norm=norm, form=form, solver=solver, level=level, gap=1e-4)
-        for name, (solver, norm, form) in algorithms.items()
-    }
-
-
 def lifting(scale: int) -> dict[str, Case]:
     """Return values of norms by decomposition, whose iterations are not counted."""
     rng = np.random.default_rng(0)
@@ -169,7 +154,6 @@ ROOMS = {
     "spans": (OF_SPANS, matrices),
     "sweeps": (OF_SWEEPS, matrices),
     "gauges": (OF_GAUGES, gauges),
-    "papers": (OF_PAPERS, papers),
     "lifting": (OF_LIFTING, lifting),
 }
 

@@ -70,7 +70,7 @@ def test_what_cannot_be_drawn_is_told() -> None:
 
 def test_results_paths_and_estimators_have_cards() -> None:
     assert "relative" in solve(Z, Y, level=100.0)._repr_html_()
-    assert "<polyline" in paths.path(Z, Y, n_levels=4)._repr_html_()
+    assert "largest relative gap" in paths.path(Z, Y, n_levels=4)._repr_html_()
     model = AtomicRegressor(alpha=1.0)
     assert "atomlearn-card" not in model._repr_html_()
     html = model.fit(Z, Y)._repr_html_()

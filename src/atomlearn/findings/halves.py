@@ -18,7 +18,6 @@ from atomlearn._kernels import share_out
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.interfaces import Array, Mask, Rows
 from atomlearn.core.paths.ends import End, NumberOfFeatures
-from atomlearn.core.paths.guess import GUESS
 from atomlearn.core.paths.path import path_of
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
@@ -134,7 +133,7 @@ def _together(
     found = []
     for first in range(0, len(parts), SETTINGS.parts_together):
         some, waiting = parts[first : first + SETTINGS.parts_together], []
-        pools = pool_of(problem).of_each(len(some), GUESS.joining)
+        pools = pool_of(problem).of_each(len(some))
         for rows, pool in zip(some, pools, strict=True):
             weight = problem.weight * np.bincount(rows, minlength=problem.y.size)
             weight *= problem.weight.sum() / weight.sum()

@@ -23,9 +23,6 @@ from atomlearn.core.solvers.refit import truncation
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, factored_atoms, warm_factors
 from atomlearn.papers.hull import Hull, Move, slope_of_gauge
 
-#: Local steps go on as long as they promise this share of what the step toward v did.
-LAZY = 0.5
-
 StepSize = Literal["classic", "line_search"]
 Direction = Literal["toward", "away", "pairwise", "blended"]
 
@@ -194,7 +191,7 @@ class FrankWolfe(Solver):
             if scores[best] - scores[worst] < promised:
                 return made
             hull.move(problem, hull.exchange(worst, best))
-            promised = LAZY * state.toward_gap
+            promised = 0.5 * state.toward_gap
         return self.local_steps
 
     def _move(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> Move:

@@ -15,8 +15,6 @@ from atomlearn.papers.line_search import Way, best_step
 
 #: The vertex zero, in arrays whose last entry is its own; atoms are numbered from 0 on.
 ZERO = -1
-#: A share of zero below this is rounding, not a vertex in use.
-NO_SHARE = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class Hull:
     def share_of_zero(self) -> float:
         """1 - sum c / reach."""
         rest = 1.0 - float(self.shares.sum()) / self.reach if self.reach > 0 else 1.0
-        return rest if rest > NO_SHARE else 0.0
+        return rest if rest > 1e-14 else 0.0  # else rounding, and not in use
 
     def used(self) -> tuple[AtomSet | FactoredAtoms, Array]:
         """Return the atoms with a share, and their weights."""

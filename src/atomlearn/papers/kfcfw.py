@@ -11,13 +11,11 @@ import numpy as np
 
 from atomlearn._kernels import active_set_qp
 from atomlearn.core.interfaces import Array, Atom, Columns, Scores, Solver, State, WarmStart
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.papers.line_search import Way, best_step
-
-#: Steps of one re-fit: Newton's method takes few.
-MOST_STEPS = 500
 
 
 @dataclass(slots=True)
@@ -57,7 +55,7 @@ class SimplexModel:
         Each step minimises the quadratic model at alpha over the simplex by the active set, then
         phi along the way there, until g'alpha - min g, which bounds phi - phi*, is small enough.
         """
-        for _ in range(MOST_STEPS):
+        for _ in range(TUNING.inner_steps):
             linear = self.atoms.images.dot(alpha[1:])
             intercept = self.problem.optimal_intercept(linear, intercept)
             gradient = self._gradient(alpha, linear + intercept)

@@ -8,9 +8,6 @@ from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
-#: The slope counts as zero below this share of what it was at the start.
-FLAT = 1e-12
-
 
 @dataclass(frozen=True, slots=True)
 class Way:
@@ -36,7 +33,7 @@ def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> f
     slope, bend, b = _slope(problem, way, 0.0, intercept)
     if slope >= 0.0 or longest <= 0.0:
         return 0.0
-    enough = FLAT * abs(slope)
+    enough = 1e-12 * abs(slope)
     for _ in range(TUNING.inner_steps):  # a bisection alone would need 60
         proposal = step - slope / bend if bend > 0 else high
         if proposal >= high and high == longest:

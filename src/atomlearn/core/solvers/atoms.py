@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -10,9 +11,6 @@ from scipy.sparse import csc_array
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Atom, Block, Columns, Design
-
-#: Atoms whose entries agree to this many binary digits are one atom.
-SAME_BITS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ class AtomSet:
         order = np.argsort(columns, kind="stable")
         places = order[np.searchsorted(columns, atom.columns, sorter=order)]
         old = self.entries
-        parts = (
+        parts: Any = (
             np.append(old.data, atom.values),
             np.append(old.indices, places),
             np.append(old.indptr, old.indptr[-1] + places.size),
@@ -118,11 +116,11 @@ class AtomSet:
 
 
 def fingerprint(atom: Atom) -> int:
-    """Return a number that two atoms share where they are equal to SAME_BITS binary digits."""
+    """Return a number that two atoms share where they are equal to 40 binary digits."""
     order = np.argsort(atom.columns, kind="stable")
     values = atom.values[order]
     largest = float(np.abs(values).max(initial=0.0))
-    digits = np.round(values / largest * 2.0**SAME_BITS) if largest else values
+    digits = np.round(values / largest * 2.0**40) if largest else values
     whole = digits.astype(np.int64)
     kept = whole != 0
     columns = atom.columns[order][kept]
