@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from atomlearn import AtomicRegressorCV, losses, norms
+from atomlearn.core.paths import pool as pools
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -27,6 +28,7 @@ def test_folds_share_a_small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_of_sparse_data_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pool, "MOST_ENTRIES", 1000)
+    monkeypatch.setattr(pools, "JOINING", 4)
     X = sp.random_array((100, 300), density=0.02, rng=np.random.default_rng(0), format="csc")
     l1 = Regularizer(norms.L1(), "penalized", 1.0)
 
