@@ -56,14 +56,14 @@ class PoolRefit:
     pool : Pool
     tolerance : float
         Relative gap that is asked of the whole; a re-fit goes to ``PART`` of it over the pool.
+    cheap : bool
+        Whether a re-fit takes less than a reading, as with l1 penalties.
     """
 
     PART = 0.5
-    #: Whether a re-fit is a few exact systems.
-    exact = False
 
-    def __init__(self, pool: Pool, tolerance: float) -> None:
-        self.pool = pool
+    def __init__(self, pool: Pool, tolerance: float, cheap: bool) -> None:
+        self.pool, self.cheap = pool, cheap
         self.master = FreeNewton(default_master())
         self.target = self.PART * tolerance
         self.at: Columns = np.zeros(0, dtype=np.int64)
@@ -80,7 +80,7 @@ class PoolRefit:
             if done or problem.deadline.passed or certificate.relative_gap <= self.target:
                 break
             entering = self._entering(price)
-            if not entering.size and certificate.gap >= 0.5 * last and self.at_its_best:
+            if not entering.size and certificate.gap >= 0.5 * last:
                 break
             last = certificate.gap
             weights, shift, prediction = self._refit(problem, entering, weights, shift, price)
@@ -91,11 +91,6 @@ class PoolRefit:
         """Return a point that was known before, with what the pool says of it now."""
         weights, shift, prediction = self._start(problem, known)
         return self._point(self._priced(problem, weights, prediction), weights, shift)
-
-    @property
-    def at_its_best(self) -> bool:
-        """Whether a re-fit without progress is the last one."""
-        return True
 
     def _start(self, problem: Problem, warm: Point | None) -> tuple[Array, float, Array]:
         """Return weights of the working set, constant and prediction of the warm start."""
@@ -194,10 +189,9 @@ class SignRefit(PoolRefit):
 
     #: Columns of the working set beyond which the Gram matrix costs more than it saves.
     MOST = 5000
-    exact = True
 
     def __init__(self, pool: Pool, tolerance: float) -> None:
-        super().__init__(pool, tolerance)
+        super().__init__(pool, tolerance, cheap=True)
         self._factor = ActiveFactor()
         self._curvature: Array | None = None
 
@@ -256,54 +250,6 @@ class SignRefit(PoolRefit):
         self._factor.forget()
 
 
-class ModelRefit(SignRefit):
-    """Re-fits of smooth losses with l1 penalties: Newton models whose Hessian is kept.
-
-    The model at each point has its own gradient, and the curvature of an earlier point, of another
-    level perhaps, as long as each model leaves a quarter of the gap: the Gram matrix and its factor
-    stay. Where a step does not descend, or even a fresh model does not help, the master goes on.
-    """
-
-    #: Part of the gap that a model may leave before the curvature is taken afresh.
-    LEFT = 0.25
-
-    def __init__(self, pool: Pool, tolerance: float) -> None:
-        super().__init__(pool, tolerance)
-        self._before = (math.nan, math.inf)
-        self._fresh = False
-
-    @property
-    def at_its_best(self) -> bool:
-        return self._fresh
-
-    def _refit(
-        self, problem: Problem, entering: Columns, weights: Array, shift: float, price: Pricing
-    ) -> tuple[Array, float, Array]:
-        level, gap = problem.regularizer.amount, price.certificate.gap
-        same = self._before[0] == level
-        slow = same and not entering.size and gap > self.LEFT * self._before[1]
-        if slow and self._fresh:
-            return PoolRefit._refit(self, problem, entering, weights, shift, price)
-        self._before = level, gap
-        if slow:
-            self._curvature = None
-        self._fresh = self._curvature is None
-        if self._are_too_many(problem, entering):
-            return PoolRefit._refit(self, problem, entering, weights, shift, price)
-        self._include(entering)
-        start = np.concatenate([weights, np.zeros(entering.size)])
-        end = self._of_model(problem, start, price)
-        linear = self.block.dot(end)
-        here = problem.optimal_intercept(linear, shift)
-        value = problem.loss_value(linear, here) + 0.5 * problem.tau * float(end @ end)
-        value += level * float(self._prices(price)[self.at] @ np.abs(end))
-        if value <= price.certificate.objective * (1.0 + 1e-13):
-            return end, here, linear + here
-        self._curvature = None
-        none = np.zeros(0, dtype=np.int64)
-        return PoolRefit._refit(self, problem, none, start, shift, price)
-
-
 def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
     """Return what re-fits the levels of this problem."""
     regularizer = problem.regularizer
@@ -315,6 +261,6 @@ def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
         and regularizer.norm.l1_weights(problem.design.shape[1]) is not None
         and pool.block.bare.keeps_gram
     )
-    if not signed:
-        return PoolRefit(pool, tolerance)
-    return (SignRefit if fixed.is_quadratic else ModelRefit)(pool, tolerance)
+    if signed and fixed.is_quadratic:
+        return SignRefit(pool, tolerance)
+    return PoolRefit(pool, tolerance, cheap=signed)

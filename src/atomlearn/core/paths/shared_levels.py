@@ -29,8 +29,8 @@ from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 #: Levels that are solved before one reading prices all of them, at most.
 AHEAD = 16
-#: Share of a level's reference from which columns likely matter to the next: where a re-fit is a
-#: few exact systems, and where it is dear and a reading more costs less than a wrong guess.
+#: Share of a level's reference from which columns likely matter to the next: where a re-fit is
+#: cheap, and where it is dear and one reading more costs less than a wrong guess.
 SHARES = {True: 0.8, False: 0.6}
 #: Entries of X up to which the pool holds all of it (128 MB).
 WHOLE = 2**24
@@ -103,7 +103,7 @@ class SharedLevels(Task):
         self.large_only = (
             self.lift is None and problem.regularizer.norm.asks_large and not problem.tau
         )
-        self.share = SHARES[self.refit.exact]
+        self.share = SHARES[self.refit.cheap]
         #: Of the last level proved, zero at first: how sure a guess is.
         self.last_reference = np.inf
         self.batch: list[Level] = []
@@ -256,7 +256,7 @@ class SharedLevels(Task):
     def _is_sure(self, batch: list[Level]) -> bool:
         """Return whether one more level is guessed: it is cheap, or likely right."""
         last = batch[-1].point if batch else None
-        if self.refit.exact or last is None:
+        if self.refit.cheap or last is None:
             return True
         return last.reference >= self.share * self.last_reference
 
@@ -300,7 +300,7 @@ class SharedLevels(Task):
             if level.status is Status.CONVERGED and level.point:
                 self.last_reference = level.point.reference
         # Where re-fits are dear, levels that are final vote too: they are near what comes next.
-        joined = self._join(batch, scores) if wrong or not self.refit.exact else 0
+        joined = self._join(batch, scores) if wrong or not self.refit.cheap else 0
         for level in wrong:
             if not joined and level.readings > 1:
                 self._solve_alone(level)
