@@ -24,7 +24,6 @@ from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
-from atomlearn.core.solvers.column_generation import ASKED_ENTRIES
 from atomlearn.core.solvers.schedule import drive
 
 #: Rule by which one (norm, level) is chosen from the scores.
@@ -95,16 +94,11 @@ class CrossValidation:
             level = np.argmax(score[norm] >= bound)
         return int(norm), int(level)
 
-    def warm_starts(
-        self, norm: int, level: int, n_samples: int | None = None
-    ) -> list[WarmStart | None]:
+    def warm_starts(self, norm: int, level: int) -> list[WarmStart | None]:
         """Return, by output, the mean over folds of the solutions at (norm index, level index).
 
-        Where the whole can begin; None for a matrix norm, whose factors have no mean. Where
-        ``n_samples`` is given, columns that the folds used at lower levels come along without
-        weight, as many as a pass may ask for: a fit to all rows finds most of its own among them.
+        Where the whole can begin; None for a matrix norm, whose factors have no mean.
         """
-        most = ASKED_ENTRIES // n_samples if n_samples else 0
         found: list[WarmStart | None] = []
         for output in zip(*self.paths[norm], strict=True):
             results = [path.results[level] for path in output if level < len(path.results)]
@@ -112,12 +106,6 @@ class CrossValidation:
                 found.append(None)
                 continue
             columns = np.unique(np.concatenate([result.columns for result in results]))
-            for k in range(level + 1, self.levels.shape[1]):
-                below = [path.results[k].columns for path in output if k < len(path.results)]
-                more = np.unique(np.concatenate([columns, *below]))
-                if more.size > most:
-                    break
-                columns = more
             weights = np.zeros(columns.size)
             for result in results:
                 weights[np.searchsorted(columns, result.columns)] += result.weights / len(results)
