@@ -19,7 +19,7 @@ from atomlearn.core.solvers.atom_generation import (
     following,
     gap_target,
     priced,
-    with_candidates,
+    with_candidate,
     without_zeros,
 )
 from atomlearn.core.solvers.atoms import AtomSet
@@ -97,19 +97,19 @@ class CoGEnT(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> GreedyState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
-        return GreedyState.of(priced(problem, *warm_atoms(problem, warm, cached=True), 1), 0)
+        return GreedyState.of(priced(problem, *warm_atoms(problem, warm, cached=True)), 0)
 
     def step(self, problem: Problem, state: GreedyState) -> GreedyState:
         """Forward, backward, price: one pass over the data."""
         assert state.atoms is not None
-        atoms, shares = with_candidates(problem, state)
+        atoms, shares = with_candidate(problem, state)
         n_new = atoms.size - state.atoms.size
         target = gap_target(problem, state, n_new, self.inner_ratio, self.tolerance)
         fit = refit_on_rays(problem, self.master, atoms, shares, state.intercept, target)
         reached = ray_objective(problem, atoms, fit)
         threshold = self.eta * state.certificate.objective + (1.0 - self.eta) * reached
         atoms, fit, truncated = self._truncate(problem, atoms, fit, threshold, target)
-        after = following(problem, state, atoms, fit, 1, self.tolerance)
+        after = following(problem, state, atoms, fit, self.tolerance)
         return GreedyState.of(after, state.truncated + truncated)
 
     def _truncate(

@@ -108,7 +108,7 @@ def algorithm(record: Record, config: Config) -> None:
         norm = LatentGroups([[0, 1, 2], [2, 3, 4, 5], [5, 6, 7], [7, 8], [9, 10, 11]])
         level = 0.2 * norm.polar(X.T @ y)
         problem = Problem.build(_design(X), y, Squared(), Regularizer(norm, "penalized", level))
-        solver = AtomGeneration(master=ActiveSetQP(), inner_ratio=1e-12, moments=False)
+        solver = AtomGeneration(master=ActiveSetQP(), inner_ratio=1e-12)
         state, atoms, w = solver.start(problem), np.zeros((12, 0)), np.zeros(12)
         for _ in range(8):
             atom = norm.best_atom(X.T @ (y - X @ w))

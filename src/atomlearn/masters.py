@@ -11,7 +11,6 @@ from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.masters.working_sets import WorkingSets
-from atomlearn.papers.simplex import SimplexQuasiNewton
 
 __all__ = [
     "AcceleratedGradient",
@@ -23,7 +22,6 @@ __all__ = [
     "ScalingNewton",
     "SemismoothNewton",
     "SequentialQP",
-    "SimplexQuasiNewton",
     "WorkingSets",
     "choose_master",
     "default_master",

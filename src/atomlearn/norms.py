@@ -21,14 +21,12 @@ from atomlearn.matrices.norms.rows import RowGroups
 from atomlearn.matrices.norms.sparse import SparsePSD, SparseRankOne
 from atomlearn.matrices.norms.tensor import TensorTrace
 from atomlearn.matrices.norms.trace import TraceNorm
-from atomlearn.papers.at_most import AtMost
 
 __all__ = [
     "L1",
     "L2",
     "OWL",
     "PSD",
-    "AtMost",
     "Blocks",
     "Chains",
     "ElasticNetNorm",
@@ -54,7 +52,6 @@ __all__ = [
 
 # The names of the wings' norms, beside those of the core.
 NAMES.update(
-    atmost=(AtMost, ("k", "groups")),
     latentgroups=(LatentGroups, ("groups",)),
     latentksupport=(LatentKSupport, ("k", "groups")),
     chains=(Chains, ("length",)),

@@ -15,20 +15,17 @@ from atomlearn.core.paths.folds import held_out_loss
 from atomlearn.core.paths.levels import largest_useful_level, level_grid
 from atomlearn.core.paths.path import PathResult, path, path_of
 from atomlearn.core.paths.settings import Settings
-from atomlearn.papers.hold_out import HoldOut, hold_out
 
 __all__ = [
     "CrossValidation",
     "End",
     "ExplainedDeviance",
-    "HoldOut",
     "NoImprovement",
     "NumberOfFeatures",
     "PathResult",
     "Settings",
     "cross_validate",
     "held_out_loss",
-    "hold_out",
     "information_criterion",
     "largest_useful_level",
     "level_grid",

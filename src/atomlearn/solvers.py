@@ -13,8 +13,7 @@ from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.gauge import gauge_by_generation
-from atomlearn.core.solvers.observed import Observed
-from atomlearn.core.solvers.observers import PrintProgress
+from atomlearn.core.solvers.observers import Observed, PrintProgress
 from atomlearn.core.solvers.progress import Progress, RunObserver
 from atomlearn.core.solvers.steps import run
 from atomlearn.matrices.solver.generation import MatrixGeneration

@@ -20,7 +20,6 @@ NO_PAPER = (
     "core.paths",
     "core.problem",
     "core.solvers.checkpoint",
-    "core.solvers.observed",
     "core.solvers.observers",
     "core.solvers.progress",
     "maps.coded_block",

@@ -22,7 +22,6 @@ from sklearn.preprocessing import StandardScaler
 from atomlearn import FeatureGenerator, norms, solve
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.papers import generated
-from atomlearn.papers.settings import SETTINGS
 from atomlearn.result import Status
 from atomlearn.solvers import run
 
@@ -116,7 +115,7 @@ def test_an_optimum_with_fewer_features_is_told() -> None:
 
 def test_no_further_features_end_at_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     """The optimum is taken where it has no more features than asked for, and told as proved."""
-    monkeypatch.setattr(generated, "SETTINGS", replace(SETTINGS, settled=1))
+    monkeypatch.setattr(generated, "SETTLED", 1)
     X, y = labels()
     with pytest.warns(UserWarning, match="the optimum has only"):
         model = FeatureGenerator(150, 10, 0.05, "squared_hinge", standardize=False).fit(X, y)
@@ -141,7 +140,7 @@ def test_an_optimum_of_more_features_is_left(monkeypatch: pytest.MonkeyPatch) ->
     """Generation that settles too soon goes on to the number asked for."""
     X, y = labels()
     plain = FeatureGenerator(20, 5, C=1.0).fit(X, y)
-    monkeypatch.setattr(generated, "SETTINGS", replace(SETTINGS, settled=0))
+    monkeypatch.setattr(generated, "SETTLED", 0)
     early = FeatureGenerator(20, 5, C=1.0).fit(X, y)
     assert plain.n_selected_ == early.n_selected_ == 20
     np.testing.assert_array_equal(plain.selected_, early.selected_)
@@ -160,7 +159,7 @@ def test_an_interrupt_in_the_search_for_the_optimum_ends_it(
         ran.append(type(solver).__name__)
         return result if len(ran) == 1 else replace(result, status=Status.INTERRUPTED)
 
-    monkeypatch.setattr(generated, "SETTINGS", replace(SETTINGS, settled=0))
+    monkeypatch.setattr(generated, "SETTLED", 0)
     monkeypatch.setattr(generated, "run", interrupted)
     X, y = labels()
     with pytest.warns(ConvergenceWarning, match="interrupted"):

@@ -26,7 +26,6 @@ ALL_NORMS = {
     "groups": norms.Groups(GROUPS),
     "ksupport": norms.KSupport(3),
     "ksupport of groups": norms.KSupport(2, GROUPS),
-    "at most": norms.AtMost(3, GROUPS),
     "latent": norms.LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6, 7]]),
 }
 
@@ -121,7 +120,7 @@ def test_signs_of_every_norm_are_those_of_cvxpy(loss: str, norm: str, form: Any)
     assert fit.objective - fit.gap <= best * (1 + 2e-6)
 
 
-@pytest.mark.parametrize("norm", ["groups", "ksupport", "at most", "latent"])
+@pytest.mark.parametrize("norm", ["groups", "ksupport", "latent"])
 def test_quantiles_beside_free_columns_under_other_norms(norm: str) -> None:
     cp = importlib.import_module("cvxpy")
     X, z = table(6)
@@ -129,7 +128,7 @@ def test_quantiles_beside_free_columns_under_other_norms(norm: str) -> None:
     q, level, free = 0.7, 2.0, [0, 4]
     rest = [j for j in range(8) if j not in free]
     settings: Any = {"loss": Quantile(q), "level": level, "intercept": True, "gap": 1e-6}
-    form: Any = "squared" if norm in ("ksupport", "at most") else "penalized"
+    form: Any = "squared" if norm == "ksupport" else "penalized"
     fit = solve(X, y, norm=ALL_NORMS[norm], form=form, unpenalized=free, **settings)
     w, u, b = cp.Variable(8), cp.Variable(8), cp.Variable()
     residual = y - X @ w - b

@@ -331,7 +331,7 @@ def test_an_interrupted_cross_validation_has_what_it_scored() -> None:
 
         def gradient(self, *arguments: Any) -> Any:
             type(self).calls += 1
-            if type(self).calls == 20:
+            if type(self).calls == 60:
                 raise KeyboardInterrupt
             return super().gradient(*arguments)
 
@@ -345,25 +345,3 @@ def test_an_interrupted_cross_validation_has_what_it_scored() -> None:
     norm, level = found.choose()
     assert np.isfinite(found.mean[norm, level])
     assert np.isnan(found.scores).any() or found.scores.shape[2] < 3
-
-
-def test_hold_out_keeps_the_very_fit_that_was_chosen() -> None:
-    """[A] section 5: norm and level by rows set aside, and no fit on all rows."""
-    from atomlearn.datasets import make_zou_hastie
-    from atomlearn.norms import L1, KSupport
-    from atomlearn.paths import hold_out, path
-
-    data = make_zou_hastie(seed=3)
-    rest = data.X_validation, data.y_validation
-    settings = {"form": "squared", "levels": [1e3, 1e2, 1e1, 1.0]}
-    found = hold_out(data.X, data.y, *rest, norms=[L1(), KSupport(15)], **settings)
-    errors = {}
-    for norm in (L1(), KSupport(15)):
-        fits = path(data.X, data.y, norm=norm, **settings)
-        for level, fit in zip(fits.levels.tolist(), fits.results, strict=True):
-            error = float(np.mean((rest[0] @ fit.coef + fit.intercept - rest[1]) ** 2))
-            errors[error] = (norm, level, fit.coef)
-    norm, level, coef = errors[min(errors)]
-    assert (found.norm, found.level) == (norm, level)
-    np.testing.assert_array_equal(found.result.coef, coef)
-    assert found.scores.shape == (2, 4)

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from atomlearn import AtomicRegressorCV, losses, norms
+from atomlearn.core.paths import pool as pools
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -27,6 +28,7 @@ def test_folds_share_a_small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_of_sparse_data_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pool, "MOST_ENTRIES", 1000)
+    monkeypatch.setattr(pools, "JOINING", 4)
     X = sp.random_array((100, 300), density=0.02, rng=np.random.default_rng(0), format="csc")
     l1 = Regularizer(norms.L1(), "penalized", 1.0)
 
@@ -38,7 +40,7 @@ def test_all_of_sparse_data_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pool(X.toarray()).room == 10
     # Of two paths with pools of their own each has room for half as many, and both for no more
     # than the one that gathers for them.
-    one, other = pool(X.toarray()).of_each(2, 4)
+    one, other = pool(X.toarray()).of_each(2)
     assert one is not other
     assert one.room == 5
     one.add(np.arange(5))

@@ -53,7 +53,7 @@ def swept(problem: Problem, n_levels: int = 12) -> tuple[Sweep, list[Any]]:
     return path.sweep, [level.problem for level in path.levels]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
     sweep, problems = swept(drawn(seed))
     design = problems[0].design
@@ -74,7 +74,7 @@ def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20, 40))
 def test_paths_are_those_of_levels_one_by_one(seed: int) -> None:
     problem = drawn(seed)
     grid = paths.level_grid(paths.largest_useful_level(problem), 8, 1e-2)

@@ -87,7 +87,7 @@ def test_what_cannot_be_drawn_is_told() -> None:
 
 def test_results_and_paths_have_cards() -> None:
     assert "relative" in solve(Z, Y, level=100.0)._repr_html_()
-    assert "<polyline" in paths.path(Z, Y, n_levels=4)._repr_html_()
+    assert "largest relative gap" in paths.path(Z, Y, n_levels=4)._repr_html_()
 
 
 def test_all_targets_are_drawn_and_other_kinds_of_estimators_are_refused() -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 
 from atomlearn import AtomicRegressor, designs, norms, solve, solvers
 from atomlearn.core.solvers import checkpoint
-from atomlearn.core.solvers.fingerprint import fingerprint, same_norm
+from atomlearn.core.solvers.fingerprint import fingerprint
 from atomlearn.losses import Squared
 from atomlearn.paths import path
+from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers import Checkpoint, Observed
 
@@ -330,16 +332,13 @@ def test_losses_and_norms_of_a_user_are_told_apart_by_their_parameters(tmp_path:
     solve(X, y, loss=_Huberized(1.0), level=3.0, observers=[Checkpoint(tmp_path)])
     with pytest.raises(ValueError, match="of another problem"):
         solve(X, y, loss=_Huberized(2.0), level=3.0, observers=[Checkpoint(tmp_path)])
-    assert not same_norm(_Remembering(1.0), _Remembering(2.0))
-    one, other = _Remembering(1.0), _Remembering(1.0)
-    one._memo["polar"] = 3.0
-    assert same_norm(one, other)
-
-
-def test_norms_of_functions_are_the_same_only_where_they_are_one_object() -> None:
-    made = [norms.UserNorm(lambda z, scale=scale: scale * z) for scale in (1.0, 1.0)]
-    assert same_norm(made[0], made[0])
-    assert not same_norm(*made)
+    plain = Regularizer(norms.L1(), "penalized", 1.0)
+    task, digests = Problem.build(designs.as_design(X), y, Squared(), plain), []
+    for norm in (_Remembering(1.0), _Remembering(1.0), _Remembering(2.0)):
+        norm._memo["polar"] = float(len(digests))
+        penalty = Regularizer(norm, "penalized", 1.0)
+        digests.append(fingerprint(replace(task, regularizer=penalty)))
+    assert digests[0] == digests[1] != digests[2]
 
 
 @pytest.mark.parametrize("key", ["format", "version"])

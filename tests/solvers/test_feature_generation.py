@@ -205,7 +205,7 @@ def test_scaling_vectors() -> None:
     assert own.sum() <= 5.0 + 1e-12
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_scaling_vector_attains_the_gauge(seed: int) -> None:
     """Against the norm's own value: ties, zeros, heavy tails, k beyond the size."""
     rng = np.random.default_rng(seed)

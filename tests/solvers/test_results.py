@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solve
-from atomlearn.core.problem.card import HEIGHT, WIDTH, card, small_path
+from atomlearn.core.problem.card import card
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.free import free_part, raised_by_floats
 from atomlearn.designs import as_design
@@ -99,13 +99,6 @@ def test_a_summary_is_a_line_for_each_fact() -> None:
     assert card("a & b", [("<", ">")]).count("&") == 3
 
 
-def test_small_paths_have_zero_in_view() -> None:
-    assert "0.0,60.0 320.0,0.0" in small_path([2.0, 1.0], [[2.0, 4.0]])
-    assert "0.0,0.0 320.0,120.0" in small_path([2.0, 1.0], [[0.0, -4.0]])
-    many = small_path([2.0, 1.0], [[1.0, 2.0]] * 41)
-    assert many.count("<polyline") == 40
-
-
 def test_free_coefficients_that_floats_cannot_hold_raise_the_objective() -> None:
     """An intercept beside an origin of 2^60 is a multiple of 256: what that costs is told."""
     X, y = np.random.default_rng(0).normal(size=(9, 2)), np.arange(9.0)
@@ -172,22 +165,6 @@ def test_what_floats_of_free_columns_lose_raises_the_objective():
         raised[seed] = raised_by_floats(problem, prediction)
     assert (lost > 0.0).any()
     assert (raised >= lost).all()
-
-
-def test_small_paths_are_drawn_from_corner_to_corner():
-    picture = small_path([4.0, 2.0, 1.0], [[0.0, 1.0, 3.0], [0.0, 0.0, -1.0]])
-    drawn = [
-        [tuple(map(float, point.split(","))) for point in part.split('"')[0].split()]
-        for part in picture.split('points="')[1:]
-    ]
-    whole = HEIGHT
-    assert (WIDTH, HEIGHT) == (320.0, 120.0)
-    assert drawn[0] == [(0.0, 0.75 * whole), (0.5 * WIDTH, 0.5 * whole), (WIDTH, 0.0)]
-    assert drawn[1] == [(0.0, 0.75 * whole), (0.5 * WIDTH, 0.75 * whole), (WIDTH, whole)]
-    assert small_path([1.0], [[3.0]]) == ""
-    assert small_path([2.0, 1.0], []) == ""
-    # Nothing but zeros is a line, not a division by nothing.
-    assert "nan" not in small_path([1.0, 1.0], [[0.0, 0.0]])
 
 
 def test_factored_matrices_have_the_rank_of_their_weights():

@@ -142,19 +142,20 @@ def expected(loss: str, norm: str) -> tuple[Result, float]:
     return result, mu
 
 
-@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("norm", NORMS)
-def test_the_problems_select(loss: str, norm: str) -> None:
-    active = np.count_nonzero(expected(loss, norm)[0].coef)
-    assert 0 < active < N_FEATURES or norm in ("k-support", "squared k-support", "elastic net")
+def test_the_problems_select(norm: str) -> None:
+    for loss in LOSSES:
+        active = np.count_nonzero(expected(loss, norm)[0].coef)
+        assert 0 < active < N_FEATURES or norm in ("k-support", "squared k-support", "elastic net")
 
 
 @pytest.mark.parametrize(
     ("design", "loss", "norm"),
     [
-        (design, LOSSES[(i + j) % 3], norm)  # each design meets each norm, and each loss twice
+        (design, LOSSES[(i + j) % 3], norm)  # each design meets four norms, and each loss
         for i, design in enumerate(DESIGNS)
         for j, norm in enumerate(NORMS)
+        if (i + j) % 2 == 0
     ],
 )
 def test_same_answer(design: str, loss: str, norm: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,23 +23,22 @@ from atomlearn.solvers import (
 
 ANY = norms.UserNorm(lambda z: (np.array([np.abs(z).argmax()]), np.sign(z[[np.abs(z).argmax()]])))
 TRIPLES = norms.Groups(np.arange(300) // 3)
-SMALL = replace(ColumnGeneration().pace, small=0, columns_together=0)
-WIDE, TALL = (60, 300), (300, 12)
+WIDE, WIDER, TALL = (60, 300), (120, 300), (300, 12)
 #: Solver, norm, form, loss, shape, and the passes that the run takes and steps of its masters,
 #: with a tenth to spare.
 KINDS: list[tuple[Solver, Norm, str, str, tuple[int, int], int, int]] = [
     (ColumnGeneration(batch=3), norms.KSupport(3), "squared", "squared", WIDE, 4, 20),
     (ColumnGeneration(batch=1), norms.L1(), "penalized", "squared_hinge", WIDE, 29, 70),
-    (ColumnGeneration(pace=SMALL), TRIPLES, "penalized", "logistic", WIDE, 2, 8),
-    (ColumnGeneration(pace=SMALL), norms.KSupport(5), "constrained", "logistic", WIDE, 3, 26),
-    (ColumnGeneration(pace=SMALL), norms.L1(), "penalized", "quantile", WIDE, 12, 66),
+    (ColumnGeneration(), TRIPLES, "penalized", "logistic", WIDER, 2, 12),
+    (ColumnGeneration(), norms.KSupport(5), "constrained", "logistic", WIDER, 3, 26),
+    (ColumnGeneration(), norms.L1(), "penalized", "quantile", WIDER, 12, 99),
     (ColumnGeneration(batch=5), norms.L1(), "penalized", "poisson", WIDE, 9, 50),
     (ColumnGeneration(), norms.KSupport(2), "squared", "huber", TALL, 1, 3),
     (AtomGeneration(), norms.KSupport(3), "penalized", "squared", WIDE, 237, 236),
-    (AtomGeneration(), norms.KSupport(3), "penalized", "squared", TALL, 1, 62),
-    (AtomGeneration(batch=3), norms.L1(), "constrained", "logistic", WIDE, 5, 6),
+    (AtomGeneration(), norms.KSupport(3), "penalized", "squared", TALL, 63, 62),
+    (AtomGeneration(), norms.L1(), "constrained", "logistic", WIDE, 11, 12),
     (AtomGeneration(), norms.KSupport(2), "penalized", "quantile", TALL, 50, 9),
-    (AtomGeneration(moments=False), ANY, "squared", "squared", WIDE, 5, 4),
+    (AtomGeneration(), ANY, "squared", "squared", WIDE, 5, 4),
     (FeatureGeneration(), norms.KSupport(4), "squared", "squared", WIDE, 22, 0),
     (FeatureGeneration(inner_tolerance=1e-6), norms.KSupport(4), "squared", "squared_hinge",
      WIDE, 29, 0),

@@ -169,7 +169,7 @@ def _add_model(model: Any) -> None:
         metavar="NAME[:k=K]",
         help="instead: fit with this norm: l1, l2, linf, ksupport:k=20, elasticnet:k=20, "
         "chains:length=5; with groups (of --groups, or of categories): groups, latentgroups, "
-        "ksupport:k=3, latentksupport:k=3, atmost:k=20:most=1 (of each group). Several values, as "
+        "ksupport:k=3, latentksupport:k=3. Several values, as "
         "in k=5,10, are chosen among",
     )
     model.add_argument(

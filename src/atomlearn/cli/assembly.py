@@ -140,11 +140,6 @@ def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
         )
     if any(result.status is Status.TIME_LIMIT for result in fitted.results):
         notes.append(str(Status.TIME_LIMIT).replace("raise it", "raise --time-limit"))
-    if any(name == "atmost" for name, _ in plan.norm_words):
-        notes.append(
-            "atmost bounds each of the vectors that the model is a mean of, not the model: a group "
-            "may have more columns in it; a larger --alpha leaves fewer"
-        )
     return notes
 
 

@@ -14,11 +14,11 @@ from atomlearn.losses import as_loss, loss_names
 from atomlearn.norms import L1, Groups, KSupport, as_norm
 
 #: Norms that groups are part of.
-OF_GROUPS = ("groups", "latentgroups", "latentksupport", "atmost")
+OF_GROUPS = ("groups", "latentgroups", "latentksupport")
 #: What --norm takes, in the form to type.
 USABLE = (
     "l1, l2, linf, ksupport:k=20, elasticnet:k=20, chains:length=5, and with groups: groups, "
-    "latentgroups, latentksupport:k=3, atmost:k=20:most=1"
+    "latentgroups, latentksupport:k=3"
 )
 
 
@@ -85,10 +85,10 @@ class Plan:
                     f":{key}=" + ",".join(str(other[key]) for _, other in self.norm_words)
                     for key in parameters
                 )
-                instead = "" if name == "atmost" else f"type --norm latent{name}{given}, or "
                 raise CommandError(
                     f"--norm {name} takes groups without a column in common, and some of --groups "
-                    f"have one; {instead}keep each column in one group"
+                    f"have one; type --norm latent{name}{given}, or keep each column in one "
+                    "group"
                 )
             norms[place] = as_norm(name, groups=groups, **parameters)
         return replace(self, norms=tuple(norms))

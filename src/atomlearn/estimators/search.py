@@ -233,7 +233,7 @@ class CrossValidatedModel(AtomicModel):
         self.cv_results_ = scores.table()
         self._searched = scores.status
         warn_of_cut(self, scores.mean, scores.status)
-        return chosen, scores.warm_starts(chosen, position, problems[0].y.size)
+        return chosen, scores.warm_starts(chosen, position)
 
     def _final(self, data: Checked, norm: Norm, folds: Sequence[Fold]) -> list[Problem]:
         """Return the problems whose solution is kept: over all rows, or the one training part."""

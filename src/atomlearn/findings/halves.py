@@ -15,7 +15,6 @@ from sklearn.base import clone
 
 from atomlearn.core.interfaces import Array, Mask, Rows
 from atomlearn.core.paths.ends import NumberOfFeatures
-from atomlearn.core.paths.guess import GUESS
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
 from atomlearn.core.problem.problem import Problem
@@ -90,7 +89,7 @@ def _together(
 ) -> list[list[Result]]:
     """Return the results of paths that share every reading, each ended at ``most`` columns."""
     end, waiting = None if most is None else NumberOfFeatures(most), []
-    for rows, pool in zip(parts, pool_of(problem).of_each(len(parts), GUESS.joining), strict=True):
+    for rows, pool in zip(parts, pool_of(problem).of_each(len(parts)), strict=True):
         weight = problem.weight * np.bincount(rows, minlength=problem.y.size)
         weight *= problem.weight.sum() / weight.sum()
         reached = None if end is None else end.begin()

@@ -28,7 +28,9 @@ from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Status
-from atomlearn.papers.settings import SETTINGS
+
+#: From this inner tolerance on first-order steps do for the subproblem.
+INEXACT = 1e-4
 
 
 @dataclass(slots=True)
@@ -175,61 +177,35 @@ class FeatureGeneration(Solver):
             order = order[warm.weights[order] != 0]
             members, omega = warm.columns[order].astype(np.int64), warm.weights[order]
             labels = _blocks_of(_units(norm, members, problem.design.shape[1]), norm.k)
-        state = GenerationState(
-            columns=members,
-            weights=omega,
-            intercept=intercept,
-            prediction=np.zeros(problem.design.shape[0]),
-            certificate=None,  # type: ignore[arg-type]  # _price sets it
-            block=CachedBlock(problem.design.gather(members)),
-            members=members,
-            labels=labels,
-            omega=omega,
-            found=dict.fromkeys(members.tolist(), 0),
-        )
-        assert state.block is not None
-        linear = state.block.dot(omega)
-        state.intercept = problem.optimal_intercept(linear, intercept)
-        state.prediction = linear + state.intercept
-        origin = problem.optimal_intercept(np.zeros_like(linear), state.intercept)
-        state.first_objective = problem.loss.value(
-            problem.y, np.full_like(linear, origin), problem.weight
-        )
+        state = _state(problem, members, labels, omega, intercept)
+        origin = problem.optimal_intercept(np.zeros_like(problem.weight), state.intercept)
+        state.first_objective = problem.loss_value(np.full(problem.y.shape[0], origin))
         restricted = self._subproblem(problem, state)
         state.restricted_objective = restricted.objective(omega, state.prediction)
         return self._price(problem, state)
 
     def saved(self, state: GenerationState) -> Arrays:
         """Return blocks, weights and the order of selection, for a checkpoint."""
-        names = ("intercept", "restricted_objective", "restricted_gap", "first_objective")
         return {
             "members": state.members,
             "labels": state.labels,
             "omega": state.omega,
             "found": np.array(list(state.found.items()), dtype=np.int64).reshape(-1, 2),
-            **{name: np.array(getattr(state, name)) for name in names},
+            "intercept": np.array(state.intercept),
+            "restricted_objective": np.array(state.restricted_objective),
+            "restricted_gap": np.array(state.restricted_gap),
+            "first_objective": np.array(state.first_objective),
         }
 
     def restored(self, problem: Problem, arrays: Arrays) -> GenerationState:
         """Return the state of a checkpoint, priced anew: one pass."""
-        members, omega = arrays["members"].astype(np.int64), arrays["omega"].astype(np.float64)
-        block = CachedBlock(problem.design.gather(members))
-        intercept = float(arrays["intercept"])
-        state = GenerationState(
-            columns=members,
-            weights=omega,
-            intercept=intercept,
-            prediction=block.dot(omega) + intercept,
-            certificate=None,  # type: ignore[arg-type]  # _price sets it
-            block=block,
-            members=members,
-            labels=arrays["labels"].astype(np.int64),
-            omega=omega,
-            found={int(column): int(step) for column, step in arrays["found"]},
-            restricted_objective=float(arrays["restricted_objective"]),
-            restricted_gap=float(arrays["restricted_gap"]),
-            first_objective=float(arrays["first_objective"]),
-        )
+        members, labels = (arrays[name].astype(np.int64) for name in ("members", "labels"))
+        omega = arrays["omega"].astype(np.float64)
+        state = _state(problem, members, labels, omega, float(arrays["intercept"]))
+        state.found = {int(column): int(step) for column, step in arrays["found"]}
+        state.restricted_objective = float(arrays["restricted_objective"])
+        state.restricted_gap = float(arrays["restricted_gap"])
+        state.first_objective = float(arrays["first_objective"])
         return self._price(problem, state)
 
     def step(self, problem: Problem, state: GenerationState) -> GenerationState:
@@ -261,7 +237,7 @@ class FeatureGeneration(Solver):
         refit = master.solve(restricted, following.omega, following.intercept, target)
         # May be far below the last one, of the target.
         lower = max(accuracy * abs(refit.objective), restricted.negligible)
-        if accuracy < SETTINGS.inexact and lower < refit.gap <= target:
+        if accuracy < INEXACT and lower < refit.gap <= target:
             refit = master.solve(restricted, refit.weights, refit.intercept, lower)
         following.omega, following.intercept = refit.weights, refit.intercept
         following.prediction = refit.prediction
@@ -293,7 +269,7 @@ class FeatureGeneration(Solver):
         if self.master is not None:
             return self.master
         near = 10.0 * accuracy * abs(state.restricted_objective)
-        if accuracy < SETTINGS.inexact or not state.candidate.size or state.certificate.gap <= near:
+        if accuracy < INEXACT or not state.candidate.size or state.certificate.gap <= near:
             return default_master()
         return AcceleratedGradient(relative_decrease=accuracy)
 
@@ -359,6 +335,27 @@ class FeatureGeneration(Solver):
         if limit is not None and gain <= limit * state.first_objective:
             return Status.SELECTED
         return None
+
+
+def _state(
+    problem: Problem, members: Columns, labels: Columns, omega: Array, intercept: float
+) -> GenerationState:
+    """Return the state of these blocks, with their optimal intercept, not priced yet."""
+    block = CachedBlock(problem.design.gather(members))
+    linear = block.dot(omega)
+    intercept = problem.optimal_intercept(linear, intercept)
+    return GenerationState(
+        columns=members,
+        weights=omega,
+        intercept=intercept,
+        prediction=linear + intercept,
+        certificate=None,  # type: ignore[arg-type]  # _price sets it
+        block=block,
+        members=members,
+        labels=labels,
+        omega=omega,
+        found=dict.fromkeys(members.tolist(), 0),
+    )
 
 
 def _count(problem: Problem, state: GenerationState) -> int:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, Columns, Solver, State, WarmStart, whole_number
+from atomlearn.core.interfaces import Array, Atom, Solver, State, WarmStart, whole_number
 from atomlearn.core.problem.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
@@ -22,8 +22,6 @@ from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.refit import truncation
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, factored_atoms, warm_factors
 from atomlearn.papers.hull import Hull, Move, slope_of_gauge
-from atomlearn.papers.line_search import Way, best_step
-from atomlearn.papers.settings import SETTINGS
 
 StepSize = Literal["classic", "line_search"]
 Direction = Literal["toward", "away", "pairwise", "blended"]
@@ -33,15 +31,13 @@ Direction = Literal["toward", "away", "pairwise", "blended"]
 class FrankWolfeState(State):
     """State in the set of vertices 0 and reach * a for atoms a (with their gauge, reach).
 
-    linear : X w; gauge : t >= gauge(w); reach : the radius, or the rho of [V] (4); vertex : the
-    best atom at this point (a RankOne where atoms are factored), None where zero is better;
-    toward_gap : the decrease of the linearized F that it promises; atoms, shares : w = U c for
-    methods that step away from atoms, and for matrices, which are kept as such factors (None,
-    empty for ``toward`` over vectors); line_searches : searches so far, local steps included.
+    reach : the radius, or the rho of [V] (4); vertex : the best atom at this point (a RankOne
+    where atoms are factored), None where zero is better; toward_gap : the decrease of the
+    linearized F that it promises; atoms, shares : w = U c, with sum c >= gauge(w); of ``toward``
+    over vectors the point itself is the one atom; line_searches : searches so far, local steps
+    included.
     """
 
-    linear: Array = field(default_factory=lambda: np.zeros(0))
-    gauge: float = 0.0
     reach: float = 0.0
     vertex: Any = None
     toward_gap: float = math.inf
@@ -76,7 +72,7 @@ class FrankWolfe(Solver):
     With z the scores, x the point, v the vertex that minimises the linearized F over the set, u
     the one of those in use that maximises it, l the one of those in use that minimises it:
 
-    - ``toward``: x + s (v - x), s in [0, 1]. No atoms are kept.
+    - ``toward``: x + s (v - x), s in [0, 1]. No atoms of vectors are kept.
     - ``away``: the better of v - x and x - u, s up to where the share of u is used up.
     - ``pairwise``: share moves from u to v.
     - ``blended``: share moves from u to l as long as that promises at least half of what v did,
@@ -152,103 +148,40 @@ class FrankWolfe(Solver):
             atoms, shares, intercept = warm_atoms(problem, warm)
         else:
             atoms, shares, intercept = warm_factors(problem, factors, warm)
-        linear, weights = atoms.images.dot(shares), atoms.combine(shares)
-        gauge = float(shares.sum())
-        intercept = problem.optimal_intercept(linear, intercept)
-        reach = truncation(problem, weights, linear + intercept, gauge)
-        state = _point(problem, atoms.columns, weights, linear, gauge, intercept, reach)
-        if self.direction != "toward" or factors is not None:
-            state.atoms, state.shares = atoms, shares
+        state = self._point(problem, Hull(atoms, shares, 0.0, intercept))
+        state.reach = truncation(problem, state.weights, state.prediction, float(shares.sum()))
         return self._price(problem, state, None)
 
     def step(self, problem: Problem, state: FrankWolfeState) -> FrankWolfeState:
         """Move along the direction (or make local steps), then price: one pass over the data."""
-        if self.direction == "toward":
-            return self._price(problem, self._toward(problem, state), state)
         assert state.atoms is not None
         hull = Hull(state.atoms, state.shares, state.reach, state.intercept)
         searches = self._local(problem, hull, state) if self.direction == "blended" else 0
         if not searches:
-            hull.move(problem, self._move(problem, hull, state))
+            classic = 2.0 / (state.iteration + 2.0) if self.step_size == "classic" else None
+            hull.move(problem, self._move(problem, hull, state), classic)
             searches = 1
-        atoms, shares = hull.used()
-        linear, weights = atoms.images.dot(shares), atoms.combine(shares)
-        gauge = float(shares.sum())
-        following = _point(
-            problem, atoms.columns, weights, linear, gauge, hull.intercept, state.reach
-        )
-        following.atoms, following.shares = atoms, shares
+        following = self._point(problem, hull)
         following.line_searches = state.line_searches + searches
         return self._price(problem, following, state)
 
-    def _toward(self, problem: Problem, state: FrankWolfeState) -> FrankWolfeState:
-        """x + s (v - x), without any memory of atoms but for the factors of matrices."""
-        if state.factors is not None:
-            return self._toward_factored(problem, state, state.factors)
-        atom, reach = state.vertex or Atom(state.columns[:0], state.weights[:0]), state.reach
-        image = reach * problem.design.gather(atom.columns).dot(atom.values)
-        target = 0.0 if state.vertex is None else reach
-        union, places = np.unique(
-            np.concatenate([state.columns, atom.columns]), return_inverse=True
+    def _point(self, problem: Problem, hull: Hull) -> FrankWolfeState:
+        """Return the state of a point with its optimal intercept, not priced yet."""
+        atoms, shares = hull.used()
+        if self.direction == "toward" and isinstance(atoms, AtomSet):
+            atoms, shares = atoms.merged(shares)
+        linear = atoms.images.dot(shares)
+        intercept = problem.optimal_intercept(linear, hull.intercept)
+        return FrankWolfeState(
+            columns=atoms.columns,
+            weights=atoms.combine(shares),
+            intercept=intercept,
+            prediction=linear + intercept,
+            certificate=None,  # type: ignore[arg-type]  # _price sets it
+            reach=hull.reach,
+            atoms=atoms,
+            shares=shares,
         )
-        weights = np.zeros(union.size)
-        weights[places[: state.columns.size]] = state.weights
-        vertex = np.zeros(union.size)
-        vertex[places[state.columns.size :]] = reach * atom.values
-        move = vertex - weights
-        products = float(weights @ move), float(move @ move)
-        length, following = self._along(problem, state, image, target, *products)
-        following.columns = union
-        following.weights = (1.0 - length) * weights + length * vertex
-        return following
-
-    def _toward_factored(
-        self, problem: Problem, state: FrankWolfeState, atoms: FactoredAtoms
-    ) -> FrankWolfeState:
-        """x + s (v - x) for W by its factors."""
-        vertex, shares, reach = state.vertex, state.shares, state.reach
-        image, target = np.zeros_like(state.linear), 0.0
-        if vertex is not None:
-            image, target = reach * atoms.image(vertex), reach
-        length, following = self._along(problem, state, image, target)
-        shares = (1.0 - length) * shares
-        if vertex is not None and length > 0.0:
-            atoms = atoms.append(problem.design, vertex)
-            shares = np.append(shares, length * reach)
-        kept = np.flatnonzero(shares)
-        following.atoms, following.shares = atoms.take(kept), shares[kept]
-        return following
-
-    def _along(
-        self,
-        problem: Problem,
-        state: FrankWolfeState,
-        image: Array,
-        target: float,
-        inner: float = 0.0,
-        square: float = 0.0,
-    ) -> tuple[float, FrankWolfeState]:
-        """Return the step length toward the vertex of this image and gauge, and the state there.
-
-        The caller sets what w is there. inner, square : <w, d> and ||d||^2, see ``Way``.
-        """
-        change, slope = image - state.linear, target - state.gauge
-        if self.step_size == "classic":
-            length = 2.0 / (state.iteration + 2.0)
-        else:
-            way = Way(state.linear, change, state.gauge, slope, inner, square)
-            length = best_step(problem, way, 1.0, state.intercept)
-        following = _point(
-            problem,
-            state.columns,
-            state.weights,
-            (1.0 - length) * state.linear + length * image,
-            (1.0 - length) * state.gauge + length * target,
-            state.intercept,
-            state.reach,
-        )
-        following.line_searches = state.line_searches + 1
-        return length, following
 
     def _local(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> int:
         """Move share between atoms in use while that promises enough; return how many steps."""
@@ -258,11 +191,13 @@ class FrankWolfe(Solver):
             if scores[best] - scores[worst] < promised:
                 return made
             hull.move(problem, hull.exchange(worst, best))
-            promised = SETTINGS.lazy * state.toward_gap
+            promised = 0.5 * state.toward_gap
         return self.local_steps
 
     def _move(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> Move:
         """Return the move of this method that involves the new vertex."""
+        if self.direction == "toward":
+            return hull.toward(hull.add(problem, state.vertex))
         worst, _, scores = hull.extremes(problem)
         mean = hull.mean(scores)
         if self.direction == "away" and state.toward_gap < mean - scores[worst]:
@@ -277,12 +212,13 @@ class FrankWolfe(Solver):
     ) -> FrankWolfeState:
         """One pass over the data: scores, the best vertex, the certificate of this very point."""
         vertex, reached, inner = self._best(problem, state, before)
-        level = slope_of_gauge(problem, state.gauge)
+        gauge = float(state.shares.sum())
+        level = slope_of_gauge(problem, gauge)
         excess = reached - level
         if excess <= 0.0:
             vertex, excess = None, 0.0
         state.vertex = vertex
-        state.toward_gap = state.reach * excess - (inner - level * state.gauge)
+        state.toward_gap = state.reach * excess - (inner - level * gauge)
         if before is not None:
             self._judge(state, before)
         return state
@@ -297,7 +233,7 @@ class FrankWolfe(Solver):
             state.columns,
             state.weights,
             state.prediction,
-            gauge=state.gauge,
+            gauge=float(state.shares.sum()),
             tolerance=self.tolerance,
         )
         state.certificate = price.certificate
@@ -318,14 +254,14 @@ class FrankWolfe(Solver):
         scores = problem.design.scores(v)
         accuracy = 0.02 if before is None else 0.02 * before.certificate.relative_gap
         accuracy = min(max(accuracy, 0.05 * self.tolerance), 1e-2)
-        at = (state.weights, state.prediction, v, state.gauge)
+        at = (state.weights, state.prediction, v, float(state.shares.sum()))
         atom, reached, bounds = atoms.best(scores, accuracy, thorough=False)
         state.certificate = problem.rounded(problem.certificate(*at, bounds), *at[:3])
         if state.certificate.leaves_open(self.tolerance):
             # Nothing better is found: now the bound from above is worth more work.
             atom, reached, bounds = atoms.best(scores, 0.05 * self.tolerance, thorough=True)
             state.certificate = problem.rounded(problem.certificate(*at, bounds), *at[:3])
-        return atom, reached, float(v @ state.linear)
+        return atom, reached, float(v @ state.prediction)
 
     def _judge(self, state: FrankWolfeState, before: FrankWolfeState) -> None:
         """Count the step, and say whether a further one can change anything."""
@@ -337,26 +273,3 @@ class FrankWolfe(Solver):
         if hard and state.certificate.leaves_open(self.tolerance):
             # The search finds nothing more; what its bounds leave open, more steps do not close.
             state.exhausted = Status.SEARCH_RELATIVE
-
-
-def _point(
-    problem: Problem,
-    columns: Columns,
-    weights: Array,
-    linear: Array,
-    gauge: float,
-    intercept: float,
-    reach: float,
-) -> FrankWolfeState:
-    """Return the state of a point with its optimal intercept, not priced yet."""
-    intercept = problem.optimal_intercept(linear, intercept)
-    return FrankWolfeState(
-        columns=columns,
-        weights=weights,
-        intercept=intercept,
-        prediction=linear + intercept,
-        certificate=None,  # type: ignore[arg-type]  # _price sets it
-        linear=linear,
-        gauge=gauge,
-        reach=reach,
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,10 @@ from atomlearn.core.solvers.progress import Observer, Progress
 from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
 from atomlearn.papers.feature_generation import FeatureGeneration, GenerationState
-from atomlearn.papers.settings import SETTINGS
+
+#: Rounds without one more feature after which the optimum itself is looked for, and the relative
+#: gap to which it is found.
+SETTLED, FINISHED = 5, 1e-12
 
 
 def generated(
@@ -42,50 +45,52 @@ def generated(
     stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
     if also_stop is not None:
         stop = stop | also_stop
-    settled = _Settled(SETTINGS.settled if limit else SETTINGS.settled_of_all)
+    settled = _Settled()
     result = run(problem, solver, stop | settled, observers)
-    if limit is None and result.converged:
-        return finished(problem, result, SETTINGS.finished)
-    if settled.since < settled.rounds:
+    if not settled.reached and not (limit is None and result.converged):
         return result
-    optimum = finished(problem, result, SETTINGS.finished)
+    optimum = finished(problem, result)
+    spent: dict[str, Any] = {"passes": optimum.passes, "seconds": optimum.seconds}
+    few = optimum.state.units <= wanted
     if optimum.status is Status.INTERRUPTED:
-        best = optimum if optimum.state.units <= wanted else result
-        return replace(best, status=optimum.status, passes=optimum.passes, seconds=optimum.seconds)
-    if optimum.relative_gap <= tol and optimum.state.units <= wanted:
+        return optimum if few else replace(result, status=optimum.status, **spent)
+    if few and optimum.relative_gap <= tol:
         return replace(optimum, status=Status.CONVERGED)
     if problem.deadline.passed:
-        return replace(result, status=Status.TIME_LIMIT, passes=optimum.passes)
+        return replace(result, status=Status.TIME_LIMIT, **spent)
     # The optimum has more: generation finds the best of them by itself.
     again = run(problem, solver, stop, observers)
     passes, seconds = optimum.passes + again.passes, optimum.seconds + again.seconds
     return replace(again, passes=passes, seconds=seconds)
 
 
-@dataclass(slots=True)
 class _Settled(StoppingRule):
     """As soon as the number of features has not grown for so many rounds."""
 
-    rounds: int
-    most: int = 0
-    since: int = 0
+    def __init__(self) -> None:
+        self.most = self.since = 0
+
+    @property
+    def reached(self) -> bool:
+        """Whether so many rounds have brought nothing."""
+        return self.since >= SETTLED
 
     def reason(self, progress: Progress) -> Status | None:
         state: Any = progress.state
         grown = state.units > self.most
         self.most, self.since = (state.units, 0) if grown else (self.most, self.since + 1)
-        return Status.STOPPED_BY_CALLBACK if self.since >= self.rounds else None
+        return Status.STOPPED_BY_CALLBACK if self.reached else None
 
 
-def finished(problem: Problem, result: Result, accuracy: float) -> Result:
+def finished(problem: Problem, result: Result) -> Result:
     """Return the optimum itself, a few Newton steps away; where it is not found, what there was.
 
     Blocks that overlap share their features' weights in many ways, and where generation comes
     within the gap depends on rounding; the optimum does not.
     """
     start = WarmStart(result.columns, result.weights, result.intercept)
-    solver = ColumnGeneration(tolerance=accuracy)
-    exact = run(problem, solver, RelativeGap(accuracy) | Iterations(20), (), start)
+    stop = RelativeGap(FINISHED) | Iterations(20)
+    exact = run(problem, ColumnGeneration(tolerance=FINISHED), stop, (), start)
     status = exact.status if exact.status is Status.INTERRUPTED else result.status
     passes, seconds = result.passes + exact.passes, result.seconds + exact.seconds
     if exact.gap > result.gap:

@@ -12,7 +12,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
 from atomlearn.papers.line_search import Way, best_step
-from atomlearn.papers.settings import SETTINGS
 
 #: The vertex zero, in arrays whose last entry is its own; atoms are numbered from 0 on.
 ZERO = -1
@@ -47,7 +46,7 @@ class Hull:
     def share_of_zero(self) -> float:
         """1 - sum c / reach."""
         rest = 1.0 - float(self.shares.sum()) / self.reach if self.reach > 0 else 1.0
-        return rest if rest > SETTINGS.no_share else 0.0
+        return rest if rest > 1e-14 else 0.0  # else rounding, and not in use
 
     def used(self) -> tuple[AtomSet | FactoredAtoms, Array]:
         """Return the atoms with a share, and their weights."""
@@ -78,13 +77,12 @@ class Hull:
             slopes -= problem.tau * self.atoms.products(self.atoms.combine(self.shares))
         level = slope_of_gauge(problem, float(self.shares.sum()))
         scores = np.append(self.reach * (slopes - level), 0.0)
-        in_use = np.append(self.shares > 0, self.share_of_zero > 0)
-        if not in_use.any():
+        numbers = np.flatnonzero(np.append(self.shares > 0, self.share_of_zero > 0))
+        if not numbers.size:
             return ZERO, ZERO, scores
-        numbers = np.flatnonzero(in_use)
+        number_of = np.append(np.arange(self.shares.size), ZERO)
         worst, best = numbers[scores[numbers].argmin()], numbers[scores[numbers].argmax()]
-        last = scores.size - 1
-        return int(worst) if worst != last else ZERO, int(best) if best != last else ZERO, scores
+        return int(number_of[worst]), int(number_of[best]), scores
 
     def mean(self, scores: Array) -> float:
         """Return <x, -F'> from the scores of the vertices."""
@@ -114,23 +112,13 @@ class Hull:
         change = self._unit(taking) - self._unit(giving)
         return Move(change, self._share(giving) if self.reach > 0 else 0.0, giving)
 
-    def move(self, problem: Problem, move: Move) -> None:
-        """Go to the exact minimum of F along the move."""
-        images, change = self.atoms.images, move.change
-        inner = square = 0.0
-        if problem.tau:
-            w, d = self.atoms.combine(self.shares), self.atoms.combine(change)
-            inner, square = float(w @ d), float(d @ d)
-        way = Way(
-            images.dot(self.shares),
-            images.dot(change),
-            float(self.shares.sum()),
-            float(change.sum()),
-            inner,
-            square,
-        )
-        length = best_step(problem, way, move.longest, self.intercept)
-        shares = np.maximum(self.shares + length * change, 0.0)
+    def move(self, problem: Problem, move: Move, length: float | None = None) -> None:
+        """Go so far along the move; None: to the exact minimum of F."""
+        if length is None:
+            length = best_step(
+                problem, self._way(problem, move.change), move.longest, self.intercept
+            )
+        shares = np.maximum(self.shares + length * move.change, 0.0)
         if length == move.longest:
             if move.emptied is None:
                 shares = self._unit(move.sole)
@@ -138,6 +126,18 @@ class Hull:
                 shares[move.emptied] = 0.0
         total = float(shares.sum())
         self.shares = shares * (self.reach / total) if total > self.reach else shares
+
+    def _way(self, problem: Problem, change: Array) -> Way:
+        images, penalty = self.atoms.images, problem.regularizer
+        grown = float(change.sum())
+        slope, bend = slope_of_gauge(problem, float(self.shares.sum())) * grown, 0.0
+        if penalty.form == "squared":
+            bend = penalty.amount * grown * grown
+        if problem.tau:
+            w, d = self.atoms.combine(self.shares), self.atoms.combine(change)
+            slope += problem.tau * float(w @ d)
+            bend += problem.tau * float(d @ d)
+        return Way(images.dot(self.shares), images.dot(change), slope, bend)
 
 
 def slope_of_gauge(problem: Problem, gauge: float) -> float:

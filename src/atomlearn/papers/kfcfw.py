@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from atomlearn._kernels import active_set_qp
 from atomlearn.core.interfaces import Array, Atom, Columns, Scores, Solver, State, WarmStart
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
-from atomlearn.papers.simplex import SimplexPoint, SimplexQuasiNewton
+from atomlearn.papers.line_search import Way, best_step
 
 
 @dataclass(slots=True)
@@ -47,28 +49,46 @@ class SimplexModel:
     atoms: AtomSet
     costs: Array
 
-    def linear(self, alpha: Array) -> Array:
-        """Return X w."""
-        return self.atoms.images.dot(alpha[1:])
+    def minimum(self, alpha: Array, intercept: float, gap_target: float) -> tuple[Array, float]:
+        """argmin phi over the simplex by projected Newton steps, with the optimal intercept.
 
-    def value_and_gradient(self, alpha: Array, intercept: float) -> tuple[float, Array, float]:
-        """Return phi, its gradient, and the optimal intercept, searched from the given one."""
-        problem, linear = self.problem, self.linear(alpha)
-        intercept = problem.optimal_intercept(linear, intercept)
-        z = linear + intercept
-        value = problem.loss_value(z) + float(self.costs @ alpha)
+        Each step minimises the quadratic model at alpha over the simplex by the active set, then
+        phi along the way there, until g'alpha - min g, which bounds phi - phi*, is small enough.
+        """
+        for _ in range(TUNING.inner_steps):
+            linear = self.atoms.images.dot(alpha[1:])
+            intercept = self.problem.optimal_intercept(linear, intercept)
+            gradient = self._gradient(alpha, linear + intercept)
+            if float(alpha @ (gradient - gradient.min())) <= gap_target:
+                break
+            hessian = self._hessian(linear + intercept)
+            point, _ = active_set_qp(
+                hessian, gradient, alpha, radius=1.0, equality=True, from_gradient=True
+            )
+            direction = point / point.sum() - alpha
+            change, slope, bend = direction[1:], float(self.costs @ direction), 0.0
+            if self.atoms.gram is not None:
+                pull = self.problem.tau * (self.atoms.gram @ change)
+                slope, bend = slope + float(pull @ alpha[1:]), float(pull @ change)
+            way = Way(linear, self.atoms.images.dot(change), slope, bend)
+            length = best_step(self.problem, way, 1.0, intercept)
+            if not length:
+                break
+            alpha = np.maximum(alpha + length * direction, 0.0)
+            alpha /= alpha.sum()
+        return alpha, intercept
+
+    def _gradient(self, alpha: Array, prediction: Array) -> Array:
         gradient = self.costs.copy()
-        gradient[1:] -= self.atoms.images.transpose_dot(problem.negative_gradient(z))
+        dual = self.problem.negative_gradient(prediction)
+        gradient[1:] -= self.atoms.images.transpose_dot(dual)
         if self.atoms.gram is not None:
-            pull = problem.tau * (self.atoms.gram @ alpha[1:])
-            value += 0.5 * float(alpha[1:] @ pull)
-            gradient[1:] += pull
-        return value, gradient, intercept
+            gradient[1:] += self.problem.tau * (self.atoms.gram @ alpha[1:])
+        return gradient
 
-    def curvature(self, z: Array) -> Array:
-        """Return the Hessian of phi where the predictions are z."""
+    def _hessian(self, prediction: Array) -> Array:
         problem, images = self.problem, self.atoms.images
-        curvature = problem.loss.curvature(problem.y, z, problem.weight)
+        curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
         hessian = images.gram(curvature)
         total = float(curvature.sum())
         if problem.fit_intercept and total > 0:
@@ -78,24 +98,6 @@ class SimplexModel:
             hessian = hessian + problem.tau * self.atoms.gram
         return np.pad(hessian, ((1, 0), (1, 0)))
 
-    def minimum(
-        self, master: SimplexQuasiNewton, alpha: Array, intercept: float, gap_target: float
-    ) -> tuple[SimplexPoint, float]:
-        """argmin over the simplex, with the optimal intercept there."""
-        found = intercept
-
-        def function(shares: Array) -> tuple[float, Array]:
-            nonlocal found
-            value, gradient, found = self.value_and_gradient(shares, found)
-            return value, gradient
-
-        def curvature(shares: Array) -> Array:
-            return self.curvature(self.linear(shares) + found)
-
-        # Losses and penalties are bounded below by zero.
-        point = master.solve(function, alpha, gap_target, curvature, lowest=0.0)
-        return point, self.problem.optimal_intercept(self.linear(point.alpha), found)
-
 
 @dataclass(frozen=True, slots=True)
 class KFCFW(Solver):
@@ -104,15 +106,13 @@ class KFCFW(Solver):
     A step is one pass over the data. With z the scores of -gradient and a the best atom, the new
     vector atom is u = a gauge°(z) / level with v = (gauge°(z) / level)^2, in [L] -grad_k/(2 lambda)
     and (||grad||_(k) / (2 lambda))^2, or u = radius * a (constrained, [L] eq. 6); the weights of
-    all atoms, zero among them, are re-fitted on the simplex by projected quasi-Newton, warm
+    all atoms, zero among them, are re-fitted on the simplex by projected Newton steps, warm
     started. An intercept is minimised over within the re-fit.
 
     Parameters
     ----------
-    master : SimplexQuasiNewton
-        The re-fit (S4).
     inner_ratio : float
-        The master is asked for this fraction of the outer gap.
+        The re-fit (S4) is asked for this fraction of the outer gap.
     relative_change : float or None
         The stop of [L]: |F_t - F_t-1| <= relative_change * F_t-1 (they use 1e-4). It proves
         nothing; None leaves stopping to the certificate.
@@ -122,7 +122,8 @@ class KFCFW(Solver):
 
     References
     ----------
-    [L] Liu, Yuan, Zhang, Liu, Metaxas 2016, Algorithm 1.
+    [L] Liu, Yuan, Zhang, Liu, Metaxas 2016, Algorithm 1, whose quasi-Newton model is the Hessian
+    here: it is small.
 
     Examples
     --------
@@ -135,7 +136,6 @@ class KFCFW(Solver):
     True
     """
 
-    master: SimplexQuasiNewton = field(default_factory=SimplexQuasiNewton)
     inner_ratio: float = 1e-2
     relative_change: float | None = None
     prune: bool = True
@@ -164,8 +164,7 @@ class KFCFW(Solver):
             alpha, costs = np.append(alpha, 0.0), np.append(costs, cost)
         model = SimplexModel(problem, atoms, costs)
         target = self.inner_ratio * state.certificate.gap
-        point, intercept = model.minimum(self.master, alpha, state.intercept, target)
-        alpha = point.alpha
+        alpha, intercept = model.minimum(alpha, state.intercept, target)
         if self.prune and not alpha[1:].all():
             used = np.flatnonzero(alpha[1:])
             kept = np.append(0, 1 + used)
@@ -178,7 +177,7 @@ class KFCFW(Solver):
         """One pass over the data: scores, the next atom, and the certificate of this very point."""
         problem, atoms = model.problem, model.atoms
         weights = atoms.combine(alpha[1:])
-        linear = model.linear(alpha)
+        linear = atoms.images.dot(alpha[1:])
         intercept = problem.optimal_intercept(linear, intercept)
         prediction = linear + intercept
         price = problem.price(atoms.columns, weights, prediction)

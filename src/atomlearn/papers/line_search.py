@@ -7,36 +7,33 @@ from dataclasses import dataclass
 from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-from atomlearn.papers.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where a step leads from (w, t), t >= gauge(w): to (w + s d, t + s gauge_change).
+    """A line of points: predictions linear + s change, and penalties with slope + s bend.
 
-    linear, change : X w and X d, (n_samples,); gauge, gauge_change : t and its change;
-    inner, square : <w, d> and ||d||^2 (used where tau > 0 only).
+    linear, change : X w and X d, (n_samples,); slope, bend : derivatives at 0 of all of F but the
+    loss, which is quadratic along the line.
     """
 
     linear: Array
     change: Array
-    gauge: float
-    gauge_change: float
-    inner: float = 0.0
-    square: float = 0.0
+    slope: float
+    bend: float = 0.0
 
 
 def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> float:
-    """argmin over s in [0, longest] of min_b f(X(w + s d) + b) + tau/2 ||w + s d||^2 + R(t).
+    """argmin over s in [0, longest] of min_b f(X(w + s d) + b) + s slope + s^2/2 bend.
 
     Newton steps on the slope, kept within a bracket: one for the squared loss, which they
     minimise exactly. O(n_samples) a step; 0 where the direction does not descend.
     """
-    b, low, high = intercept, 0.0, longest
-    slope, bend, b = _slope(problem, way, 0.0, b)
+    low, high, step = 0.0, longest, 0.0
+    slope, bend, b = _slope(problem, way, 0.0, intercept)
     if slope >= 0.0 or longest <= 0.0:
         return 0.0
-    enough, step = SETTINGS.flat * abs(slope), 0.0
+    enough = 1e-12 * abs(slope)
     for _ in range(TUNING.inner_steps):  # a bisection alone would need 60
         proposal = step - slope / bend if bend > 0 else high
         if proposal >= high and high == longest:
@@ -58,23 +55,13 @@ def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> f
 
 def _slope(problem: Problem, way: Way, step: float, b: float) -> tuple[float, float, float]:
     """Return the first and second derivative at ``step``, and the optimal intercept there."""
-    loss, y, s = problem.loss, problem.y, problem.weight
     linear = way.linear + step * way.change
     b = problem.optimal_intercept(linear, b)
     z = linear + b
-    curvature = loss.curvature(y, z, s)
+    curvature = problem.loss.curvature(problem.y, z, problem.weight)
     slope = -float(problem.negative_gradient(z) @ way.change)
     bend = float(curvature @ (way.change * way.change))
     total = float(curvature.sum())
     if problem.fit_intercept and total > 0:
         bend -= float(curvature @ way.change) ** 2 / total
-    if problem.tau:
-        slope += problem.tau * (way.inner + step * way.square)
-        bend += problem.tau * way.square
-    regularizer = problem.regularizer
-    if regularizer.form == "penalized":
-        slope += regularizer.amount * way.gauge_change
-    elif regularizer.form == "squared":
-        slope += regularizer.amount * (way.gauge + step * way.gauge_change) * way.gauge_change
-        bend += regularizer.amount * way.gauge_change**2
-    return slope, bend, b
+    return slope + way.slope + step * way.bend, bend + way.bend, b

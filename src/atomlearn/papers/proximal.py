@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces import Array
@@ -48,7 +48,12 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
             f"{regularizer.form!r}. Use norms.KSupport(k) without groups and form='squared', "
             "or prox=None"
         )
-    kernel = getattr(_kernels, f"ksupport_prox_{name}")
+    kernel: Callable[..., Any] = {
+        "box_norm": _kernels.ksupport_prox_box_norm,
+        "binary_search": _kernels.ksupport_prox_binary_search,
+        "two_step": _kernels.ksupport_prox_two_step,
+        "exhaustive": _kernels.ksupport_prox_exhaustive,
+    }[name]
     k, level = min(norm.k, problem.design.shape[1]), regularizer.amount
 
     def proximal(v: Array, step: float) -> Array:

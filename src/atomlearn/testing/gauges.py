@@ -18,7 +18,6 @@ from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.ordered import LInf
-from atomlearn.papers.at_most import AtMost
 
 #: An expression of the gauge at the variable w, and the constraints that go with it.
 Model = tuple[Any, list[Any]]
@@ -81,16 +80,6 @@ def _ksupport(cp: Any, norm: KSupport, w: Any) -> Model:
     return t, [*constraints, cone, cp.sum(e) <= t, d <= t, cp.sum(d) <= norm.k * t]
 
 
-def _at_most(cp: Any, norm: AtMost, w: Any) -> Model:
-    """t with w_j^2 <= d_j e_j, sum e <= t, 0 <= d <= t, and sums of d within the limits."""
-    t, count, caps = cp.Variable(nonneg=True), w.shape[0], norm.caps(w.shape[0])
-    d, e = cp.Variable(count, nonneg=True), cp.Variable(count, nonneg=True)
-    cone = cp.SOC(d + e, cp.vstack([2 * w, d - e]), axis=0)
-    groups = [np.flatnonzero(caps.partition.labels == g) for g in range(caps.most.size)]
-    limits = [cp.sum(d[one]) <= m * t for one, m in zip(groups, caps.most, strict=True)]
-    return t, [cone, cp.sum(e) <= t, d <= t, cp.sum(d) <= norm.k * t, *limits]
-
-
 #: Class of a norm -> its model. A new norm is one line here, or none where it lifts.
 GAUGES: dict[type[Norm], Callable[[Any, Any, Any], Model]] = {
     L1: lambda cp, norm, w: (cp.norm1(w), []),
@@ -100,5 +89,4 @@ GAUGES: dict[type[Norm], Callable[[Any, Any, Any], Model]] = {
     Nonnegative: _nonnegative,
     Groups: _groups,
     KSupport: _ksupport,
-    AtMost: _at_most,
 }

@@ -30,7 +30,8 @@ class State:
     certificate : objective and gap there; iteration : steps made; exhausted : the reason, once
     the solver knows that no further step of its own can change the point; patience : steps without
     progress after which the run has stalled, infinite where there is something new to try;
-    smoothing : the smooth problem that the state is of, where the loss has kinks.
+    smoothing : the smooth problem that the state is of, where the loss has kinks; lengths : of the
+    columns, where the solver knows them.
     """
 
     columns: Columns
@@ -42,6 +43,7 @@ class State:
     exhausted: Status | None = None
     patience: float = math.inf
     smoothing: Any = None
+    lengths: Any = None
 
     def merit(self) -> float:
         """Return what the steps of the solver minimise: F here, unless it is a bound of F."""

@@ -16,16 +16,14 @@ from atomlearn.core.interfaces import Array, Norm, WarmStart
 from atomlearn.core.paths.cut_short import ended_by, known_folds, padded, solved
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, training_part
-from atomlearn.core.paths.guess import GUESS
 from atomlearn.core.paths.path import PathResult, path_result
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
-from atomlearn.core.paths.search_ends import Ending, endings
+from atomlearn.core.paths.search_ends import SearchEnd
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
-from atomlearn.core.solvers.column_generation import Pace
 from atomlearn.core.solvers.schedule import drive
 
 #: Rule by which one (norm, level) is chosen from the scores.
@@ -96,16 +94,11 @@ class CrossValidation:
             level = np.argmax(score[norm] >= bound)
         return int(norm), int(level)
 
-    def warm_starts(
-        self, norm: int, level: int, n_samples: int | None = None
-    ) -> list[WarmStart | None]:
+    def warm_starts(self, norm: int, level: int) -> list[WarmStart | None]:
         """Return, by output, the mean over folds of the solutions at (norm index, level index).
 
-        Where the whole can begin; None for a matrix norm, whose factors have no mean. Where
-        ``n_samples`` is given, columns that the folds used at lower levels come along without
-        weight, as many as a pass may ask for: a fit to all rows finds most of its own among them.
+        Where the whole can begin; None for a matrix norm, whose factors have no mean.
         """
-        most = Pace().asked_entries // n_samples if n_samples else 0
         found: list[WarmStart | None] = []
         for output in zip(*self.paths[norm], strict=True):
             results = [path.results[level] for path in output if level < len(path.results)]
@@ -113,12 +106,6 @@ class CrossValidation:
                 found.append(None)
                 continue
             columns = np.unique(np.concatenate([result.columns for result in results]))
-            for k in range(level + 1, self.levels.shape[1]):
-                below = [path.results[k].columns for path in output if k < len(path.results)]
-                more = np.unique(np.concatenate([columns, *below]))
-                if more.size > most:
-                    break
-                columns = more
             weights = np.zeros(columns.size)
             for result in results:
                 weights[np.searchsorted(columns, result.columns)] += result.weights / len(results)
@@ -196,7 +183,7 @@ def cross_validate(
     -----
     All folds, norms and outputs go over the data together: one reading prices the next levels of
     all of them. Where that is not possible (see ``path``), each (norm, fold) takes its own steps,
-    in turns, so that a time limit or Ctrl-C finds all of them about as far.
+    level by level in turns, so that a time limit or Ctrl-C finds all of them about as far.
     Data is read through row numbers, checked once by the caller, and never copied. The sample
     weights of each training part are scaled to the sum they have over all samples, so that a
     level means the same for a fold as for the whole.
@@ -210,9 +197,9 @@ def cross_validate(
     before = counted.passes
     problems = [replace(problem, design=counted) for problem in problems]
     tasks = [(norm, grid, fold) for norm, grid in zip(norms, levels, strict=True) for fold in folds]
-    ends = endings(until, problems, folds, score, len(norms))
+    ends = [SearchEnd(until, problems, folds, score) for _ in norms]
     found = _paths(counted, problems, tasks, settings, ends, n_jobs)
-    found = [tuple(map(end.cut, each)) for end, each in zip(ends, found, strict=True)]
+    found = [tuple(map(ends[k // len(folds)].cut, each)) for k, each in enumerate(found)]
     status = ended_by(found)
     shape = (len(norms), len(folds), levels.shape[1])
     parts = [
@@ -257,7 +244,7 @@ def _paths(
     problems: Sequence[Problem],
     tasks: Sequence[tuple[Norm, Array, Fold]],
     settings: Settings,
-    ends: Sequence[Ending],
+    ends: Sequence[SearchEnd],
     n_jobs: int | None,
 ) -> list[tuple[PathResult, ...]]:
     """Return the paths of each (norm, fold), one an output; those that can share every reading.
@@ -266,12 +253,15 @@ def _paths(
     vectors are zero there, so all folds share one design, and one pool gathers its columns.
     """
     pools = _pools(problems, [norm for norm, _, _ in tasks], settings)
-    waiting, grids = [], []
-    for (norm, levels, (train, _)), end in zip(tasks, ends, strict=True):
+    waiting, grids, n_folds = [], [], len(tasks) // len(ends)
+    for number, (norm, levels, (train, _)) in enumerate(tasks):
+        end = ends[number // n_folds]
         for output, problem in enumerate(problems):
             fold = training_part(problem.with_norm(norm), train)
-            pool, reached, last = next(pools), end.of(output), end.last
-            waiting.append(task_of(fold, levels, settings, pool, reached=reached, last=last))
+            pool, reached = next(pools), end.of(number % n_folds * len(problems) + output)
+            waiting.append(
+                task_of(fold, levels, settings, pool, reached=reached, last=end.place_of_last)
+            )
             grids.append(levels)
     interrupted = drive(design, waiting, effective_n_jobs(n_jobs))
     found = [
@@ -299,7 +289,7 @@ def _pools(
     for key, norm in zip(alike, norms, strict=True):
         if key not in known:
             source, count = pool_of(problems[0].with_norm(norm)), alike.count(key) * len(problems)
-            known[key] = iter(source.of_each(count, GUESS.joining))
+            known[key] = iter(source.of_each(count))
     return (next(known[key]) for key in alike for _ in problems)
 
 

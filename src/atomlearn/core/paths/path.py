@@ -34,7 +34,7 @@ from atomlearn.core.paths.levels import (
 )
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import task_of
-from atomlearn.core.problem.card import MOST_LINES, card, small_path
+from atomlearn.core.problem.card import card
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
@@ -119,10 +119,7 @@ class PathResult:
             ("passes", f"{self.passes:g}"),
             ("largest relative gap", f"{self.relative_gaps.max():.2g}"),
         ]
-        coefs = self.coefs
-        largest = np.argsort(-np.abs(coefs).max(axis=0, initial=0.0), kind="stable")
-        rows = coefs[:, largest[:MOST_LINES]].T.tolist()
-        return card("Path", facts, small_path(self.levels.tolist(), rows))
+        return card("Path", facts)
 
     def predict(self, design: Design) -> Array:
         """Return X w + b at every level, shape (n_levels, n_samples); columns gathered once."""
@@ -171,8 +168,8 @@ def path(
         Where the path has gone far enough: ``NumberOfFeatures(50)``, ``ExplainedDeviance(0.99)``,
         ``NoImprovement(X_other, y_other)``. The level at which it ends is the last one given back.
     checkpoint : folder, optional
-        Keeps the path: the same call goes on where an earlier one was killed. Its first reading
-        proves all levels that were solved, each at the point that was kept.
+        Keeps the path: the same call goes on where an earlier one was killed. Levels that were
+        solved begin at the points that were kept, and are proved anew.
 
     Returns
     -------

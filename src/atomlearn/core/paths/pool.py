@@ -13,6 +13,9 @@ from atomlearn.core.problem.result import TINY
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.centered_columns import centered_columns
 
+#: Columns that join a pool after one reading of the data, at most.
+JOINING = 3000
+
 
 class Pool:
     """Columns that were gathered once; a column keeps its position for good.
@@ -66,13 +69,14 @@ class Pool:
         """Number of columns that may join together: a part of the room, or later ones had none."""
         return -(-self.room // 4)
 
-    def of_each(self, count: int, columns: int) -> list[Pool]:
-        """Return pools for so many paths: one each, unless so many columns for each are too many.
+    def of_each(self, count: int) -> list[Pool]:
+        """Return pools for so many paths: one each, unless all columns fit or pools of each do not.
 
         Folds differ in what they are likely to use: pools of their own are smaller.
         """
         n_samples, n_features = self._problem.design.shape
-        if count == 1 or n_features <= columns or count * columns * n_samples > self.MOST_ENTRIES:
+        few = n_features <= JOINING
+        if count == 1 or few or count * JOINING * n_samples > self.MOST_ENTRIES:
             return [self] * count
         return [Pool(self._problem, self) for _ in range(count)]
 

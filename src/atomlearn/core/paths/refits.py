@@ -19,17 +19,12 @@ from atomlearn.core.masters.choose import default_master
 from atomlearn.core.masters.free_newton import FreeNewton, projected
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.paths.guess import entries
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.problem import Problem
 
-#: Re-fits of one level before its point is priced as it is.
-MOST_ROUNDS = 30
 #: A re-fit whose columns will move again goes to this part of the gap before it.
 LOOSE = 1e-3
-#: Columns without weight that a working set may hold beyond twice those with one.
-IDLE = 300
 
 
 @dataclass(slots=True)
@@ -61,33 +56,31 @@ class PoolRefit:
     pool : Pool
     tolerance : float
         Relative gap that is asked of the whole; a re-fit goes to ``PART`` of it over the pool.
+    cheap : bool
+        Whether a re-fit takes less than a reading, as with l1 penalties.
     """
 
     PART = 0.5
-    #: Multiply-adds of dense algebra in the time that reading one entry of the data takes.
-    DENSE = 16.0
 
-    def __init__(self, pool: Pool, tolerance: float) -> None:
-        self.pool = pool
+    def __init__(self, pool: Pool, tolerance: float, cheap: bool) -> None:
+        self.pool, self.cheap = pool, cheap
         self.master = FreeNewton(default_master())
         self.target = self.PART * tolerance
         self.at: Columns = np.zeros(0, dtype=np.int64)
         self.block = CachedBlock(pool.block.take(self.at))
         self._last: tuple[Array, Scores] = (np.zeros(0), ArrayScores(np.zeros(0)))
-        #: What the steps took so far, in entries of the data that could have been read meanwhile.
-        self.work = 0.0
 
     def solve(self, problem: Problem, warm: Point | None) -> Point:
         """Return the solution over the pool, from a point at another level or an earlier one."""
         weights, shift, prediction = self._start(problem, warm)
         price, last = self._priced(problem, weights, prediction), math.inf
-        for _ in range(MOST_ROUNDS):
+        while True:  # each round lets columns in, or halves the gap
             certificate = price.certificate
             done = certificate.objective <= problem.negligible and last < math.inf
             if done or problem.deadline.passed or certificate.relative_gap <= self.target:
                 break
             entering = self._entering(price)
-            if not entering.size and certificate.gap >= 0.5 * last and self.at_its_best:
+            if not entering.size and certificate.gap >= 0.5 * last:
                 break
             last = certificate.gap
             weights, shift, prediction = self._refit(problem, entering, weights, shift, price)
@@ -98,11 +91,6 @@ class PoolRefit:
         """Return a point that was known before, with what the pool says of it now."""
         weights, shift, prediction = self._start(problem, known)
         return self._point(self._priced(problem, weights, prediction), weights, shift)
-
-    @property
-    def at_its_best(self) -> bool:
-        """Whether a re-fit without progress is the last one."""
-        return True
 
     def _start(self, problem: Problem, warm: Point | None) -> tuple[Array, float, Array]:
         """Return weights of the working set, constant and prediction of the warm start."""
@@ -136,11 +124,6 @@ class PoolRefit:
         if entering.size:
             enough = max(enough, LOOSE * price.certificate.gap)
         refit = self.master.solve(restricted, weights, shift, max(enough, restricted.negligible))
-        n_samples, used = refit.prediction.size, int(np.count_nonzero(refit.weights))
-        # Steps that all columns are free to are dense systems, those of other masters products.
-        dense = min(n_samples, used) / self.DENSE if self.free(problem) else 0.0
-        share = used / max(self.at.size, 1)
-        self.work += refit.steps * share * entries(self.block.bare) * (1.0 + dense)
         return refit.weights, refit.intercept, refit.prediction
 
     def _entering(self, price: Pricing) -> Columns:
@@ -172,7 +155,7 @@ class PoolRefit:
     def _without_idle(self, warm: Point | None, free: int) -> None:
         """Let go of columns without weight once they are most of the working set."""
         used = 0 if warm is None else warm.positions.size
-        if self.at.size <= max(2 * used + IDLE, 2 * free + 2 * used if free else 0):
+        if self.at.size <= max(4 * used + 1000, 2 * free + 2 * used if free else 0):
             return
         keep = np.zeros(0, dtype=np.int64)
         if warm is not None:
@@ -201,15 +184,14 @@ class PoolRefit:
 class SignRefit(PoolRefit):
     """Re-fits of quadratics with l1 penalties: a few exact systems for each level.
 
-    The Gram matrix of the working set and a factor of it are kept from level to level; columns that
-    the next level is likely to use join before it is solved (the sequential strong rule).
+    The Gram matrix of the working set and a factor of it are kept from level to level.
     """
 
     #: Columns of the working set beyond which the Gram matrix costs more than it saves.
     MOST = 5000
 
     def __init__(self, pool: Pool, tolerance: float) -> None:
-        super().__init__(pool, tolerance)
+        super().__init__(pool, tolerance, cheap=True)
         self._factor = ActiveFactor()
         self._curvature: Array | None = None
 
@@ -252,12 +234,10 @@ class SignRefit(PoolRefit):
         return np.array(found)
 
     def _entering(self, price: Pricing) -> Columns:
-        """Return what wants in, or will where scores move by no more than the level does."""
+        """Return positions of the pool that want in, the best ones first."""
         ratings = np.abs(price.scores.full()) / self._prices(price)
-        level = price.problem.regularizer.amount
         ratings[self.at] = 0.0
-        bound = max(min(level, 2.0 * level - price.certificate.polar), 1.0 * level)
-        found = np.flatnonzero(ratings > bound * (1.0 + 1e-12))
+        found = np.flatnonzero(ratings > price.problem.regularizer.amount * (1.0 + 1e-12))
         n_used = int(np.count_nonzero(price.weights))
         return found[np.argsort(-ratings[found], kind="stable")][: max(50, n_used // 4)]
 
@@ -268,67 +248,6 @@ class SignRefit(PoolRefit):
 
     def _pruned(self) -> None:
         self._factor.forget()
-
-
-class ModelRefit(SignRefit):
-    """Re-fits of smooth losses with l1 penalties: Newton models whose Hessian is kept.
-
-    The model at each point has its own gradient, and the curvature of an earlier point, of another
-    level perhaps, as long as each model leaves a quarter of the gap: the Gram matrix and its factor
-    stay. Where a whole step does not descend, it is halved; where even a fresh model does not
-    help, the master goes on.
-    """
-
-    #: Part of the gap that a model may leave before the curvature is taken afresh.
-    LEFT = 0.25
-    #: Times a step is halved at most.
-    HALVINGS = 10
-
-    def __init__(self, pool: Pool, tolerance: float) -> None:
-        super().__init__(pool, tolerance)
-        self._before = (math.nan, math.inf)
-        self._fresh = False
-
-    @property
-    def at_its_best(self) -> bool:
-        return self._fresh
-
-    def _refit(
-        self, problem: Problem, entering: Columns, weights: Array, shift: float, price: Pricing
-    ) -> tuple[Array, float, Array]:
-        level, gap = problem.regularizer.amount, price.certificate.gap
-        same = self._before[0] == level
-        slow = same and not entering.size and gap > self.LEFT * self._before[1]
-        if slow and self._fresh:
-            return PoolRefit._refit(self, problem, entering, weights, shift, price)
-        self._before = level, gap
-        if slow:
-            self._curvature = None
-        self._fresh = self._curvature is None
-        if self._are_too_many(problem, entering):
-            return PoolRefit._refit(self, problem, entering, weights, shift, price)
-        self._include(entering)
-        start = np.concatenate([weights, np.zeros(entering.size)])
-        end = self._of_model(problem, start, price)
-        return self._descended(problem, start, end, shift, price)
-
-    def _descended(
-        self, problem: Problem, start: Array, end: Array, shift: float, price: Pricing
-    ) -> tuple[Array, float, Array]:
-        """Return the first point of end, (start + end)/2, ... that is no worse than the start."""
-        prices, level = self._prices(price)[self.at], problem.regularizer.amount
-        most = price.certificate.objective * (1.0 + 1e-13)
-        from_linear, to_linear = price.prediction - shift, self.block.dot(end)
-        length = 1.0
-        for _ in range(self.HALVINGS):
-            weights = end if length == 1.0 else start + length * (end - start)
-            linear = from_linear + length * (to_linear - from_linear)
-            here = problem.optimal_intercept(linear, shift)
-            value = problem.loss_value(linear, here) + level * float(prices @ np.abs(weights))
-            if value + 0.5 * problem.tau * float(weights @ weights) <= most:
-                return weights, here, linear + here
-            self._curvature, length = None, 0.5 * length
-        return start, shift, price.prediction
 
 
 def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
@@ -342,6 +261,6 @@ def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
         and regularizer.norm.l1_weights(problem.design.shape[1]) is not None
         and pool.block.bare.keeps_gram
     )
-    if not signed:
-        return PoolRefit(pool, tolerance)
-    return (SignRefit if fixed.is_quadratic else ModelRefit)(pool, tolerance)
+    if signed and fixed.is_quadratic:
+        return SignRefit(pool, tolerance)
+    return PoolRefit(pool, tolerance, cheap=signed)

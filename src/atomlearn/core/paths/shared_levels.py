@@ -14,8 +14,7 @@ import numpy as np
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Columns, Scores, State, WarmStart
 from atomlearn.core.paths.ends import Reached
-from atomlearn.core.paths.guess import GUESS, reading_work
-from atomlearn.core.paths.pool import Pool
+from atomlearn.core.paths.pool import JOINING, Pool
 from atomlearn.core.paths.refits import Point, refit_of
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.sweep import Sweep, sweeps
@@ -28,24 +27,26 @@ from atomlearn.core.solvers.schedule import Answer, Asked, Task
 from atomlearn.core.solvers.steps import stepped
 from atomlearn.core.solvers.warm_starts import checked_warm_start
 
-#: Products with a pool of so many columns that the next levels of a path take, at a guess.
-WORK, POOLED = 16, 3000
+#: Levels that are solved before one reading prices all of them, at most.
+AHEAD = 16
+#: Share of a level's reference from which columns likely matter to the next: where a re-fit is
+#: cheap, and where it is dear and one reading more costs less than a wrong guess.
+SHARES = {True: 0.8, False: 0.6}
+#: Entries of X up to which the pool holds all of it (128 MB).
+WHOLE = 2**24
 
 
 @dataclass(slots=True, eq=False)
 class Level:
     """One level on its way: its run, and its last point over the pool.
 
-    work : what its last re-fit took; readings : that it had a part in; kept : what a checkpoint
-    knows of it, until that was priced; alone : whether its re-fit over the pool failed; result :
-    once it is final.
+    readings : that it had a part in; alone : whether its re-fit over the pool failed; result : once
+    it is final.
     """
 
     run: Run
     point: Point | None = None
-    work: float = 0.0
     readings: int = 0
-    kept: Resumed | None = None
     alone: bool = False
     result: Result | None = None
 
@@ -102,17 +103,15 @@ class SharedLevels(Task):
         self.large_only = (
             self.lift is None and problem.regularizer.norm.asks_large and not problem.tau
         )
-        #: What one reading costs, in entries of an array in memory.
-        self.reading = reading_work(problem.design)
-        #: Columns that a level rates at this share of its reference likely matter to the next.
-        self.share = GUESS.share
-        #: Of the last level proved: how sure a guess is.
+        self.share = SHARES[self.refit.cheap]
+        #: Of the last level proved, zero at first: how sure a guess is.
         self.last_reference = np.inf
         self.batch: list[Level] = []
+        self.kept: list[Resumed | None] = []
         self.sweep: Sweep | None = None
-        self.refitted, self.begun, self.n_told = False, False, 0
+        self.begun, self.n_told = False, 0
         n_samples, n_features = problem.design.shape
-        self.work = float(WORK * n_samples * min(n_features, POOLED))
+        self.work = float(AHEAD * n_samples * min(n_features, JOINING))
 
     # --- the task ---------------------------------------------------------------------------
 
@@ -120,11 +119,10 @@ class SharedLevels(Task):
         """Solve the next levels over the pool; return what is to be asked of the data."""
         if not self.begun:
             if self.levels[0].run.resumes:
-                for level in self.levels:
-                    level.kept = level.run.begin()
-            known = self.zero is not None or any(level.kept for level in self.levels)
+                self.kept = [level.run.begin() for level in self.levels]
+            known = self.zero is not None or any(self.kept)
             return Asked([self._dual_at_zero()], None) if self._seeds and not known else None
-        self.batch = self._resumed() or self._swept() or self._solved()
+        self.batch = self._swept() or self._solved()
         return self._asked() if self.batch else None
 
     def learn(self, answer: Answer | None) -> None:
@@ -169,7 +167,7 @@ class SharedLevels(Task):
     def _seeds(self) -> bool:
         """Whether the pool is filled by the scores at zero; else it holds all columns."""
         n_samples, n_features = self.inner.design.shape
-        fits = n_samples * n_features <= GUESS.whole and n_features <= GUESS.joining
+        fits = n_samples * n_features <= WHOLE and n_features <= JOINING
         return not (fits and self.inner.design.listable)
 
     def _dual_at_zero(self) -> Array:
@@ -181,37 +179,25 @@ class SharedLevels(Task):
             self.pool.add(np.arange(self.inner.design.shape[1]))
         elif zero is not None:
             norm = self.inner.regularizer.norm
-            count = min(max(500, self.inner.design.shape[0]), GUESS.joining)
+            count = min(max(500, self.inner.design.shape[0]), JOINING)
             self.pool.add(norm.best_columns(zero, count)[: self.pool.at_once])
+            self.last_reference = norm.reference(zero)
 
     def _resume(self) -> None:
-        """Take the points that a checkpoint has kept; what was proved is proved anew."""
-        for level in self.levels:
-            if level.kept is None:
+        """Begin at the points that a checkpoint has kept; what was proved is proved anew."""
+        for level, kept in zip(self.levels, self.kept, strict=False):
+            if kept is None:
                 continue
-            warm = checked_warm_start(WarmStart.of_arrays(level.kept.arrays), level.problem)
+            warm = checked_warm_start(WarmStart.of_arrays(kept.arrays), level.problem)
             self.pool.add(warm.columns[: self.pool.room])
             positions = self.pool.positions(warm.columns)
-            if (positions < 0).any():
-                level.kept = None
-                continue
-            none = np.zeros(0)
-            # The shift follows from the point, once the pool has its columns.
-            level.point = Point(positions, warm.weights, warm.intercept, none, none, 0.0, np.inf)
+            if (positions >= 0).all():
+                none = np.zeros(0)
+                # The shift follows from the point, once the pool has its columns.
+                at = positions, warm.weights, warm.intercept
+                level.point = Point(*at, none, none, 0.0, np.inf)
 
     # --- points over the pool ---------------------------------------------------------------
-
-    def _resumed(self) -> list[Level]:
-        """Return, once, the levels with points that were kept: they are priced, not re-fitted."""
-        batch = [level for level in self.levels if level.kept is not None]
-        if batch:
-            self.pool.settle()
-            self.refitted = False
-        for level in batch:
-            assert level.point is not None
-            level.kept = None
-            level.point = self.refit.resumed(level.problem, level.point)
-        return batch
 
     def _swept(self) -> list[Level]:
         """Return, once, the levels that are solved all at once; none where the data is large."""
@@ -228,34 +214,37 @@ class SharedLevels(Task):
             self._begin(level)
             level.point = point
         if batch:
-            self.sweep, self.refitted = sweep, False
+            self.sweep = sweep
         return batch
 
     def _solved(self) -> list[Level]:
         """Return the next levels with their points over the pool; none where all are final."""
         self.pool.settle()
-        self.refitted = True
         pending = [number for number, level in enumerate(self.levels) if level.status is None]
         batch: list[Level] = []
         before = None
-        # Once the time is out, one reading says of all levels what is proved.
+        # Once the time is out, one reading says of all levels what is proved; so it is with points
+        # that a checkpoint has kept.
         late = self.problem.deadline.passed
-        for number in pending if late else pending[: GUESS.levels]:
-            if batch and not late and not self._goes_on(batch):
+        kept = sum(level.point is not None and not level.readings for level in self.levels)
+        for number in pending if late else pending[: max(AHEAD, kept)]:
+            if not (late or kept or self._is_sure(batch)):
                 break
             level = self.levels[number]
             self._begin(level)
-            worked = self.refit.work
             warm = level.point
             if warm is None:
                 warm = before or (self.levels[number - 1].point if number else None)
             try:
                 with level.run as run:
-                    level.point = before = self.refit.solve(level.problem.until(run.deadline), warm)
+                    if level.point is not None and not level.readings:
+                        before = self.refit.resumed(level.problem, level.point)
+                    else:
+                        before = self.refit.solve(level.problem.until(run.deadline), warm)
+                    level.point = before
             except FloatingPointError:  # a step beyond the floats
                 level.alone = True
                 break
-            level.work = self.refit.work - worked
             batch.append(level)
         return batch
 
@@ -264,12 +253,12 @@ class SharedLevels(Task):
         if level.point is None and not level.readings and not level.run.resumes:
             level.run.begin()
 
-    def _goes_on(self, batch: list[Level]) -> bool:
-        """Return whether one more level is guessed: it is likely right, or wrong at little cost."""
-        last = batch[-1].point
-        assert last is not None
-        cheap = sum(level.work for level in batch) <= self.reading
-        return cheap or last.reference >= GUESS.sure * self.last_reference
+    def _is_sure(self, batch: list[Level]) -> bool:
+        """Return whether one more level is guessed: it is cheap, or likely right."""
+        last = batch[-1].point if batch else None
+        if self.refit.cheap or last is None:
+            return True
+        return last.reference >= self.share * self.last_reference
 
     def _asked(self) -> Asked:
         """Return what the levels ask of the data."""
@@ -307,16 +296,13 @@ class SharedLevels(Task):
                     continue
                 self._seen(level, price.certificate, vectors)
         wrong = [level for level in batch if level.status is None]
-        ample = self.pool.at_once >= GUESS.joining
-        looks = ample and self.share < GUESS.share
-        joined = self._join(batch, scores) if wrong or looks else 0
         for level in batch:
-            if looks and level.status is Status.CONVERGED and level.point:
+            if level.status is Status.CONVERGED and level.point:
                 self.last_reference = level.point.reference
-        if ample and max(level.work for level in batch) > GUESS.dear * self.reading:
-            self.share = GUESS.wider
+        # Where re-fits are dear, levels that are final vote too: they are near what comes next.
+        joined = self._join(batch, scores) if wrong or not self.refit.cheap else 0
         for level in wrong:
-            if (self.refitted and not joined) or level.readings >= GUESS.readings:
+            if not joined and level.readings > 1:
                 self._solve_alone(level)
         for level in batch:
             if level.status is not None:
@@ -338,10 +324,7 @@ class SharedLevels(Task):
         level.run.seen(state, level.readings, vectors)
 
     def _join(self, batch: list[Level], found_scores: list[Scores]) -> int:
-        """Let the columns join that some level rates near its reference; return their number.
-
-        Levels that are final vote too where re-fits are dear: they are nearest to what comes next.
-        """
+        """Let the columns join that some level rates near its reference; return their number."""
         if all(level.status is not None for level in self.levels):
             return 0
         norm = self.inner.regularizer.norm
@@ -360,7 +343,7 @@ class SharedLevels(Task):
         columns = columns[np.argsort(rank, kind="stable")]
         columns = columns[self.pool.positions(columns) < 0]
         _, first = np.unique(columns, return_index=True)
-        most = min(GUESS.joining, self.pool.at_once)
+        most = min(JOINING, self.pool.at_once)
         return self.pool.add(columns[np.sort(first)][:most])
 
     def _solve_alone(self, level: Level) -> None:
@@ -371,8 +354,7 @@ class SharedLevels(Task):
             intercept = point.shift - float(lengths.offsets @ point.weights)
             start = WarmStart(columns, point.weights, intercept)
         counted = Counted.of(self.problem.design)
-        for _ in stepped(level.run, start, counted, float(level.readings)):
-            pass
+        stepped(level.run, start, counted, float(level.readings))
         result = self._result(level)
         found = result.columns if result.lifted is None else result.lifted[0]
         self.pool.add(found[: max(self.pool.room, 0)])

@@ -14,8 +14,7 @@ from atomlearn.core.losses import Offset, pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 from atomlearn.core.problem.checks import check_loss, check_offset, check_tau, check_weight
 from atomlearn.core.problem.free import freed, raised_by_floats
-from atomlearn.core.problem.gaps import certified
-from atomlearn.core.problem.pricing import Pricing, priced
+from atomlearn.core.problem.pricing import Pricing, certified, priced
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Certificate
 from atomlearn.core.problem.rounding import EPS, Lengths, Measured, of_shift, rounding

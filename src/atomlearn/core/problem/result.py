@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -276,7 +276,7 @@ class Result:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: everything but the data that the solver still had at hand."""
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        values: dict[str, Any] = object.__getstate__(self)[1]  # type: ignore[index]  # of slots
         if self.state is not None:
             values["state"] = KeptTerms(self.state.parts(), self.state.warm_parts())
         return values

@@ -11,15 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from atomlearn.core.data.scores import ShiftedScores
-from atomlearn.core.interfaces import Array, Atom, Master, Scores, Solver, State, WarmStart
-from atomlearn.core.interfaces.numbers import whole_number
+from atomlearn.core.interfaces import Array, Atom, Master, Solver, State, WarmStart
 from atomlearn.core.masters.sequential_qp import SequentialQP
+from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.moments import Moments
 from atomlearn.core.solvers.refit import RayFit, refit_on_rays
 
 #: Steps without any progress after which a run has stalled: where the best atom is known already,
@@ -32,18 +30,15 @@ class RayState(State):
     """State with rays: w = U c, c > 0.
 
     atoms : U; shares : (t,) c, whose sum is the bound on gauge(w) of the certificate;
-    candidates : the best atoms at this point, best first; refit_gap : certified gap of the re-fit
-    that led here; master_steps : steps (pivots) of the master so far; moments : the
-    problem over X'X where the steps are made there: then ``prediction`` has its rows, but where the
-    gap is proved over X.
+    candidate : the best atom at this point, None where none would enter; refit_gap : certified gap
+    of the re-fit that led here; master_steps : steps (pivots) of the master so far.
     """
 
     atoms: AtomSet | None = None
     shares: Array = field(default_factory=lambda: np.zeros(0))
-    candidates: tuple[Atom, ...] = ()
+    candidate: Atom | None = None
     refit_gap: float = np.inf
     master_steps: int = 0
-    moments: Moments | None = None
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
         return () if self.atoms is None else self.atoms.parts(self.shares)
@@ -76,23 +71,17 @@ class AtomGeneration(Solver):
         c >= 0. The default is [V] Algorithm 2 (``ActiveSetQP``) where the loss is quadratic, and
         sequential quadratic programming elsewhere. Where tau > 0 there is a ridge term with U'U,
         which these two alone know.
-    batch : int
-        Atoms one pass asks for. The second and further ones are the best on the coordinates that
-        those before left alone, so they are only found for norms with sparse atoms.
     inner_ratio : float
         The master is asked for this fraction of the outer gap.
     tolerance : float
         Relative gap that will be asked of the whole; the master is not asked for much less.
-    moments : bool
-        With the squared loss, and 4 times as many samples as features (1000 of them at most),
-        steps are made on Q = X'X and X'y, as in [V] section 3.3, for which X is read once.
-        False: a pass over X a step.
     warm_start, prune : bool
         False: variants of [V], each re-fit from zero, and atoms of weight zero staying.
 
     References
     ----------
-    [V] Vinyes, Obozinski 2017, Algorithms 1 and 2, section 3.3 and Proposition 1.
+    [V] Vinyes, Obozinski 2017, Algorithms 1 and 2, and Proposition 1. With many more samples than
+    columns, its section 3.3 is a fit to ``designs.from_moments(X.T @ X, X.T @ y)``.
 
     Examples
     --------
@@ -107,48 +96,36 @@ class AtomGeneration(Solver):
     lifts: ClassVar[bool] = False
 
     master: Master = field(default_factory=SequentialQP)
-    batch: int = 1
     inner_ratio: float = 1e-2
     tolerance: float = 1e-6
-    moments: bool = True
     warm_start: bool = True
     prune: bool = True
 
-    def __post_init__(self) -> None:
-        whole_number("AtomGeneration", "batch", self.batch)
-
     def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
-        moments = Moments.of(problem) if self.moments else None
-        inner = problem if moments is None else moments.until(problem.deadline)
-        atoms, shares, intercept = warm_atoms(inner, warm, cached=True)
-        state = priced(inner, atoms, shares, intercept, self.batch, self.tolerance)
-        return state if moments is None else moments.told(problem, state, self.tolerance)
+        atoms, shares, intercept = warm_atoms(problem, warm, cached=True)
+        return priced(problem, atoms, shares, intercept, self.tolerance)
 
     def step(self, problem: Problem, state: RayState) -> RayState:
-        """Add the candidates, re-fit, drop zeros, price: one pass over the data."""
+        """Add the candidate, re-fit, drop zeros, price: one pass over the data."""
         assert state.atoms is not None
-        moments = state.moments
-        inner = problem if moments is None else moments.until(problem.deadline)
-        atoms, shares = with_candidates(inner, state)
+        atoms, shares = with_candidate(problem, state)
         n_new = atoms.size - state.atoms.size
         target = gap_target(problem, state, n_new, self.inner_ratio, self.tolerance)
         begin = shares if self.warm_start else np.zeros_like(shares)
-        fit = refit_on_rays(inner, self.master, atoms, begin, state.intercept, target)
+        fit = refit_on_rays(problem, self.master, atoms, begin, state.intercept, target)
         if self.prune:
             atoms, fit = without_zeros(atoms, fit)
-        after = following(inner, state, atoms, fit, self.batch, self.tolerance)
-        return after if moments is None else moments.told(problem, after, self.tolerance)
+        return following(problem, state, atoms, fit, self.tolerance)
 
 
-def with_candidates(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
-    """Return the atoms with those candidates that are new, at weight zero."""
-    atoms = state.atoms
+def with_candidate(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
+    """Return the atoms with the candidate, at weight zero, if it is new."""
+    atoms, atom = state.atoms, state.candidate
     assert atoms is not None
-    for atom in state.candidates:
-        if atoms.find(atom) < 0:
-            atoms = atoms.append(problem.design, atom)
-    return atoms, np.append(state.shares, np.zeros(atoms.size - state.shares.size))
+    if atom is None or atoms.find(atom) >= 0:
+        return atoms, state.shares
+    return atoms.append(problem.design, atom), np.append(state.shares, 0.0)
 
 
 def gap_target(
@@ -171,10 +148,9 @@ def priced(
     atoms: AtomSet,
     shares: Array,
     intercept: float,
-    batch: int,
     tolerance: float = 0.0,
 ) -> RayState:
-    """One pass over the data: scores, the best atoms, and the certificate of this very point.
+    """One pass over the data: scores, the best atom, and the certificate of this very point.
 
     Where the oracle is a search that finds nothing beyond ``tolerance`` (relative), the bound from
     above is worth more work.
@@ -198,27 +174,15 @@ def priced(
         certificate=price.certificate,
         atoms=atoms,
         shares=shares,
-        candidates=best_atoms(problem, price.scores, batch, price.multiplier),
+        candidate=_entering(price),
     )
 
 
-def best_atoms(problem: Problem, scores: Scores, count: int, level: float) -> tuple[Atom, ...]:
-    """Return up to ``count`` atoms with <a, z> > level: the best, then the best beside those.
-
-    Each further one is the best for the scores without the coordinates used so far; it is rated
-    by all scores.
-    """
-    found: list[Atom] = []
-    rest = scores
-    for _ in range(count):
-        atom = problem.regularizer.norm.best_atom(rest)
-        if not atom.columns.size or float(atom.values @ scores.at(atom.columns)) <= level:
-            break
-        found.append(atom)
-        if len(found) < count:
-            used = np.unique(np.concatenate([a.columns for a in found]))
-            rest = ShiftedScores(scores, used, scores.at(used))
-    return tuple(found)
+def _entering(price: Pricing) -> Atom | None:
+    """Return the best atom where <a, z> is beyond the multiplier of the point, else None."""
+    atom = price.problem.regularizer.norm.best_atom(price.scores)
+    enters = float(atom.values @ price.scores.at(atom.columns)) > price.multiplier
+    return atom if atom.columns.size and enters else None
 
 
 def without_zeros(atoms: AtomSet, fit: RayFit) -> tuple[AtomSet, RayFit]:
@@ -228,13 +192,13 @@ def without_zeros(atoms: AtomSet, fit: RayFit) -> tuple[AtomSet, RayFit]:
 
 
 def following(
-    problem: Problem, state: RayState, atoms: AtomSet, fit: RayFit, batch: int, tolerance: float
+    problem: Problem, state: RayState, atoms: AtomSet, fit: RayFit, tolerance: float
 ) -> RayState:
     """Return the priced state of this fit, the one after ``state``: one pass over the data."""
-    after = priced(problem, atoms, fit.weights, fit.intercept, batch, tolerance)
+    after = priced(problem, atoms, fit.weights, fit.intercept, tolerance)
     after.iteration = state.iteration + 1
     after.refit_gap, after.master_steps = fit.gap, state.master_steps + fit.steps
-    new = any(atoms.find(atom) < 0 for atom in after.candidates)
+    new = after.candidate is not None and atoms.find(after.candidate) < 0
     after.patience = PATIENCE_WITH_NEW_ATOMS if new else PATIENCE
     if after.certificate.leaves_open(tolerance):
         # The search finds nothing more; what its bounds leave open, more steps do not close.

@@ -22,54 +22,15 @@ from atomlearn.core.problem.result import Status
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.centered_columns import appended, centered_columns
 
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How column generation divides its time between passes over the data and re-fits.
-
-    None of them touches what is proved: they trade passes over the data for time of the master.
-    ``benchmarks/tuning/pace.py`` varies each of them.
-
-    Parameters
-    ----------
-    small : int
-        Entries of a block below which a re-fit to the end costs nothing that could be measured
-        beside the pass.
-    together, columns_together : int
-        Entries and columns of a design up to which all columns are taken at once, and re-fitted
-        before the first pass: it then proves the optimum.
-    beyond_free : int
-        Blocks beyond so many times the columns that are free to the master are re-fitted loosely
-        at first, as others are; below, all the way at once.
-    share : int
-        A pass asks for a hundredth of all columns, but for no more than there are samples, or
-        this many: few solutions use more.
-    atoms : int
-        The same bound in atoms, for norms whose atoms have many columns.
-    asked_entries : int
-        Bound on the entries of the columns that one pass asks for: half a GB in float64.
-    further, cheap : float
-        Re-fits go on to this share of ``inner_ratio`` where that costs next to nothing beside a
-        pass: where steps times columns are at most that share of all columns, or columns^2 all.
-    nearer : float
-        Of losses that couple predictions, a re-fit goes no further down with the level than by
-        this factor from the least at which the point would stay: Newton steps from far away fill
-        it with columns that the optimum does not have, and take most of the time.
-    patience : int
-        Steps without progress, and without a column that wants in, after which it has stalled.
-    """
-
-    small: int = 20_000
-    together: int = 2**15
-    columns_together: int = 500
-    beyond_free: int = 4
-    share: int = 1000
-    atoms: int = 5
-    asked_entries: int = 2**26
-    further: float = 0.02
-    cheap: float = 0.25
-    nearer: float = 6.0
-    patience: int = 3
+#: Entries of a block up to which a re-fit to the end costs nothing that could be measured beside a
+#: pass: all columns of such a design are taken at once, which proves the optimum in one pass.
+SMALL = 2**15
+#: Entries of the columns that one pass asks for at most: half a GB in float64.
+ASKED_ENTRIES = 2**26
+#: Of losses that couple predictions, a re-fit goes no further down with the level than by this
+#: factor from the least at which the point would stay: Newton steps from far away fill it with
+#: columns that the optimum does not have, and take most of the time.
+NEARER = 6.0
 
 
 @dataclass(slots=True)
@@ -110,8 +71,6 @@ class ColumnGeneration(Solver):
         the point anyway, the last digits of this one are thrown away.
     tolerance : float
         Relative gap that will be asked of the whole; the master is not asked for much less.
-    pace : Pace
-        How time is divided between passes and re-fits.
 
     Notes
     -----
@@ -148,7 +107,6 @@ class ColumnGeneration(Solver):
     batch: int | None = None
     inner_ratio: float = 0.05
     tolerance: float = 1e-6
-    pace: Pace = Pace()
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
@@ -164,8 +122,7 @@ class ColumnGeneration(Solver):
 
     def _takes_all(self, problem: Problem) -> bool:
         """Return whether taking all columns costs less than asking which ones are needed."""
-        n_samples, size = problem.design.shape
-        few = size <= self.pace.columns_together and n_samples * size <= self.pace.together
+        few = math.prod(problem.design.shape) <= SMALL
         quick = self.batch is None and not problem.deadline.passed
         return quick and few and problem.design.listable
 
@@ -200,7 +157,7 @@ class ColumnGeneration(Solver):
         if guess is not None:
             return guess
         enough = 0.5 * self.tolerance * restricted.loss_at_zero()
-        if math.prod(restricted.design.shape) <= self.pace.together:
+        if math.prod(restricted.design.shape) <= SMALL:
             enough *= 1e-4
         refit = FreeNewton(self.master).solve(restricted, weights, intercept, enough)
         return refit.weights, refit.intercept, refit.steps
@@ -216,7 +173,7 @@ class ColumnGeneration(Solver):
             columns = np.concatenate([columns, state.candidates])
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
         restricted = problem.restricted_to(block, columns)
-        refit = self._refit(restricted, weights, state, problem.design.shape[1])
+        refit = self._refit(restricted, weights, state)
         following = ActiveState(
             columns=columns,
             weights=refit.weights,
@@ -237,49 +194,31 @@ class ColumnGeneration(Solver):
         state.refit_gap, state.exhausted = np.inf, None
         return state
 
-    def _refit(
-        self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
-    ) -> Refit:
+    def _refit(self, restricted: Problem, weights: Array, state: ActiveState) -> Refit:
         """Re-fit to a part of the gap, where columns are many and more will come."""
-        target = max(self._gap_target(state), restricted.negligible)
-        penalty, level = restricted.regularizer, state.certificate.polar / self.pace.nearer
+        target = max(self._gap_target(state, weights.size), restricted.negligible)
+        penalty, level = restricted.regularizer, state.certificate.polar / NEARER
         far = penalty.form == "penalized" and penalty.amount < level < math.inf
         if far and restricted.loss.coupled != 1 and not self.batch:
             # On the way down: the long way to its own level is made in several steps.
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
             target = self.inner_ratio * state.certificate.objective
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
-        master = FreeNewton(self.master)
-        enough = 0.5 * self.tolerance * abs(state.certificate.objective)
-        closer = self.pace.further * target
-        closer = max(closer if closer > 30 * enough else enough, restricted.negligible)
-        if state.candidates.size and weights.size**2 <= n_features:
-            target = min(target, closer)  # a Hessian of theirs costs no more than a pass
-        refit = master.solve(restricted, weights, intercept, target)
-        cheap = refit.steps * weights.size <= self.pace.cheap * n_features
-        if min(refit.gap, target) > closer and cheap and restricted.loss.coupled == 1:
-            steps = refit.steps
-            refit = master.solve(restricted, refit.weights, refit.intercept, closer)
-            refit.steps += steps
-        return refit
+        return FreeNewton(self.master).solve(restricted, weights, intercept, target)
 
-    def _gap_target(self, state: ActiveState) -> float:
+    def _gap_target(self, state: ActiveState, size: int) -> float:
+        """Return the gap to ask of a re-fit of ``size`` columns."""
         certificate = state.certificate
-        wanted = self.inner_ratio * certificate.gap
         enough = 0.5 * self.tolerance * abs(certificate.objective)
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left but for rounding.
             return max(min(0.3 * state.refit_gap, enough), 0.1 * certificate.rounding)
-        taken = state.columns.size + state.candidates.size
-        if taken <= self.pace.beyond_free * state.free:
-            # The last digits cost a step or two, and the objective they are relative to will fall.
-            return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
-        assert state.block is not None
-        if state.block.shape[0] * (state.columns.size + state.candidates.size) <= self.pace.small:
-            # Well beyond, where that costs nothing: what should not differ (weights and repeated
+        if size <= 4 * state.free or state.prediction.size * size <= SMALL:
+            # The last digits cost a step or two, and what should not differ (weights and repeated
             # samples, one order of columns and another) then differs by rounding alone.
-            return max(1e-4 * enough, min(enough, 1e-11 * abs(certificate.objective)))
+            return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
         # Where the last step is near, going all the way saves a pass.
+        wanted = self.inner_ratio * certificate.gap
         return wanted if wanted > 30 * enough else enough
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
@@ -299,7 +238,7 @@ class ColumnGeneration(Solver):
         price = problem.price(state.columns, state.weights, state.prediction, lengths=state.lengths)
         state.certificate = price.certificate
         state.candidates = self._candidates(state, price)
-        state.patience = math.inf if state.candidates.size else self.pace.patience
+        state.patience = math.inf if state.candidates.size else 3
         if state.columns.size and problem.is_perfect(state.certificate):
             state.exhausted = Status.PERFECT_FIT
         return state
@@ -311,10 +250,8 @@ class ColumnGeneration(Solver):
         if state.columns.size == n_features:
             return np.zeros(0, dtype=np.int64)
         norm = price.problem.regularizer.norm
-        share = min(n_features // 100, self.pace.asked_entries // n_samples)
-        if not self.batch and share > max(self.pace.share, n_samples):
-            atom = norm.best_columns(price.scores, 1).size
-            share = min(share, max(self.pace.share, n_samples, self.pace.atoms * atom))
+        # Few solutions have more columns than there are samples.
+        share = min(n_features // 100, n_samples, ASKED_ENTRIES // n_samples)
         # Of a few times as many, gathering those that are free would cost much of a pass.
         free = state.free if n_features <= 2 * state.free else min(state.free, n_features // 10)
         count = self.batch or max(100, 2 * n_used, share, free)

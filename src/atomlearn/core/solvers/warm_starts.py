@@ -8,7 +8,6 @@ import numpy as np
 
 from atomlearn.core.interfaces import WarmStart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.solvers.fingerprint import same_norm
 
 
 def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
@@ -52,8 +51,7 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
         columns, weights = columns[others], weights[others]
         parts = None if parts is None else tuple(part for part in parts if part.norm is not None)
     norm = problem.regularizer.norm
-    # Norms are compared where there are atoms to lose: a digest reads all of their parameters.
-    legal = not warm.atoms or warm.norm is None or same_norm(warm.norm, norm)
+    legal = not warm.atoms or warm.norm is None or warm.norm is norm or warm.norm == norm
     return replace(
         warm,
         columns=columns,
