@@ -149,9 +149,9 @@ def test_truth_is_the_same_in_words_and_as_a_type(tmp_path: Path) -> None:
     for first, second in ((".csv", ".parquet"), (".parquet", ".csv")):
         fitted = read(tmp_path / f"d{first}", "y")
         path = tmp_path / f"d{second}"
-        frame = format_of(path).frame
-        assert frame is not None
-        again = encoded_again(frame(path, TextForm(), None), fitted.schema.columns)
+        cells = format_of(path).cells
+        assert cells is not None
+        again = encoded_again(cells(path, TextForm(), None).frame(), fitted.schema.columns)
         [name] = [name for name in again.columns if name.startswith("flag")]
         assert again.columns[name].tolist() == flags.astype(float).tolist()
 

@@ -19,8 +19,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from atomlearn.storage.formats.arrays import matrix_of, names_of, target_of
 from atomlearn.storage.formats.compressed import open_text
+from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.numpy_files import Archive
-from atomlearn.storage.formats.table import near_names, tidy_target
+from atomlearn.storage.formats.table import tidy_target
 from atomlearn.storage.intake.read import read
 
 ENVIRONMENT_VARIABLE = "ATOMLEARN_DATA"

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.numpy_files import Archive, load_npy
 from atomlearn.storage.formats.table import (
     DataTable,
@@ -17,7 +18,6 @@ from atomlearn.storage.formats.table import (
     Schema,
     finite_matrix,
     finite_values,
-    near_names,
     sparse_size,
     tidy_target,
 )
@@ -106,22 +106,17 @@ def sparse_form(arrays: Arrays, path: Path) -> str:
 
 
 def _sparse(arrays: Arrays, path: Path) -> Any:
-    data, indices, indptr, shape = (arrays[key] for key in SPARSE_KEYS)
-    if arrays["shape"].shape != (2,) or any(arrays[key].ndim != 1 for key in SPARSE_KEYS):
-        raise ValueError(
-            f"{path} is a broken sparse matrix: shape must be two numbers and data, indices and "
-            "indptr vectors"
-        )
+    parts = data, indices, indptr, shape = tuple(arrays[key] for key in SPARSE_KEYS)
     container = sp.csr_matrix if sparse_form(arrays, path) == "csr" else sp.csc_matrix
+    whole = all(part.ndim == 1 and part.dtype.kind in "iu" for part in parts[1:])
+    if not whole or data.ndim != 1 or shape.size != 2:
+        raise ValueError(
+            f"{path} is a broken sparse matrix: shape must be two whole numbers, indices and "
+            "indptr vectors of such, and data a vector"
+        )
     if data.size == 1 and indices.size != 1:
-        data = np.full(indices.size, data.ravel()[0])
+        data = np.full(indices.size, data[0])
     values = finite_values(data, path)
-    for key in ("indices", "indptr", "shape"):
-        if arrays[key].dtype.kind not in "iu":
-            raise ValueError(
-                f"{path} is a broken sparse matrix: {key} has type {arrays[key].dtype}; expected "
-                "whole numbers"
-            )
     n_rows, n_columns = (int(size) for size in shape)
     sparse_size(path, (n_rows, n_columns), indices.size, max(n_rows, n_columns))
     # SciPy's check asks for none of this where the last of indptr is not positive.

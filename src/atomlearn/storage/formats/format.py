@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Design
-from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource, TextColumns
+from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
@@ -24,7 +24,7 @@ from atomlearn.storage.formats.table import (
 class Format:
     """One kind of data file: how it is recognized, and the ways to get at its data.
 
-    A format needs ``read``, ``stream`` or ``frame``; the others follow from it. All consumers (the
+    A format needs ``read``, ``stream`` or ``cells``; the others follow from it. All consumers (the
     readers, ``convert``, the command line, estimators that take a path) go through ``table``,
     ``source``, ``open`` and ``names``, and know no format by name.
 
@@ -44,12 +44,8 @@ class Format:
         What an estimator uses that was given the path in place of data; None: it refuses.
     names : path -> list of str or None, optional
         The names of the columns, without their data; goes with ``open``.
-    frame : (path, TextForm, sheet) -> Frame, optional
-        Gives the cells of a table whose columns are to be understood first, see ``intake``.
-    rows : (path, Reading) -> RowSource, optional
-        Gives the rows of such a table as columns of numbers, a piece at a time.
-    size : path -> int, optional
-        Bytes that its numbers take in memory, where the size of the file does not tell.
+    cells : (path, TextForm, sheet) -> TableFile, optional
+        Opens a table whose columns are to be understood first, see ``intake``.
     recognizes : (suffix, first line) -> bool, optional
         Whether a file of no known ending is of this kind.
     named : bool
@@ -70,9 +66,7 @@ class Format:
     stream: Callable[[Path, Request], RowSource | ColumnSource] | None = None
     open: Callable[[Path], Any] | None = None
     names: Callable[[Path], list[str] | None] | None = None
-    frame: Callable[[Path, Any, str | None], Any] | None = None
-    rows: Callable[[Path, Any], Any] | None = None
-    size: Callable[[Path], int] | None = None
+    cells: Callable[[Path, Any, str | None], Any] | None = None
     recognizes: Callable[[str, str], bool] | None = None
     named: bool = False
     in_place: bool = False
@@ -104,23 +98,16 @@ class Format:
         """Return the data of the file a piece at a time."""
         self._check(path, request)
         if self.stream is not None:
-            try:
-                return self.stream(path, request)
-            except TextColumns:
-                if self.frame is None:
-                    raise
-        if self.frame is None:
+            return self.stream(path, request)
+        if self.cells is None:
             table = self.table(path, request)
-        else:
-            # Imported here: what understands tables knows the table of formats.
-            from atomlearn.storage.intake.read import read
-            from atomlearn.storage.intake.reading import Reading
+            return MatrixColumns(table.X, table.schema.names, table.y)
+        # Imported here: what understands tables knows the table of formats.
+        from atomlearn.storage.intake.reading import Reading
+        from atomlearn.storage.intake.streamed import TableRows
 
-            if self.rows is not None:
-                asked = Reading(target=request.target, drop=request.exclude)
-                return cast(RowSource, self.rows(path, asked))
-            table = read(path, request.target, drop=request.exclude)
-        return MatrixColumns(table.X, table.schema.names, table.y)
+        asked = Reading(target=request.target, drop=request.exclude)
+        return TableRows(self.cells(path, asked.text_form(), None), asked)
 
     def _check(self, path: Path, request: Request) -> None:
         if request.exclude and not self.named:
