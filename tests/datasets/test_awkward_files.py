@@ -325,7 +325,7 @@ def test_requests_that_are_none() -> None:
 
 
 @pytest.mark.parametrize("late", ["NA", "abc", '"q"', "1,2", "", "1\n\n", "Null", "x"])
-@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("place", [0, 2])
 def test_what_shows_late_in_a_file(
     late: str, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

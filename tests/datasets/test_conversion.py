@@ -113,8 +113,7 @@ def test_sparse_npz(form: str, memory: int, tmp_path: Path) -> None:
     assert_array_equal(OnDisk(made.path).target, y)
 
 
-@pytest.mark.parametrize("first", [0, 1])
-@pytest.mark.parametrize("ending", ["libsvm", "svm.gz", "svm.bz2"])
+@pytest.mark.parametrize(("first", "ending"), [(0, "libsvm"), (1, "svm.gz"), (1, "svm.bz2")])
 def test_libsvm(first: int, ending: str, memory: int, tmp_path: Path) -> None:
     _, X, y = _data()
     X[0, 0] = 5.0
@@ -131,8 +130,7 @@ def test_libsvm(first: int, ending: str, memory: int, tmp_path: Path) -> None:
     assert_array_equal(table.X.toarray(), X)
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
-@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize(("ending", "text"), [("csv", True), ("csv.gz", False)])
 def test_csv(ending: str, text: bool, memory: int, tmp_path: Path) -> None:
     X, _, y = _data()
     _csv(tmp_path / "x.csv", X, y, text)

@@ -80,7 +80,7 @@ def whole_lines(stream: Any, size: int, path: Path, so_far: int = 0) -> Any:
     fits(path, "a line of it, parsed,", LIMITS.copies * so_far)
     parts = [stream.read(size)]
     end = parts[0][:0]
-    while parts[-1] and not parts[-1].endswith(("\n" if end == "" else b"\n")):
+    while parts[-1] and not parts[-1].endswith("\n" if end == "" else b"\n"):
         parts.append(stream.readline(LIMITS.piece_bytes))
         so_far += len(parts[-1])
         fits(path, "a line of it, parsed,", LIMITS.copies * so_far)

@@ -74,20 +74,21 @@ class SparseLines(Lines):
     sparse = True
 
     def __init__(
-        self, data: Any, indices: Any, indptr: NDArray[Any], shape: tuple[int, int]
+        self, path: Path, data: Any, indices: Any, indptr: NDArray[Any], shape: tuple[int, int]
     ) -> None:
-        where, stored = "the sparse array", int(indices.size)
+        self._where, stored = f"{path} is a broken sparse matrix", int(indices.size)
+        where = self._where
         if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
-            raise ValueError(f"{where} is broken: indptr and indices must be whole numbers")
+            raise ValueError(f"{where}: indptr and indices must be whole numbers")
         if data.size not in (1, stored):
-            raise ValueError(f"{where} is broken: {data.size} values and {stored} indices")
-        sparse_size(where, shape, stored, max(shape))
+            raise ValueError(f"{where}: {data.size} values and {stored} indices")
+        sparse_size(path, shape, stored, max(shape))
         self.data, self.indices, self.shape, self.dtype = data, indices, shape, data.dtype
         self.indptr = np.asarray(indptr).astype(np.int64)
         ends = self.indptr if self.indptr.shape == (shape[0] + 1,) else np.array([-1])
         if ends[0] != 0 or (np.diff(ends) < 0).any() or int(ends[-1]) > stored:
             raise ValueError(
-                f"{where} is broken: indptr must go from 0 to at most {stored} "
+                f"{where}: indptr must go from 0 to at most {stored} "
                 f"in {shape[0]} steps, without falling"
             )
         self._all_one = data.size == 1 and stored != 1
@@ -97,7 +98,7 @@ class SparseLines(Lines):
         indices = self.indices.read(begin, end).astype(np.int64)
         if end > begin and not 0 <= int(indices.min()) <= int(indices.max()) < self.shape[1]:
             raise ValueError(
-                f"the sparse array is broken: it has indices from {indices.min()} to "
+                f"{self._where}: it has indices from {indices.min()} to "
                 f"{indices.max()} where {self.shape[1]} are possible"
             )
         if self._all_one:
@@ -105,7 +106,9 @@ class SparseLines(Lines):
         else:
             data = self.data.read(begin, end)
         pointers = self.indptr[start : stop + 1] - begin
-        return sp.csr_array((data, indices, pointers), shape=(stop - start, self.shape[1]))
+        part = sp.csr_array((data, indices, pointers), shape=(stop - start, self.shape[1]))
+        part.sum_duplicates()
+        return part
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
         wanted, last = max(1, piece_bytes // 32), self.shape[0]
@@ -169,6 +172,7 @@ def dense_source(
 
 
 def sparse_source(
+    path: Path,
     parts: tuple[Any, Any, NDArray[Any]],
     shape: tuple[int, int],
     form: str,
@@ -176,7 +180,7 @@ def sparse_source(
     y: NDArray[Any] | None,
 ) -> Stored:
     """Return the source of data, indices and indptr, the first two read by ranges."""
-    lines = SparseLines(*parts, shape if form == "csr" else shape[::-1])
+    lines = SparseLines(path, *parts, shape if form == "csr" else shape[::-1])
     return (StoredRows if form == "csr" else StoredColumns)(lines, names, y)
 
 
@@ -187,9 +191,16 @@ def open_npy(path: Path, request: Request) -> Stored:
 
 
 def open_npz(path: Path, request: Request) -> Stored:
-    """Return the source of an .npz file: X, or data, indices, indptr, shape; y and names."""
+    """Return the source of an .npz file.
+
+    X is the key ``X`` (divided by the key ``scale``, where there is one: integers stored for exact
+    decimals) or the keys ``data, indices, indptr, shape`` of a CSR matrix (or of the ``format``
+    that ``scipy.sparse.save_npz`` notes); a ``data`` of length 1 stands for every entry. The target
+    is the key named, by default ``y`` where there is one, or another .npy file; where a key
+    ``classes`` names the values 0, 1, ... of ``y``, y holds those names.
+    """
     small = Archive(path)
-    y = named_target(small, request.target, path)[1]
+    y = named_target(small, request.target, path, request.missing)[1]
     if "X" in small:
         array = FlatArray(path, "X")
         found = names_of(small, array.shape[-1]) if array.shape else None
@@ -202,4 +213,4 @@ def open_npz(path: Path, request: Request) -> Stored:
     n_rows, n_columns = (int(number) for number in size)
     parts = FlatArray(path, "data"), FlatArray(path, "indices"), small["indptr"]
     names = names_of(small, n_columns)
-    return sparse_source(parts, (n_rows, n_columns), sparse_form(small, path), names, y)
+    return sparse_source(path, parts, (n_rows, n_columns), sparse_form(small, path), names, y)

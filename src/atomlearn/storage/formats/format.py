@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource
 from atomlearn.storage.formats.table import (
@@ -15,7 +14,6 @@ from atomlearn.storage.formats.table import (
     Request,
     Schema,
     finite_matrix,
-    finite_values,
     tidy_target,
 )
 
@@ -74,25 +72,20 @@ class Format:
     def table(self, path: Path, request: Request) -> DataTable:
         """Return the data of the file as a table; its X is a Design where the file is in place."""
         self._check(path, request)
-        if self.read is None:
-            table = self._collect(path, request)
-        else:
-            table = _tidy(self.read(path, request), path, request.missing)
+        read = self._collected if self.read is None else self.read
+        table = _tidy(read(path, request), path, request.missing)
         if table.y is not None and table.y.size != table.X.shape[0]:
             raise ValueError(f"{path} has {table.X.shape[0]} samples but {table.y.size} targets")
         return table
 
-    def _collect(self, path: Path, request: Request) -> DataTable:
+    def _collected(self, path: Path, request: Request) -> DataTable:
         """Return the table of a format that gives a stream only."""
         assert self.stream is not None
         source = self.stream(path, request)
-        names = source.about.names
         X, y = source.whole()
-        X = finite_matrix(X, path, request.missing)
-        where = f"the target of {path}"
-        y = None if y is None else tidy_target(y, where, request.missing)
-        schema = Schema(X.shape[1], None if names is None else tuple(names))
-        return DataTable(X, y, schema, request.target, str(path))
+        names = None if source.about.names is None else tuple(source.about.names)
+        target = request.target if y is None else request.target or "y"
+        return DataTable(X, y, Schema(X.shape[1], names), target, str(path))
 
     def source(self, path: Path, request: Request) -> RowSource | ColumnSource:
         """Return the data of the file a piece at a time."""
@@ -122,10 +115,9 @@ def _tidy(table: DataTable, path: Path, missing: bool) -> DataTable:
 
     A design that reads the file as it goes checks what it reads.
     """
-    X, y = table.X, table.y
-    if isinstance(X, Design):
+    if isinstance(table.X, Design):
         return table
-    values = X.data if is_sparse(X) else X
-    kind = finite_values(values, path, missing).dtype
-    X, where = X if kind == values.dtype else X.astype(kind), f"the target of {path}"
-    return replace(table, X=X, y=None if y is None else tidy_target(y, where, missing))
+    X, y = finite_matrix(table.X, path, missing), table.y
+    return replace(
+        table, X=X, y=None if y is None else tidy_target(y, f"the target of {path}", missing)
+    )

@@ -143,7 +143,7 @@ def _sparse(X: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> Sto
         n_rows, n_columns = (int(size) for size in attribute(X, "shape", path))
     data, indices, indptr = (inside(X, key, path) for key in ("data", "indices", "indptr"))
     parts = _Vector(data, path), _Vector(indices, path), content(indptr, path)
-    return sparse_source(parts, (n_rows, n_columns), kind[:3], names, y)
+    return sparse_source(path, parts, (n_rows, n_columns), kind[:3], names, y)
 
 
 def names_of_h5ad(path: Path) -> list[str]:

@@ -20,7 +20,6 @@ from atomlearn.storage.formats.table import (
     Request,
     Schema,
     sparse_size,
-    tidy_target,
 )
 from atomlearn.storage.formats.understood import understood
 
@@ -65,11 +64,7 @@ def read_libsvm(path: Path, request: Request) -> DataTable:
         (counted_from_zero.data, indices, counted_from_zero.indptr),
         shape=(counted_from_zero.shape[0], n_features),
     )
-    if not np.isfinite(X.data).all():
-        row = int(np.searchsorted(X.indptr, np.argmin(np.isfinite(X.data)), side="right"))
-        raise ValueError(f"sample {row} of {path} (counting from 1) has a NaN or infinite value")
-    y = tidy_target(labels, f"the target of {path}")
-    return DataTable(X, y, schema or Schema(n_features, first_index=first), "y", str(path))
+    return DataTable(X, labels, schema or Schema(n_features, first_index=first), "y", str(path))
 
 
 class LibsvmRows(RowSource):

@@ -18,8 +18,6 @@ from atomlearn.storage.formats.table import (
     DataTable,
     Request,
     Schema,
-    finite_matrix,
-    tidy_target,
 )
 from atomlearn.storage.formats.understood import understood
 
@@ -44,11 +42,11 @@ def read_mat(path: Path, request: Request) -> DataTable:
         wide = sorted((n for n in sizes if min(sizes[n]) > 1), key=lambda n: -np.prod(sizes[n]))
     if not wide:
         raise ValueError(f"{path} holds no matrix; expected X, (n_samples, n_features)")
-    X = finite_matrix(held[wide[0]], path, request.missing)
+    X = held[wide[0]]
     name = request.target or next((key for key in _Y if key in held), None)
     if name is not None and name not in held:
         raise ValueError(f"{path} has no array {name!r} for the target{near_names(name, held)}")
-    y = None if name is None else tidy_target(np.asarray(held[name]), f"{name!r} of {path}")
+    y = None if name is None else np.asarray(held[name])
     if y is not None and X.shape[0] != y.size == X.shape[1]:
         X = X.T  # samples in columns, as images often are
     return DataTable(X, y, Schema(X.shape[1], _names(held, X.shape[1])), name, str(path))

@@ -115,7 +115,7 @@ class FlatArray:
         self.path = path
         self.name = str(path) if member is None else f"{member} of {path}"
         if member is None:
-            self._stream: BinaryIO = path.open("rb")
+            self._stream: Any = path.open("rb")
             stored = path.stat().st_size
         else:
             self._stream, stored = Archive(path).open(member)
@@ -132,10 +132,11 @@ class FlatArray:
         fits(self.name, "a piece of it", n_bytes)
         with understood(self.path, "NumPy file"):
             self._stream.seek(self._begin + start * self.dtype.itemsize)
-            content = self._stream.read(n_bytes)
-        if len(content) != n_bytes:
+            content = np.empty(stop - start, self.dtype)
+            n_read = self._stream.readinto(content.view(np.uint8))
+        if n_read != n_bytes:
             raise ValueError(
                 f"{self.name} ends too early: {self.size:,} entries were announced; the file is "
                 "cut off, copy it afresh"
             )
-        return np.frombuffer(content, dtype=self.dtype)
+        return content

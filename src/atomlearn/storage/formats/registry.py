@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from atomlearn.storage.formats import hdf, in_place, matlab, pgen
-from atomlearn.storage.formats.arrays import read_npy, read_npz
+from atomlearn.storage.formats.arrays import read_npy
 from atomlearn.storage.formats.compressed import first_line, suffix_of
 from atomlearn.storage.formats.flat import open_npy, open_npz
 from atomlearn.storage.formats.format import Format
@@ -30,7 +30,7 @@ STORE = Format(
     in_place=True,
 )
 FORMATS = (
-    Format("npz", (".npz",), read_npz, open_npz),
+    Format("npz", (".npz",), stream=open_npz),
     Format("npy", (".npy",), read_npy, open_npy),
     Format(
         "libsvm",

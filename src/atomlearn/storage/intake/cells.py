@@ -15,7 +15,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,8 +88,10 @@ def polars() -> Any:
     return importlib.import_module("polars")
 
 
-def records(path: Path, lines: Iterable[str], form: TextForm) -> Iterator[tuple[int, list[str]]]:
+def records(path: Path, content: str, form: TextForm) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which a record ends, and its cells; blank lines left out."""
+    # A StringIO would take four bytes a letter.
+    lines = io.TextIOWrapper(io.BytesIO(content.encode()), "utf-8", newline="\n")
     csv.field_size_limit(sys.maxsize)
     try:
         reader = csv.reader(
@@ -112,7 +114,7 @@ def in_rows(
     text : the columns of text; lines_before : lines in front of the content, for messages.
     """
     rows = []
-    for line, row in records(path, io.StringIO(content), form):
+    for line, row in records(path, content, form):
         if len(row) != width:
             raise ValueError(
                 f"line {lines_before + line} of {path} has {len(row)} cells, and the others have "
@@ -125,21 +127,24 @@ def in_rows(
 
 def column_of(cells: Sequence[str], form: TextForm, is_text: bool = False) -> NDArray[Any]:
     """Return cells as numbers, where all of them are or are missing, else as text."""
-    values = [] if is_text else _numbers(cells, form)
-    if len(values) == len(cells) and not is_text:
+    values = None if is_text else _numbers(cells, form)
+    if values is not None:
         return np.array(values, dtype=np.float64)
     # Equal cells are one object: categories take little memory.
     plain = {cell: "" if form.is_missing(cell) else cell.strip() for cell in set(cells)}
     return np.array([plain[cell] for cell in cells], dtype=object)
 
 
-def _numbers(cells: Sequence[str], form: TextForm) -> list[float]:
-    """Return cells as numbers, as far as they are."""
+def _numbers(cells: Sequence[str], form: TextForm) -> list[float] | None:
+    """Return cells as numbers; None where one is text."""
+    with contextlib.suppress(ValueError):
+        if "_" not in "".join(cells):
+            return list(map(float, cells))
     found = list[float]()
     for cell in cells:
         value = form.number(cell)
         if value is None:
-            break
+            return None
         found.append(value)
     return found
 

@@ -91,11 +91,7 @@ class _Matrix:
 
 def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
     """Return the table of a file that holds a matrix rather than columns of cells."""
-    if reading.transpose or reading.sheet or reading.text or reading.dates:
-        raise ValueError(
-            f"--transpose, --sheet, --text and --dates are for tables of text, Excel and Parquet; "
-            f"{path} is {form.name}: leave them out"
-        )
+    _check_options(form, path, reading)
     asked = None if reading.pheno is not None else reading.role("target")
     table = form.table(path, Request(asked, missing=True))
     names = table.schema.names
@@ -142,6 +138,14 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
         notes=tuple(matrix.notes),
         variants=matrix.variants,
     )
+
+
+def _check_options(form: Format, path: Path, reading: Reading) -> None:
+    if reading.transpose or reading.sheet or reading.text or reading.dates:
+        raise ValueError(
+            f"--transpose, --sheet, --text and --dates are for tables of text, Excel and Parquet; "
+            f"{path} is {form.name}: leave them out"
+        )
 
 
 def _with_plans(matrix: _Matrix, table: DataTable) -> str | None:

@@ -18,6 +18,7 @@ from atomlearn.storage.formats.compressed import unpacked_size
 from atomlearn.storage.formats.held import enough, within
 from atomlearn.storage.formats.registry import STORE, format_of
 from atomlearn.storage.formats.table import DataTable, Schema
+from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import completed, encode
 from atomlearn.storage.intake.frame import Frame, transposed
 from atomlearn.storage.intake.join import Samples, covariates_in, of_samples, phenotype
@@ -160,9 +161,7 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
         if not full.any():
             raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
         kept, frame = kept[full], frame.rows(np.flatnonzero(full))
-    used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
-    gaps = {name: int(frame.missing(name).sum()) for name in used if frame.lacks(name)}
-    refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
+    _refuse_gaps(frame, plans, reading)
     made = encode(frame, plans)
     return DataTable(
         made.X,
@@ -177,6 +176,13 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
         extras={role: values[kept] for role, values in extras.items()},
         notes=(*notes, *told, *left_out(plans)),
     )
+
+
+def _refuse_gaps(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
+    """Raise where something stands between the columns and numbers."""
+    used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
+    gaps = {name: int(frame.missing(name).sum()) for name in used if frame.lacks(name)}
+    refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
 
 
 def _with_covariates(

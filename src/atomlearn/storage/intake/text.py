@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
-import io
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -47,25 +46,23 @@ class TextFile(TableFile):
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
         super().__init__(path, form, sheet)
-        self._is_large = path.stat().st_size >= LIMITS.fast_bytes or "polars" in sys.modules
+        self._asked = form.encoding
         encoding = form.encoding or self._encoding()
         self.form = replace(form, encoding=encoding)
         _, sample = next(self._blocks(0, LIMITS.head_bytes), (0, ""))
         delimiter = form.delimiter or _DELIMITERS.get(suffix_of(path)) or delimiter_in(sample)
         self.form = replace(self.form, delimiter=delimiter)
-        first_line = _comments(sample, delimiter)
-        lines = sample.split("\n")
-        rows = records(path, io.StringIO("\n".join(lines[first_line:])), self.form)
+        self._begin = _comments(sample, delimiter)
+        rows = records(path, sample[self._begin :], self.form)
         n_lines, first = next(rows, (0, None))
         if first is None:
             raise ValueError(f"{path} is empty; expected a header line with column names")
         some = [row for _, row in islice(rows, INTAKE.sniffed)]
         self.header, self._width, notes = header_in(first, some[0] if some else None, form, path)
         self.notes += notes
-        # Where the rows begin.
-        start = first_line + (n_lines if form.header else 0)
-        self._begin = sum(len(line) + 1 for line in lines[:start])
         if form.header:
+            for _ in range(n_lines):  # the rows begin behind it
+                self._begin = sample.find("\n", self._begin) + 1 or len(sample)
             self.text |= {place for place in range(len(self.header)) if self._names(place, some)}
         commas = {place for row in some for place, cell in enumerate(row) if self._is_marked(cell)}
         if commas:
@@ -114,8 +111,8 @@ class TextFile(TableFile):
                     before += content.count("\n")
         except (UnicodeError, LookupError) as error:
             raise ValueError(
-                f"{path} is not {encoding} text ({error}); give --encoding, such as latin-1, "
-                "utf-16 or cp1250, or a file of text"
+                f"{path} is not {self._asked or 'UTF-8 or Windows-1252'} text ({error}); give "
+                "--encoding, such as latin-1, utf-16 or cp1250, or a file of text"
             ) from error
 
     def pieces(self, position: int, n_bytes: int) -> Iterator[tuple[Columns, int]]:
@@ -124,7 +121,7 @@ class TextFile(TableFile):
         for before, content in self._blocks(position, n_bytes):
             position += len(content)
             columns = None
-            if self._is_large:
+            if len(content) >= LIMITS.fast_bytes or "polars" in sys.modules:
                 columns = by_polars(content, self.form, self._width, self.text)
             if columns is None:
                 columns = in_rows(self.path, content, self.form, self._width, self.text, before)
@@ -133,7 +130,7 @@ class TextFile(TableFile):
     def line(self, row: int) -> str:
         """Return where a row stands, for messages."""
         for before, content in self._blocks(self._begin, LIMITS.piece_bytes):
-            for line, _ in records(self.path, io.StringIO(content), self.form):
+            for line, _ in records(self.path, content, self.form):
                 if row == 0:
                     return f"line {before + line}"
                 row -= 1
@@ -141,16 +138,20 @@ class TextFile(TableFile):
 
 
 def _comments(sample: str, delimiter: str) -> int:
-    """Return the number of lines of comments in front."""
-    for number, line in enumerate(sample.split("\n")):
+    """Return the number of letters of comments and blank lines in front."""
+    start = 0
+    while start < len(sample):
+        end = sample.find("\n", start) + 1 or len(sample)
+        line = sample[start:end]
         if line.strip() and not (line.startswith("#") and delimiter not in line):
-            return number
+            return start
+        start = end
     return 0
 
 
 def delimiter_in(sample: str) -> str:
     """Return the delimiter that cuts the first lines into the most cells, as many in each."""
-    lines = [line for line in sample.split("\n")[: INTAKE.sniffed] if line.strip()]
+    lines = [line for line in sample.split("\n", INTAKE.sniffed)[: INTAKE.sniffed] if line.strip()]
     best, most = ",", (0.0, 0)
     for mark in ",\t;| ":
         counts = []
