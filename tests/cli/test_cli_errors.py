@@ -74,7 +74,7 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         (["--target", "label", "--checkpoint", ""], "--checkpoint: expected a name, got ''"),
         (["--target", "label", "--out", ""], "--out: expected a name, got ''"),
         (["--target", "label", "--C", "1e300"], "too large for float64"),
-        (["--target", "label", "--encoding", "rot13"], "no encoding 'rot13'"),
+        (["--target", "label", "--encoding", "rot13"], "is not rot13 text"),
         (["--target", "label", "--encoding", "utf-16"], "data.csv is not utf-16 text"),
         (["--target", "a", "--task", "classification"], "each class keeps a row"),
     ],
@@ -118,7 +118,7 @@ def test_files_of_something_else(tmp_path: Path, capsys: pytest.CaptureFixture[s
         path.write_bytes(content)
         arguments = ("--target", "label", "--out", tmp_path / "out")
         error = error_of(capsys, "select", path, *arguments)
-        assert f"{path} is not cp1252 text" in error
+        assert f"{path} is not UTF-8 or Windows-1252 text" in error
         assert "--encoding" in error
 
 

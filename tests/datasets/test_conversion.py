@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from atomlearn.datasets import convert, read, write_plink
 from atomlearn.designs import OnDisk, PlinkBed
-from atomlearn.storage.conversion import journal, to_store
+from atomlearn.storage.conversion import journal
 from atomlearn.storage.conversion.journal import Sharing
+from atomlearn.storage.formats.limits import Limits
 from atomlearn.storage.intake import streamed, text
-from atomlearn.storage.intake.limits import Limits
 from atomlearn.storage.store.encoding import pack
 from atomlearn.storage.store.store_file import Reading
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
@@ -37,7 +37,6 @@ TIGHT = 4000
 
 @pytest.fixture(params=["tight", "roomy"])
 def memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(to_store, "SHARING", Sharing(least_memory=1))
     monkeypatch.setattr(journal, "SHARING", Sharing(record_s=0.0))
     monkeypatch.setattr("atomlearn.storage.conversion.writer.READING", Reading(chunk_bytes=700))
     return TIGHT if request.param == "tight" else 2**24
@@ -114,8 +113,7 @@ def test_sparse_npz(form: str, memory: int, tmp_path: Path) -> None:
     assert_array_equal(OnDisk(made.path).target, y)
 
 
-@pytest.mark.parametrize("first", [0, 1])
-@pytest.mark.parametrize("ending", ["libsvm", "svm.gz", "svm.bz2"])
+@pytest.mark.parametrize(("first", "ending"), [(0, "libsvm"), (1, "svm.gz"), (1, "svm.bz2")])
 def test_libsvm(first: int, ending: str, memory: int, tmp_path: Path) -> None:
     _, X, y = _data()
     X[0, 0] = 5.0
@@ -132,8 +130,7 @@ def test_libsvm(first: int, ending: str, memory: int, tmp_path: Path) -> None:
     assert_array_equal(table.X.toarray(), X)
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
-@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize(("ending", "text"), [("csv", True), ("csv.gz", False)])
 def test_csv(ending: str, text: bool, memory: int, tmp_path: Path) -> None:
     X, _, y = _data()
     _csv(tmp_path / "x.csv", X, y, text)
@@ -228,7 +225,6 @@ def test_round_trips(
     X: Any, form: str, fortran: bool, budget: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(to_store, "SHARING", Sharing(least_memory=1))
         patch.setattr("atomlearn.storage.conversion.writer.READING", Reading(chunk_bytes=64))
         folder = tmp_path_factory.mktemp("round")
         source = folder / ("x.npy" if form == "npy" else "x.npz")
@@ -277,7 +273,7 @@ def test_a_table_larger_than_memory_is_read_the_same(ending: str, tmp_path: Path
     plain = read(path, "y", **asked)
     with pytest.MonkeyPatch.context() as patch:
         for module in (streamed, text):
-            patch.setattr(module, "INTAKE", Limits(block_bytes=3000))
+            patch.setattr(module, "LIMITS", Limits(piece_bytes=3000))
         large = read(path, "y", memory_limit=3000, **asked)
     assert large.feature_names == plain.feature_names
     assert large.groups is not None
@@ -348,7 +344,7 @@ def test_bad_requests(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones((3, 3)))
     source, out = tmp_path / "x.npy", tmp_path / "x.store"
     for options, words in (
-        ({"memory": 10}, "at least"),
+        ({"memory": 0}, "number of bytes"),
         ({"dtype": "int4"}, "dtype must be"),
         ({"exclude": ["a"]}, "columns of npy files cannot"),
         ({"target": "nothing.npy"}, "nothing.npy"),

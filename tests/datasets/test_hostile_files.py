@@ -240,7 +240,7 @@ def test_entities_of_a_workbook_are_not_read(outside, tmp_path, capsys):
                 )
             new.writestr(name, text)
     assert read(tmp_path / "whole.xlsx", "y").X.shape == (2, 1)
-    refused(path, "defines entities")
+    refused(path, "not a readable Excel file")
     assert main(["inspect", str(path)]) == 2
     assert "internal" not in capsys.readouterr().err
 

@@ -33,8 +33,9 @@ def study(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[st
     return path, {"id": "person"}
 
 
-@pytest.mark.parametrize("labels", [False, True])
-@pytest.mark.parametrize("order", ["reversed", "shuffled", "with others"])
+@pytest.mark.parametrize(
+    ("order", "labels"), [("reversed", True), ("shuffled", False), ("with others", True)]
+)
 def test_as_many_lines_in_another_order(
     study: tuple[Path, dict[str, object]], order: str, labels: bool, tmp_path: Path
 ) -> None:

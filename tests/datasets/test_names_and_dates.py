@@ -20,8 +20,10 @@ def table(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame({"id": CODES, "a": np.arange(N) ** 2 % 7 + 0.5, **columns})
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx", "frame"])
-@pytest.mark.parametrize("asked", [{}, {"id": "id"}])
+@pytest.mark.parametrize(
+    ("ending", "asked"),
+    [(".csv", {"id": "id"}), (".parquet", {}), (".xlsx", {}), ("frame", {"id": "id"})],
+)
 def test_zeros_in_front_of_a_name_stay(ending: str, asked: Any, tmp_path: Path) -> None:
     given, path = table(y=np.arange(N) % 2), tmp_path / f"d{ending}"
     if ending == ".csv":
@@ -48,8 +50,9 @@ def test_long_numbers_and_wells_of_a_plate_are_names(tmp_path: Path) -> None:
         assert read(path, "y").ids == tuple(cells)
 
 
-@pytest.mark.parametrize("order", ["given", "reversed"])
-@pytest.mark.parametrize("theirs", ["as they are", "without zeros"])
+@pytest.mark.parametrize(
+    ("order", "theirs"), [("given", "without zeros"), ("reversed", "as they are")]
+)
 def test_samples_with_zeros_in_front_are_joined(order: str, theirs: str, tmp_path: Path) -> None:
     """Genotypes keep their names as text; a spreadsheet may have taken zeros off the others."""
     write_plink(tmp_path / "g.bed", np.arange(4.0 * N).reshape(N, 4) % 3, samples=CODES)
@@ -149,9 +152,9 @@ def test_truth_is_the_same_in_words_and_as_a_type(tmp_path: Path) -> None:
     for first, second in ((".csv", ".parquet"), (".parquet", ".csv")):
         fitted = read(tmp_path / f"d{first}", "y")
         path = tmp_path / f"d{second}"
-        frame = format_of(path).frame
-        assert frame is not None
-        again = encoded_again(frame(path, TextForm(), None), fitted.schema.columns)
+        cells = format_of(path).cells
+        assert cells is not None
+        again = encoded_again(cells(path, TextForm(), None).frame(), fitted.schema.columns)
         [name] = [name for name in again.columns if name.startswith("flag")]
         assert again.columns[name].tolist() == flags.astype(float).tolist()
 

@@ -15,13 +15,25 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
 from atomlearn.datasets import DataTable, read
+from atomlearn.storage.formats.limits import Limits
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request, Schema
 from atomlearn.storage.formats.understood import understood
-from atomlearn.storage.intake import cells, text
+from atomlearn.storage.intake import cells, table_file
+from atomlearn.storage.intake import text as text_module
 from atomlearn.storage.intake.cells import TextForm
-from atomlearn.storage.intake.text import read_text
+from atomlearn.storage.intake.text import TextFile
+
+
+@pytest.fixture(params=["polars", "csv"])
+def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Read all text by one of the two parsers; whatever is not plain goes to the second one."""
+    monkeypatch.setattr(text_module, "LIMITS", Limits(fast_bytes=0))
+    if request.param == "csv":
+        monkeypatch.setattr(text_module, "by_polars", lambda *arguments: None)
+    return str(request.param)
+
 
 HEART = """age,famhist,"blood, pressure",chd
 52,Present,160,1
@@ -62,11 +74,9 @@ def test_csv_with_quotes_and_a_text_column(tmp_path: Path) -> None:
         ("g.csv", 'a,"b,c",y\r1,2,3\r4,5,6\r'),
     ],
 )
-@pytest.mark.parametrize("fast", [0, 2**22])
 def test_delimiters_line_ends_and_blank_lines(
-    tmp_path: Path, name: str, text: str, fast: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, name: str, text: str, parser: str
 ) -> None:
-    monkeypatch.setattr(cells, "INTAKE", type(cells.INTAKE)(fast_bytes=fast))
     path = tmp_path / name
     path.write_bytes(text.encode("utf-8"))
     table = read(path, "y")
@@ -127,8 +137,8 @@ def test_any_numbers_survive_the_file(
         writer.writerow(names)
         writer.writerows(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells, "INTAKE", type(cells.INTAKE)(fast_bytes=fast))
-        frame = read_text(path, TextForm(delimiter=","))
+        patch.setattr(text_module, "LIMITS", Limits(fast_bytes=fast))
+        frame = TextFile(path, TextForm(delimiter=",")).frame()
     assert frame.header == names
     np.testing.assert_array_equal(frame.numbers, np.array(rows))
 
@@ -145,12 +155,10 @@ def test_a_file_in_pieces_is_the_same(
     for encoding in ("utf-8", "utf-16", "utf-8-sig", "latin-1"):
         path = tmp_path / f"{encoding}.csv"
         path.write_bytes("\n".join(lines).encode(encoding))
-        for module in (cells, text):
-            monkeypatch.setattr(
-                module, "INTAKE", type(cells.INTAKE)(fast_bytes=fast, block_bytes=size)
-            )
+        for module in (text_module, table_file):
+            monkeypatch.setattr(module, "LIMITS", Limits(fast_bytes=fast, piece_bytes=size))
         form = TextForm(delimiter=",", encoding=encoding)
-        frame = read_text(path, form)
+        frame = TextFile(path, form).frame()
         assert frame.n_rows == 50
         assert frame.values("a").tolist() == list(range(50))
         assert frame.texts["note"][7] == 'says "7"\nand é'
@@ -158,7 +166,6 @@ def test_a_file_in_pieces_is_the_same(
         assert frame.line(3) == "line 9"
 
 
-@pytest.mark.parametrize("fast", [0, 2**22])
 @pytest.mark.parametrize(
     ("text", "target", "message"),
     [
@@ -182,14 +189,9 @@ def test_a_file_in_pieces_is_the_same(
     ],
 )
 def test_bad_csv_is_refused_by_name(
-    tmp_path: Path,
-    text: str,
-    target: str,
-    message: str,
-    fast: int,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, text: str, target: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cells, "INTAKE", type(cells.INTAKE)(fast_bytes=fast))
+    monkeypatch.setattr(text_module, "LIMITS", Limits(fast_bytes=0))
     with pytest.raises(ValueError, match=message):
         read(write(tmp_path / "bad.csv", text), target)
 
@@ -203,7 +205,7 @@ def test_a_numbered_header_is_a_header(tmp_path: Path) -> None:
 
 def test_an_encoding_that_is_none(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "a,y\n1,2\n")
-    with pytest.raises(ValueError, match=r"no encoding 'utf-88'.*--encoding"):
+    with pytest.raises(ValueError, match=r"is not utf-88 text.*--encoding"):
         read(path, "y", form=TextForm(encoding="utf-88"))
 
 
@@ -220,8 +222,9 @@ def test_restricted_schema_has_only_its_columns(tmp_path: Path) -> None:
 # libsvm.
 
 
-@pytest.mark.parametrize("suffix", [".libsvm", ".svm.gz", ".bz2", ""])
-@pytest.mark.parametrize("from_zero", [False, True])
+@pytest.mark.parametrize(
+    ("suffix", "from_zero"), [(".libsvm", False), (".svm.gz", True), (".bz2", False), ("", True)]
+)
 def test_libsvm(tmp_path: Path, suffix: str, from_zero: bool) -> None:
     X = sp.random(20, 9, density=0.4, random_state=1, format="lil")
     X[0, 0], X[0, 8] = 1.5, 2.5
@@ -268,8 +271,8 @@ def test_libsvm_predictions_keep_the_columns_of_the_fit(tmp_path: Path) -> None:
         ("1 1:one\n", "not a readable libsvm file"),
         ("1,2 1:1\n", "not a readable libsvm file"),
         ("1\n-1\n", "holds no data"),
-        ("1 1:1\n0 1:2 2:nan\n", "sample 2 .* NaN"),
-        ("nan 1:1\n", "target of .* NaN"),
+        ("1 1:1\n0 1:2 2:nan\n", "sparse and has missing entries"),
+        ("nan 1:1\n", "has no value in any row"),
     ],
 )
 def test_bad_libsvm(tmp_path: Path, text: str, message: str) -> None:
@@ -307,8 +310,9 @@ def test_npz_dense_with_names_and_classes(tmp_path: Path) -> None:
         read(path, "ages")
 
 
-@pytest.mark.parametrize("form", ["csr", "csc"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+@pytest.mark.parametrize(
+    ("form", "dtype"), [("csr", np.float32), ("csc", np.float64), ("csr", np.uint8)]
+)
 def test_npz_of_scipy(tmp_path: Path, form: str, dtype: type) -> None:
     X = (10 * sp.random(12, 7, density=0.5, random_state=0)).astype(dtype).asformat(form)
     np.save(tmp_path / "labels.npy", np.arange(12) % 3)
@@ -352,7 +356,7 @@ def test_repeated_entries_are_summed(tmp_path: Path) -> None:
         ({"shape": np.array([2, 3, 4])}, "(broken|not a readable) sparse matrix"),
         ({"shape": np.array([-2, 3])}, "(broken|not a readable) sparse matrix"),
         ({"shape": np.array(2)}, "(broken|not a readable) sparse matrix"),
-        ({"data": np.array([1.0, np.nan, 2.0])}, "1 values that are NaN .* stored entry 1"),
+        ({"data": np.array([1.0, np.nan, 2.0])}, "sparse and has missing entries"),
         ({"data": np.array(["a", "b", "c"])}, "expected real numbers"),
         ({"data": np.array([1.0, 2.0])}, "(broken|not a readable) sparse matrix"),
         ({"format": np.array("bsr")}, "'bsr' format; save it as csr or csc"),
@@ -376,7 +380,7 @@ def test_broken_npz(tmp_path: Path, change: dict[str, np.ndarray], message: str)
     [
         (np.array([[1.0, 2.0], [np.inf, np.nan]]), "1 values .* row 1, column 0"),
         (np.ones(3), r"shape \(3,\); expected \(n_samples, n_features\)"),
-        (np.ones((0, 3)), r"shape \(0, 3\): it is empty"),
+        (np.ones((0, 3)), r"shape \(0, 3\)"),
         (np.array([["a"]]), "expected real numbers"),
         (np.array([[1j]]), "expected real numbers"),
         (np.array([[{}]], dtype=object), "Python objects, which are never read"),
@@ -456,10 +460,10 @@ def test_unknown_formats_say_what_is_known(tmp_path: Path, name: str) -> None:
         read(path)
 
 
-@pytest.mark.parametrize("letter", [0xD800, 0xDC80, 0xDFFF])
+@pytest.mark.parametrize("letter", [0xDC80, 0x110000])
 def test_half_a_letter_is_no_text(letter, tmp_path):
     np.save(tmp_path / "names.npy", np.array([65, letter], dtype=np.uint32).view("U1"))
-    with pytest.raises(ValueError, match="text that is no text"):
+    with pytest.raises(ValueError, match=r"names\.npy is not a readable NumPy array"):
         load_npy(tmp_path / "names.npy")
 
 
@@ -485,4 +489,4 @@ def test_blanks_around_categories_make_no_other_category(tmp_path):
     assert table.feature_names == ("where=south", "x")
     assert table.X[:, 0].tolist() == [0, 0, 1, 1]
     # As Python reads it, where polars is not at hand.
-    assert cells._column([" a ", "b", "a"], TextForm(), True).tolist() == ["a", "b", "a"]
+    assert cells.column_of([" a ", "b", "a"], TextForm(), True).tolist() == ["a", "b", "a"]

@@ -17,7 +17,8 @@ import pytest
 from atomlearn.cli import main
 from atomlearn.datasets import convert, read
 from atomlearn.designs import OnDisk
-from atomlearn.storage.formats.held import BELIEVED, fits, hold
+from atomlearn.storage.formats.held import fits, hold
+from atomlearn.storage.formats.limits import LIMITS
 
 CSV = "a,b,y\n" + "".join(f"{i // 2},{i * i % 7}.5,{i % 2}\n" for i in range(40))
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -84,11 +85,11 @@ def test_two_arrays_of_one_name(tmp_path):
 
 def test_declared_sizes_are_held_against_what_is_stored():
     hold("f", "it", 100, 100)
-    hold("f", "it", BELIEVED.granted, 1, BELIEVED.deflated)
+    hold("f", "it", LIMITS.piece_bytes, 1, LIMITS.unpacked)
     with pytest.raises(ValueError, match="f is damaged or cut off"):
         hold("f", "it", 101, 100)
     with pytest.raises(ValueError, match="damaged"):
-        hold("f", "it", BELIEVED.granted + 1, 1000, BELIEVED.deflated)
+        hold("f", "it", LIMITS.piece_bytes + 1, 1000, LIMITS.unpacked)
     with pytest.raises(ValueError, match="f does not fit in memory"):
         fits("f", "it", 2**60)
 

@@ -7,6 +7,7 @@ files, or asks for objects to be made. ``secret`` lies beside it, and is never t
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
 import os
 import random
@@ -33,7 +34,7 @@ SECRET = "the-secret-of-another-file"
 #: Numbers of rows or bytes, none of which are there.
 HUGE = (2**26, 2**28, 10**9, 3 * 10**9, 2**31, 2**33, 10**12, 2**40, 2**62, 2**63 - 1)
 #: Megabytes of zeros that are really inside of bombs.
-BOMBS = (24, 64, 150)
+BOMBS = (8, 24, 160)
 
 
 def _header(dtype: str, shape: tuple[int, ...]) -> bytes:
@@ -66,7 +67,7 @@ def npz(rng: random.Random, names: tuple[str, ...] = ("X", "data", "y", "extra")
         name = rng.choice(names)
         member = npy(rng) if rng.random() < 0.7 else _zeros(rng.choice(BOMBS) * 2**20)
         if name != "X":
-            archive.writestr(f"{name}.npy", member, rng.choice((0, 8, 12, 14)))
+            archive.writestr(f"{name}.npy", member, rng.choice((0, 8, 12)))
     content = stream.getvalue()
     place = content.rfind(b"PK\x01\x02")
     if rng.random() < 0.3:
@@ -199,7 +200,7 @@ def mat(path: Path, rng: random.Random) -> None:
 
 def text(rng: random.Random) -> bytes:
     """Return a table with an endless line, quote, row or column, or far more rows than bytes."""
-    size, head = rng.choice((8, 24, 40)) * 2**20, b"a,b,y\n1,2,0\n3,4,1\n"
+    size, head = rng.choice((2, 8, 20)) * 2**20, b"a,b,y\n1,2,0\n3,4,1\n"
     return rng.choice((
         lambda: head + b"x" * size, lambda: head + b'"' + b"1,2,0\n" * (size // 6),
         lambda: head + b"1,2,0\n" * (size // 6), lambda: head + b"," * size,
@@ -219,7 +220,7 @@ def arrow(path: Path, rng: random.Random) -> None:
     import pyarrow as pa
     from pyarrow import feather, parquet
 
-    rows = rng.choice((10**5, 10**7, 3 * 10**7))
+    rows = rng.choice((10**5, 10**6, 5 * 10**6))
     columns = rng.choice((1, 2, 6))
     table = {f"x{j}": pa.array(np.arange(rows) % (j + 2.0)) for j in range(columns)}
     way = rng.randrange(5)
@@ -227,7 +228,7 @@ def arrow(path: Path, rng: random.Random) -> None:
         places = pa.array(np.zeros(10**5, np.int32))
         table = {"a": pa.DictionaryArray.from_arrays(places, ["x" * rng.choice((10, 10**5))])}
     elif way == 2:
-        table = {"a": pa.array(["x" * 10**5] * rng.choice((10, 3000)))}
+        table = {"a": pa.array(["x" * 10**5] * rng.choice((10, 1000)))}
     elif way == 3:
         table = {"a": pa.nulls(rows)}
     elif way == 4:
@@ -305,9 +306,13 @@ FORGERS: dict[str, Callable[[Path, random.Random], None]] = {
     ".svm": _to(libsvm), ".feather": arrow, ".parquet": arrow, ".xlsx": xlsx,
 }  # fmt: skip
 
+READERS = (
+    "h5py", "openpyxl", "pyarrow.feather", "pyarrow.parquet", "scipy.io", "sklearn.datasets",
+)  # fmt: skip
+
 #: Bytes of address space for the process that reads a forged file; and what the reader is allowed,
 #: half of the times: beyond as much again, it took what it was not to take.
-SPACE, ALLOWED = 3 * 2**30, 2**28
+SPACE, ALLOWED = 3 * 2**30, 2**27
 
 
 def try_forged(ending: str, seed: int, folder: Path) -> tuple[str, float]:
@@ -343,7 +348,7 @@ def _in_child(ending: str, seed: int, folder: Path) -> str:
     asked: dict[str, Any] = {"memory_limit": ALLOWED} if seed % 2 else {}
     target = {".h5ad": "label", ".npy": None, ".npz": None, ".svm": None}.get(ending, "y")
     before = _peak()
-    signal.alarm(300)  # of a busy machine; ``judge`` counts the time of the processor
+    signal.alarm(60)  # of a busy machine; ``judge`` counts the time of the processor
 
     def reading(file: Path) -> None:
         table = read(file, target, missing="median", **asked)
@@ -371,6 +376,9 @@ def main() -> int:
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     only = sys.argv[3:] or list(FORGERS)
     wrong = 0
+    # Once, and not in every process that reads one file.
+    for module in READERS:
+        importlib.import_module(module)
     for ending in only:
         total, most = Counter[str](), 0.0
         for seed in range(first, first + count):

@@ -16,6 +16,7 @@ from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.sources import MatrixColumns
 from atomlearn.storage.intake.read import read
 from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.streamed import TableRows
 
 
 def convert(options: argparse.Namespace) -> int:
@@ -49,17 +50,19 @@ def _understood(options: argparse.Namespace) -> Any:
     given = reading_options(options)
     form = format_of(options.source)
     whole = options.text or options.missing == "drop" or options.transpose
-    if form.rows is not None and form.stream is None and not whole:
-        rows = form.rows(Path(options.source), Reading(target=options.target, **given))
+    if form.cells is not None and not whole:
+        reading = Reading(target=options.target, **given)
+        table = form.cells(Path(options.source), reading.text_form(), reading.sheet)
+        rows = TableRows(table, reading)
         _tell(rows.notes, options)
         return rows
     if not (whole or options.dates or options.schema or options.names or options.sheet) and (
         options.missing == "refuse"
     ):
         return None
-    table = read(options.source, options.target, **given)
-    _tell(table.notes, options)
-    return MatrixColumns(table.X, table.schema.names, table.y, table.schema.columns)
+    found = read(options.source, options.target, **given)
+    _tell(found.notes, options)
+    return MatrixColumns(found.X, found.schema.names, found.y, found.schema.columns)
 
 
 def _tell(notes: Sequence[str], options: argparse.Namespace) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 from atomlearn.cli.data_arguments import reading_options
 from atomlearn.reports.atomic_write import write_text
+from atomlearn.storage.formats.messages import shortened
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import transposed
 from atomlearn.storage.intake.plans import plans_of
-from atomlearn.storage.intake.problems import shortened
 from atomlearn.storage.intake.read import read
 from atomlearn.storage.intake.reading import Reading, schema_text
 
@@ -28,9 +28,9 @@ def inspect(options: argparse.Namespace) -> int:
     path = Path(options.data)
     reading = Reading(target=options.target, **reading_options(options))
     form = format_of(path)
-    if form.frame is None:
+    if form.cells is None:
         return _matrix(path, options)
-    frame = form.frame(path, reading.form, reading.sheet)
+    frame = form.cells(path, reading.form, reading.sheet).frame()
     if reading.transpose:
         frame, _ = transposed(frame)
     wanted = list(reading.named_roles().values())

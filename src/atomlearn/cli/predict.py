@@ -21,8 +21,9 @@ from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
+from atomlearn.storage.formats.messages import shortened
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.formats.table import Request, Schema, shown
+from atomlearn.storage.formats.table import Request, Schema
 from atomlearn.storage.intake.again import encoded_again, frame_again
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.genotypes import distinct
@@ -167,11 +168,10 @@ def _of_matrix(model: SavedModel, path: Path, options: argparse.Namespace) -> In
         schema = Schema(len(names), names, model.first_index)
     kind = format_of(path)
     table = kind.table(path, Request(schema=schema, missing=bool(model.columns)))
-    samples = getattr(table.X, "samples", None)
+    samples, variants = table.samples, table.variants
     ids = None
     if samples is not None:
         ids = (["FID", "IID"], list(zip(samples.family, samples.name, strict=True)))
-    variants = getattr(table.X, "variants", None)
     if model.alleles and variants is not None:
         return _of_genotypes(model, table.X, variants, ids, options)
     places = _places(model, table.schema, path)
@@ -232,8 +232,8 @@ def _require(names: Sequence[str], made: Any) -> None:
     lost = next((name for name in names if name not in made), None)
     if lost is not None:
         raise CommandError(
-            f"the model reads {shown(lost)}, which none of its columns makes of these data; give "
-            "data of the format it was fitted to, or write it again with `atomlearn select`"
+            f"the model reads {shortened(lost)!r}, which none of its columns makes of these data; "
+            "give data of the format it was fitted to, or write it again with `atomlearn select`"
         )
 
 

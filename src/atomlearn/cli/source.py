@@ -91,7 +91,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
     began = time.perf_counter()
     table = read(path, options.target, **reading_options(options))
     if table.y is None and not plan.is_survival:
-        if form.frame is not None:
+        if form.cells is not None:
             raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
         raise CommandError(
             f"{path} has no target (for every sample); give --target NAME, --target FILE.npy, or "

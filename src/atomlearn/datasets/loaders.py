@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from atomlearn.storage.formats.arrays import matrix_of, names_of, target_of
 from atomlearn.storage.formats.compressed import open_text
+from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.numpy_files import Archive
-from atomlearn.storage.formats.table import near_names, tidy_target
+from atomlearn.storage.formats.table import tidy_target
 from atomlearn.storage.intake.read import read
 
 ENVIRONMENT_VARIABLE = "ATOMLEARN_DATA"
@@ -110,10 +110,9 @@ def _csv(target: str, *exclude: str) -> Callable[[Path], RealData]:
 
 def _npz(path: Path) -> RealData:
     """Read an .npz file as ``read`` does; the first ``n_train`` rows, if noted, train."""
-    arrays = Archive(path)
-    X = matrix_of(arrays, path)
-    y = target_of(arrays, "y", path)
-    feature_names = names_of(arrays, X.shape[1])
+    arrays, table = Archive(path), read(path, "y")
+    X, y, feature_names = table.X, table.y, table.feature_names
+    assert y is not None
     meanings = tuple(arrays["target_names"].tolist()) if "target_names" in arrays else None
     if "n_train" not in arrays:
         return RealData("", X, y, feature_names, target_names=meanings)

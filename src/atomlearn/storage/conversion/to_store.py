@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.storage.conversion.journal import SHARING, Workplace
 from atomlearn.storage.conversion.transpose import Transposition
@@ -122,9 +120,8 @@ def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
         raise ValueError(f"there is no folder {folder.absolute().parent}; make it first")
     if dtype not in ("auto", *VALUE_TYPES):
         raise ValueError(f"dtype must be 'auto' or one of {VALUE_TYPES}, got {dtype!r}")
-    if memory < SHARING.least_memory:
-        least = SHARING.least_memory
-        raise ValueError(f"memory must be at least {least} bytes (1 MiB), got {memory}")
+    if memory < 1:
+        raise ValueError(f"memory must be a number of bytes, got {memory}")
 
 
 def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
@@ -148,7 +145,7 @@ def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
 def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
     """Write a source that has columns, piece by piece."""
     writer = StoreWriter(work, source.shape[0], kind, source.about.sparse)
-    for start, stop in pairwise(source.widths(max(memory // 8, 1)).tolist()):
+    for start, stop in pairwise(source.widths(max(memory // SHARING.pieces, 1)).tolist()):
         if stop <= writer.next_column:
             continue
         first = max(start, writer.next_column)
@@ -173,9 +170,7 @@ def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name:
     rows.collect()
     if not rows.n_samples:
         raise ValueError(f"{name} has no rows of data; expected one line a sample")
-    target = source.target()
-    if target is None:
-        target = _plain(rows.targets())
+    target = rows.targets() if source.target() is None else source.target()
     if target is not None and target.size != rows.n_samples:
         raise ValueError(f"{name} has {rows.n_samples} samples but {target.size} targets")
     writer = StoreWriter(work, rows.n_samples, kind, source.about.sparse)
@@ -189,14 +184,3 @@ def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name:
     rows.write_sparse(writer, starts, dropped)
     del starts
     return writer.finish(source.about.names, target, name, first_index=dropped)
-
-
-def _plain(target: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Return text that is numbers in every row as numbers."""
-    if target is None or target.dtype.kind != "U":
-        return target
-    try:
-        numbers: NDArray[Any] = target.astype(np.float64)
-    except ValueError:
-        return target
-    return numbers

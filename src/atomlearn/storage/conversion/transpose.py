@@ -45,7 +45,7 @@ class Transposition:
         rows = self.work.state.get("rows", {"position": 0, "n": 0, "blocks": []})
         if self.work.state.get("all_rows"):
             return
-        limit = max(self.memory // SHARING.blocks, 1)
+        limit = max(self.memory // SHARING.pieces, 1)
         pieces: list[RowPiece] = []
         held = 0
         first = int(rows["n"])
@@ -156,7 +156,7 @@ class Transposition:
     def write_dense(self, writer: StoreWriter) -> None:
         """Append all columns that are not yet written, a bucket at a time."""
         blocks, n_features = self.blocks, self.blocks[0][1]
-        width = max(1, self.memory // 3 // (self.n_samples * self.spilled.itemsize))
+        width = max(1, self.memory // SHARING.pieces // (self.n_samples * self.spilled.itemsize))
         while writer.next_column < n_features:
             part = slice(writer.next_column, min(writer.next_column + width, n_features))
             bucket = np.empty((self.n_samples, part.stop - part.start), self.spilled, order="F")
@@ -183,7 +183,7 @@ class Transposition:
 
     def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
         """Append all columns that are not yet written, a bucket at a time."""
-        limit = max(1, self.memory // 2 // SHARING.entry_bytes)
+        limit = max(1, self.memory // SHARING.pieces // (self.spilled.itemsize + 8))
         edges, last = [writer.next_column], starts.size - 1
         while edges[-1] < last:
             end = int(np.searchsorted(starts, starts[edges[-1]] + limit, side="right")) - 1

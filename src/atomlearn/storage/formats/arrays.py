@@ -7,18 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.numpy_files import Archive, load_npy
+from atomlearn.storage.formats.messages import near_names
+from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
     Schema,
-    finite_matrix,
-    finite_values,
-    near_names,
-    sparse_size,
     tidy_target,
 )
 from atomlearn.storage.formats.understood import understood
@@ -26,21 +22,6 @@ from atomlearn.storage.formats.understood import understood
 Arrays = Mapping[str, NDArray[Any]]
 
 SPARSE_KEYS = ("data", "indices", "indptr", "shape")
-
-
-def read_npz(path: Path, request: Request) -> DataTable:
-    """Return the table of an .npz file.
-
-    X is the key ``X`` (divided by the key ``scale``, where there is one: integers stored for exact
-    decimals) or the keys ``data, indices, indptr, shape`` of a CSR matrix (or of the ``format``
-    that ``scipy.sparse.save_npz`` notes); a ``data`` of length 1 stands for every entry. The target
-    is the key named, by default ``y`` where there is one, or another .npy file; where a key
-    ``classes`` names the values 0, 1, ... of ``y``, y holds those names.
-    """
-    arrays = Archive(path)
-    X = matrix_of(arrays, path, request.missing)
-    name, y = named_target(arrays, request.target, path, request.missing)
-    return DataTable(X, y, Schema(X.shape[1], names_of(arrays, X.shape[1])), name, str(path))
 
 
 def read_npy(path: Path, request: Request) -> DataTable:
@@ -58,22 +39,7 @@ def read_npy(path: Path, request: Request) -> DataTable:
         X = np.delete(X, column, axis=1)
     elif target is not None:
         y = target_from_file(target, path)
-    return DataTable(
-        finite_matrix(X, path, request.missing), y, Schema(X.shape[1]), target, str(path)
-    )
-
-
-def matrix_of(arrays: Arrays, path: Path, missing: bool = False) -> Any:
-    """Return the float matrix of an .npz file, finite but for NaN where ``missing``."""
-    if "X" in arrays:
-        X = arrays["X"]
-        if X.ndim != 2:
-            raise ValueError(f"X of {path} has shape {X.shape}; expected (n_samples, n_features)")
-        X, scale = finite_matrix(X, path, missing), scale_of(arrays, path)
-        return X if scale is None else X / scale
-    if all(part in arrays for part in SPARSE_KEYS):
-        return _sparse(arrays, path)
-    raise no_matrix(arrays, path)
+    return DataTable(X, y, Schema(X.shape[1]), target, str(path))
 
 
 def no_matrix(keys: Iterable[str], path: Path) -> ValueError:
@@ -103,36 +69,6 @@ def sparse_form(arrays: Arrays, path: Path) -> str:
     if form not in ("csr", "csc"):
         raise ValueError(f"{path} is a sparse matrix in {form!r} format; save it as csr or csc")
     return form
-
-
-def _sparse(arrays: Arrays, path: Path) -> Any:
-    data, indices, indptr, shape = (arrays[key] for key in SPARSE_KEYS)
-    if arrays["shape"].shape != (2,) or any(arrays[key].ndim != 1 for key in SPARSE_KEYS):
-        raise ValueError(
-            f"{path} is a broken sparse matrix: shape must be two numbers and data, indices and "
-            "indptr vectors"
-        )
-    container = sp.csr_matrix if sparse_form(arrays, path) == "csr" else sp.csc_matrix
-    if data.size == 1 and indices.size != 1:
-        data = np.full(indices.size, data.ravel()[0])
-    values = finite_values(data, path)
-    for key in ("indices", "indptr", "shape"):
-        if arrays[key].dtype.kind not in "iu":
-            raise ValueError(
-                f"{path} is a broken sparse matrix: {key} has type {arrays[key].dtype}; expected "
-                "whole numbers"
-            )
-    n_rows, n_columns = (int(size) for size in shape)
-    sparse_size(path, (n_rows, n_columns), indices.size, max(n_rows, n_columns))
-    # SciPy's check asks for none of this where the last of indptr is not positive.
-    ends = indptr.astype(np.float64)
-    if indptr.size and not (ends[0] == 0 and np.all(np.diff(ends) >= 0)):
-        raise ValueError(f"{path} is a broken sparse matrix: indptr must begin at 0, and not fall")
-    with understood(path, "sparse matrix"):
-        X = container((values, indices, indptr), shape=(n_rows, n_columns))
-        X.check_format(full_check=True)
-        X.sum_duplicates()  # meets what the check lets through
-    return X
 
 
 def names_of(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:

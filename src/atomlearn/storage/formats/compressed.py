@@ -20,8 +20,6 @@ _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
-#: Endings of compressed files.
-COMPRESSED = tuple(_OPENERS)
 
 
 class _Decompressed(io.RawIOBase):
@@ -56,9 +54,13 @@ class _Decompressed(io.RawIOBase):
         return understood(self._path, kind, "; it is damaged or cut off, copy it afresh")
 
 
-def open_text(path: Path) -> TextIO:
-    """Open a UTF-8 text file (with or without byte order mark), .gz, .bz2 and .xz included."""
-    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="")
+def open_text(path: Path, encoding: str = "utf-8-sig", errors: str = "strict") -> TextIO:
+    """Open a text file, compressed ones included; lines end with a line feed, however written.
+
+    encoding : UTF-8, with or without byte order mark, unless another is given.
+    """
+    "".encode(encoding)  # raises before a file is open, where there is no such encoding
+    return io.TextIOWrapper(open_bytes(path), encoding, errors)
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -66,20 +68,29 @@ def open_bytes(path: Path) -> BinaryIO:
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
         return path.open("rb")
-    return io.BufferedReader(_Decompressed(path, opener), LIMITS.packed_bytes)
+    return io.BufferedReader(_Decompressed(path, opener), LIMITS.head_bytes)
 
 
-def rest_of_line(stream: Any, path: Path, so_far: int) -> bytes:
-    """Return the rest of a line; refuse one that takes more memory than there is, once parsed.
+def whole_lines(stream: Any, size: int, path: Path, so_far: int = 0) -> Any:
+    """Return so many bytes (or letters) and the rest of their last line; empty at the end.
 
-    so_far : bytes of it that were read already.
+    Lines that take more memory than there is, once parsed, are refused. so_far : bytes of the
+    lines that were read already.
     """
-    parts: list[bytes] = []
-    while not parts or (len(parts[-1]) >= LIMITS.parsed_bytes and not parts[-1].endswith(b"\n")):
-        parts.append(stream.readline(LIMITS.parsed_bytes))
+    fits(path, "a line of it, parsed,", LIMITS.copies * so_far)
+    parts = [stream.read(size)]
+    end = parts[0][:0]
+    while parts[-1] and not parts[-1].endswith("\n" if end == "" else b"\n"):
+        parts.append(stream.readline(LIMITS.piece_bytes))
         so_far += len(parts[-1])
-        fits(path, "a line of it, parsed,", LIMITS.parsed * so_far)
-    return b"".join(parts)
+        fits(path, "a line of it, parsed,", LIMITS.copies * so_far)
+    return end.join(parts)
+
+
+def unpacked_size(path: Path) -> int:
+    """Return the bytes of a file, or about those inside where it is compressed."""
+    size = path.stat().st_size
+    return LIMITS.copies * size if path.suffix.lower() in _OPENERS else size
 
 
 def suffix_of(path: Path) -> str:

@@ -1,12 +1,12 @@
-"""Arrays that are read by ranges of their entries: .npy, .npz, and any other dense or sparse."""
+"""Arrays that are read by ranges of their rows or columns: .npy, .npz, .h5ad, dense or sparse."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,224 +21,196 @@ from atomlearn.storage.formats.arrays import (
     sparse_form,
     target_from_file,
 )
-from atomlearn.storage.formats.held import fits
-from atomlearn.storage.formats.numpy_files import Archive, Header
+from atomlearn.storage.formats.numpy_files import Archive, FlatArray
 from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
 from atomlearn.storage.formats.table import Request, sparse_size
-from atomlearn.storage.formats.understood import understood
 
 Names = Sequence[str] | None
 
 
-class FlatArray:
-    """An array of an .npy file, or of one in an .npz, read by ranges of its entries in order."""
+class Lines(ABC):
+    """A matrix stored line after line: rows of ``shape``, or columns where it is transposed."""
 
-    def __init__(self, path: Path, member: str | None = None) -> None:
-        self.path, self.member = path, member
-        if member is None:
-            self._stream: BinaryIO = path.open("rb")
-            stored = path.stat().st_size
-        else:
-            self._stream, stored = Archive(path).open(member)
-        header = Header(self._stream, stored, self.name)
-        self.shape, self.fortran, self.dtype = header.shape, header.fortran, header.dtype
-        if self.dtype.kind not in "biuf":
-            raise ValueError(f"{self.name} holds {self.dtype}; expected real numbers")
-        self._begin = header.begin
-        self.size = math.prod(self.shape)
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    sparse: bool
 
-    def __del__(self) -> None:
-        if hasattr(self, "_stream"):
-            self._stream.close()
+    @abstractmethod
+    def part(self, start: int, stop: int) -> Any:
+        """Return lines as rows of a dense or CSR array."""
 
-    @property
-    def name(self) -> str:
-        """What messages call the array."""
-        return str(self.path) if self.member is None else f"{self.member} of {self.path}"
-
-    def read(self, start: int, count: int) -> NDArray[Any]:
-        """Return entries in the order in which they are stored."""
-        fits(self.name, "a piece of it", count * self.dtype.itemsize)
-        with understood(self.path, "NumPy file"):
-            self._stream.seek(self._begin + start * self.dtype.itemsize)
-            content = self._stream.read(count * self.dtype.itemsize)
-        if len(content) != count * self.dtype.itemsize:
-            raise ValueError(
-                f"{self.name} ends too early: {self.size:,} entries were announced; the file is "
-                "cut off, copy it afresh"
-            )
-        return np.frombuffer(content, dtype=self.dtype)
+    @abstractmethod
+    def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
+        """Return where to cut the lines, from one on, so that pieces take about so many bytes."""
 
 
-class ArrayRows(RowSource):
-    """A dense array stored by rows; positions are rows."""
+class DenseLines(Lines):
+    """Lines that are read by ``read(start, stop)``; scale : divides each column, or is None."""
 
-    def __init__(self, array: FlatArray, names: Names, scale: Any, y: NDArray[Any] | None) -> None:
-        self.array, self._scale, self.y = array, scale, y
-        self.about = About(names, False, array.dtype if scale is None else np.dtype(np.float64))
+    sparse = False
 
-    def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
-        n_rows, n_columns = self.array.shape
-        step = max(1, piece_bytes // (8 * n_columns))
-        for row in range(position, n_rows, step):
-            count = min(step, n_rows - row)
-            X = self.array.read(row * n_columns, count * n_columns).reshape(count, n_columns)
-            yield RowPiece(X if self._scale is None else X / self._scale, None, row + count)
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        dtype: np.dtype[Any],
+        read: Callable[[int, int], NDArray[Any]],
+        scale: Callable[[int, int], NDArray[Any]] | None = None,
+    ) -> None:
+        self.shape, self._read, self._scale = shape, read, scale
+        self.dtype = dtype if scale is None else np.dtype(np.float64)
 
+    def part(self, start: int, stop: int) -> NDArray[Any]:
+        lines = self._read(start, stop)
+        return lines if self._scale is None else lines / self._scale(start, stop)
 
-class ArrayColumns(ColumnSource):
-    """A dense array stored by columns."""
-
-    def __init__(self, array: FlatArray, names: Names, scale: Any, y: NDArray[Any] | None) -> None:
-        self.array, self._scale, self.y = array, scale, y
-        self.shape = (array.shape[0], array.shape[1])
-        self.about = About(names, False, array.dtype if scale is None else np.dtype(np.float64))
-
-    def columns(self, start: int, stop: int) -> NDArray[Any]:
-        n_rows = self.shape[0]
-        flat = self.array.read(start * n_rows, (stop - start) * n_rows)
-        X = flat.reshape(n_rows, -1, order="F")
-        if self._scale is None:
-            return X
-        scale = np.broadcast_to(self._scale, self.shape[1:])[start:stop]
-        return np.asarray(X / scale)
+    def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
+        step = max(1, piece_bytes // (8 * self.shape[1]))
+        return np.append(np.arange(first, self.shape[0], step), self.shape[0])
 
 
-class Compressed:
+class SparseLines(Lines):
     """data, indices and indptr by ranges, whatever holds them; one datum stands for all."""
 
-    def __init__(self, data: Any, indices: Any, indptr: NDArray[Any], n_minor: int) -> None:
-        self.data, self.indices = data, indices
+    sparse = True
+
+    def __init__(
+        self, path: Path, data: Any, indices: Any, indptr: NDArray[Any], shape: tuple[int, int]
+    ) -> None:
+        self._where, stored = f"{path} is a broken sparse matrix", int(indices.size)
+        where = self._where
+        if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+            raise ValueError(f"{where}: indptr and indices must be whole numbers")
+        if data.size not in (1, stored):
+            raise ValueError(f"{where}: {data.size} values and {stored} indices")
+        sparse_size(path, shape, stored, max(shape))
+        self.data, self.indices, self.shape, self.dtype = data, indices, shape, data.dtype
         self.indptr = np.asarray(indptr).astype(np.int64)
-        self.n_minor = n_minor
-        stored = int(indices.size)
-        if (
-            self.indptr[0] != 0
-            or (self.indptr[1:] < self.indptr[:-1]).any()
-            or int(self.indptr[-1]) > stored
-        ):
+        ends = self.indptr if self.indptr.shape == (shape[0] + 1,) else np.array([-1])
+        if ends[0] != 0 or (np.diff(ends) < 0).any() or int(ends[-1]) > stored:
             raise ValueError(
-                f"the sparse array is broken: indptr goes from {self.indptr[0]} to "
-                f"{self.indptr[-1]} and there are {stored} indices"
+                f"{where}: indptr must go from 0 to at most {stored} "
+                f"in {shape[0]} steps, without falling"
             )
         self._all_one = data.size == 1 and stored != 1
 
-    def part(self, start: int, stop: int, by_columns: bool) -> Any:
-        """Return rows (or columns) as a CSR (CSC) array, checked."""
-        begin, count = int(self.indptr[start]), int(self.indptr[stop] - self.indptr[start])
-        indices = self.indices.read(begin, count).astype(np.int64)
-        if count and not 0 <= int(indices.min()) <= int(indices.max()) < self.n_minor:
+    def part(self, start: int, stop: int) -> Any:
+        begin, end = int(self.indptr[start]), int(self.indptr[stop])
+        indices = self.indices.read(begin, end).astype(np.int64)
+        if end > begin and not 0 <= int(indices.min()) <= int(indices.max()) < self.shape[1]:
             raise ValueError(
-                f"the sparse array is broken: it has indices from {indices.min()} to "
-                f"{indices.max()} where {self.n_minor} are possible"
+                f"{self._where}: it has indices from {indices.min()} to "
+                f"{indices.max()} where {self.shape[1]} are possible"
             )
-        data = self.data.read(0, 1).repeat(count) if self._all_one else self.data.read(begin, count)
+        if self._all_one:
+            data = self.data.read(0, 1).repeat(end - begin)
+        else:
+            data = self.data.read(begin, end)
         pointers = self.indptr[start : stop + 1] - begin
-        if by_columns:
-            return sp.csc_array((data, indices, pointers), shape=(self.n_minor, stop - start))
-        return sp.csr_array((data, indices, pointers), shape=(stop - start, self.n_minor))
+        part = sp.csr_array((data, indices, pointers), shape=(stop - start, self.shape[1]))
+        part.sum_duplicates()
+        return part
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
-        """Return where to cut rows (or columns) so that pieces take about so many bytes."""
-        wanted = max(1, piece_bytes // 32)
+        wanted, last = max(1, piece_bytes // 32), self.shape[0]
         edges = [first]
-        while edges[-1] < self.indptr.size - 1:
+        while edges[-1] < last:
             begin = self.indptr[edges[-1]]
             end = int(np.searchsorted(self.indptr, begin + wanted, side="right")) - 1
-            edges.append(min(max(end, edges[-1] + 1), self.indptr.size - 1))
+            edges.append(min(max(end, edges[-1] + 1), last))
         return np.array(edges, dtype=np.int64)
 
 
-class CompressedRows(RowSource):
-    """A CSR array; positions are rows."""
+class StoredRows(RowSource):
+    """A matrix stored by rows; positions are rows."""
 
-    def __init__(self, held: Compressed, names: Names, y: NDArray[Any] | None) -> None:
-        self._held, self.y = held, y
-        self.about = About(names, True, held.data.dtype)
+    def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
+        self._lines, self.y = lines, y
+        self.about = About(names, lines.sparse, lines.dtype)
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
-        edges = self._held.cuts(position, piece_bytes).tolist()
-        for start, stop in pairwise(edges):
-            yield RowPiece(self._held.part(start, stop, by_columns=False), None, stop)
+        for start, stop in pairwise(self._lines.cuts(position, piece_bytes).tolist()):
+            yield RowPiece(self._lines.part(start, stop), None, stop)
 
 
-class CompressedColumns(ColumnSource):
-    """A CSC array."""
+class StoredColumns(ColumnSource):
+    """A matrix stored by columns."""
 
-    def __init__(self, held: Compressed, names: Names, y: NDArray[Any] | None) -> None:
-        self._held, self.y = held, y
-        self.shape = (held.n_minor, held.indptr.size - 1)
-        self.about = About(names, True, held.data.dtype)
+    def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
+        self._lines, self.y = lines, y
+        self.shape = lines.shape[::-1]
+        self.about = About(names, lines.sparse, lines.dtype)
 
     def columns(self, start: int, stop: int) -> Any:
-        return self._held.part(start, stop, by_columns=True)
+        return self._lines.part(start, stop).T
 
     def widths(self, piece_bytes: int) -> NDArray[np.int64]:
-        return self._held.cuts(0, piece_bytes)
+        return self._lines.cuts(0, piece_bytes)
 
 
-def open_npy(path: Path, request: Request) -> RowSource | ColumnSource:
-    """Return the source of an .npy file; the target is another .npy file."""
-    array = FlatArray(path)
-    y = None if request.target is None else target_from_file(request.target, path)
-    return dense_source(array, None, None, y)
+Stored = StoredRows | StoredColumns
 
 
 def dense_source(
-    array: FlatArray,
-    names: Names,
-    scale: NDArray[Any] | None,
-    y: NDArray[Any] | None,
-) -> RowSource | ColumnSource:
+    array: FlatArray, names: Names, scale: NDArray[Any] | None, y: NDArray[Any] | None
+) -> Stored:
     """Return the source of a dense array, by rows or columns as it is stored."""
     if len(array.shape) != 2 or 0 in array.shape:
         raise ValueError(f"{array.name} has shape {array.shape}; expected (n_samples, n_features)")
-    return (ArrayColumns if array.fortran else ArrayRows)(array, names, scale, y)
+    by_columns = array.fortran
+    shape = array.shape[::-1] if by_columns else array.shape
+    width = shape[1]
+
+    def read(start: int, stop: int) -> NDArray[Any]:
+        return array.read(start * width, stop * width).reshape(stop - start, width)
+
+    def scales(start: int, stop: int) -> NDArray[Any]:
+        every = np.broadcast_to(np.asarray(scale), array.shape[1:])
+        return every[start:stop, None] if by_columns else every
+
+    lines = DenseLines(shape, array.dtype, read, None if scale is None else scales)
+    return (StoredColumns if by_columns else StoredRows)(lines, names, y)
 
 
 def sparse_source(
+    path: Path,
     parts: tuple[Any, Any, NDArray[Any]],
     shape: tuple[int, int],
     form: str,
     names: Names,
     y: NDArray[Any] | None,
-) -> RowSource | ColumnSource:
+) -> Stored:
     """Return the source of data, indices and indptr, the first two read by ranges."""
-    data, indices, indptr = parts
-    n_minor, n_major = shape[::-1] if form == "csr" else shape
-    where = "the sparse array"
-    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
-        raise ValueError(f"{where} is broken: indptr and indices must be whole numbers")
-    if data.size not in (1, indices.size):
-        raise ValueError(f"{where} is broken: {data.size} values and {indices.size} indices")
-    sparse_size(where, shape, int(indices.size), max(shape))
-    if indptr.shape != (n_major + 1,):
-        raise ValueError(
-            f"the sparse array is broken: indptr must have {n_major + 1} entries, got {indptr.size}"
-        )
-    held = Compressed(data, indices, indptr, n_minor)
-    return (CompressedRows if form == "csr" else CompressedColumns)(held, names, y)
+    lines = SparseLines(path, *parts, shape if form == "csr" else shape[::-1])
+    return (StoredRows if form == "csr" else StoredColumns)(lines, names, y)
 
 
-def open_npz(path: Path, request: Request) -> RowSource | ColumnSource:
-    """Return the source of an .npz file: X, or data, indices, indptr, shape; y and names."""
+def open_npy(path: Path, request: Request) -> Stored:
+    """Return the source of an .npy file; the target is another .npy file."""
+    y = None if request.target is None else target_from_file(request.target, path)
+    return dense_source(FlatArray(path), None, None, y)
+
+
+def open_npz(path: Path, request: Request) -> Stored:
+    """Return the source of an .npz file.
+
+    X is the key ``X`` (divided by the key ``scale``, where there is one: integers stored for exact
+    decimals) or the keys ``data, indices, indptr, shape`` of a CSR matrix (or of the ``format``
+    that ``scipy.sparse.save_npz`` notes); a ``data`` of length 1 stands for every entry. The target
+    is the key named, by default ``y`` where there is one, or another .npy file; where a key
+    ``classes`` names the values 0, 1, ... of ``y``, y holds those names.
+    """
     small = Archive(path)
-    y = named_target(small, request.target, path)[1]
+    y = named_target(small, request.target, path, request.missing)[1]
     if "X" in small:
         array = FlatArray(path, "X")
-        if len(array.shape) != 2:
-            raise ValueError(f"{array.name} has shape {array.shape}; expected two dimensions")
-        found = names_of(small, array.shape[-1])
+        found = names_of(small, array.shape[-1]) if array.shape else None
         return dense_source(array, found, scale_of(small, path), y)
     if not all(key in small for key in SPARSE_KEYS):
         raise no_matrix(sorted(small), path)
     size = small["shape"]
-    if size.shape != (2,) or size.dtype.kind not in "iu" or small["indptr"].dtype.kind not in "iu":
-        raise ValueError(
-            f"{path} is a broken sparse matrix: shape and indptr must be whole numbers"
-        )
+    if size.shape != (2,) or size.dtype.kind not in "iu":
+        raise ValueError(f"{path} is a broken sparse matrix: shape must be two whole numbers")
     n_rows, n_columns = (int(number) for number in size)
-    found = names_of(small, n_columns)
     parts = FlatArray(path, "data"), FlatArray(path, "indices"), small["indptr"]
-    shape, form = (n_rows, n_columns), sparse_form(small, path)
-    return sparse_source(parts, shape, form, found, y)
+    names = names_of(small, n_columns)
+    return sparse_source(path, parts, (n_rows, n_columns), sparse_form(small, path), names, y)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Design
-from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource, TextColumns
+from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
     Schema,
     finite_matrix,
-    finite_values,
     tidy_target,
 )
 
@@ -24,7 +22,7 @@ from atomlearn.storage.formats.table import (
 class Format:
     """One kind of data file: how it is recognized, and the ways to get at its data.
 
-    A format needs ``read``, ``stream`` or ``frame``; the others follow from it. All consumers (the
+    A format needs ``read``, ``stream`` or ``cells``; the others follow from it. All consumers (the
     readers, ``convert``, the command line, estimators that take a path) go through ``table``,
     ``source``, ``open`` and ``names``, and know no format by name.
 
@@ -44,12 +42,8 @@ class Format:
         What an estimator uses that was given the path in place of data; None: it refuses.
     names : path -> list of str or None, optional
         The names of the columns, without their data; goes with ``open``.
-    frame : (path, TextForm, sheet) -> Frame, optional
-        Gives the cells of a table whose columns are to be understood first, see ``intake``.
-    rows : (path, Reading) -> RowSource, optional
-        Gives the rows of such a table as columns of numbers, a piece at a time.
-    size : path -> int, optional
-        Bytes that its numbers take in memory, where the size of the file does not tell.
+    cells : (path, TextForm, sheet) -> TableFile, optional
+        Opens a table whose columns are to be understood first, see ``intake``.
     recognizes : (suffix, first line) -> bool, optional
         Whether a file of no known ending is of this kind.
     named : bool
@@ -70,9 +64,7 @@ class Format:
     stream: Callable[[Path, Request], RowSource | ColumnSource] | None = None
     open: Callable[[Path], Any] | None = None
     names: Callable[[Path], list[str] | None] | None = None
-    frame: Callable[[Path, Any, str | None], Any] | None = None
-    rows: Callable[[Path, Any], Any] | None = None
-    size: Callable[[Path], int] | None = None
+    cells: Callable[[Path, Any, str | None], Any] | None = None
     recognizes: Callable[[str, str], bool] | None = None
     named: bool = False
     in_place: bool = False
@@ -80,47 +72,35 @@ class Format:
     def table(self, path: Path, request: Request) -> DataTable:
         """Return the data of the file as a table; its X is a Design where the file is in place."""
         self._check(path, request)
-        if self.read is None:
-            table = self._collect(path, request)
-        else:
-            table = _tidy(self.read(path, request), path, request.missing)
+        read = self._collected if self.read is None else self.read
+        table = _tidy(read(path, request), path, request.missing)
         if table.y is not None and table.y.size != table.X.shape[0]:
             raise ValueError(f"{path} has {table.X.shape[0]} samples but {table.y.size} targets")
         return table
 
-    def _collect(self, path: Path, request: Request) -> DataTable:
+    def _collected(self, path: Path, request: Request) -> DataTable:
         """Return the table of a format that gives a stream only."""
         assert self.stream is not None
         source = self.stream(path, request)
-        names = source.about.names
         X, y = source.whole()
-        X = finite_matrix(X, path, request.missing)
-        where = f"the target of {path}"
-        y = None if y is None else tidy_target(y, where, request.missing)
-        schema = Schema(X.shape[1], None if names is None else tuple(names))
-        return DataTable(X, y, schema, request.target, str(path))
+        names = None if source.about.names is None else tuple(source.about.names)
+        target = request.target if y is None else request.target or "y"
+        return DataTable(X, y, Schema(X.shape[1], names), target, str(path))
 
     def source(self, path: Path, request: Request) -> RowSource | ColumnSource:
         """Return the data of the file a piece at a time."""
         self._check(path, request)
         if self.stream is not None:
-            try:
-                return self.stream(path, request)
-            except TextColumns:
-                if self.frame is None:
-                    raise
-        if self.frame is None:
+            return self.stream(path, request)
+        if self.cells is None:
             table = self.table(path, request)
-        else:
-            # Imported here: what understands tables knows the table of formats.
-            from atomlearn.storage.intake.read import read
-            from atomlearn.storage.intake.reading import Reading
+            return MatrixColumns(table.X, table.schema.names, table.y)
+        # Imported here: what understands tables knows the table of formats.
+        from atomlearn.storage.intake.reading import Reading
+        from atomlearn.storage.intake.streamed import TableRows
 
-            if self.rows is not None:
-                asked = Reading(target=request.target, drop=request.exclude)
-                return cast(RowSource, self.rows(path, asked))
-            table = read(path, request.target, drop=request.exclude)
-        return MatrixColumns(table.X, table.schema.names, table.y)
+        asked = Reading(target=request.target, drop=request.exclude)
+        return TableRows(self.cells(path, asked.text_form(), None), asked)
 
     def _check(self, path: Path, request: Request) -> None:
         if request.exclude and not self.named:
@@ -135,10 +115,9 @@ def _tidy(table: DataTable, path: Path, missing: bool) -> DataTable:
 
     A design that reads the file as it goes checks what it reads.
     """
-    X, y = table.X, table.y
-    if isinstance(X, Design):
+    if isinstance(table.X, Design):
         return table
-    values = X.data if is_sparse(X) else X
-    kind = finite_values(values, path, missing).dtype
-    X, where = X if kind == values.dtype else X.astype(kind), f"the target of {path}"
-    return replace(table, X=X, y=None if y is None else tidy_target(y, where, missing))
+    X, y = finite_matrix(table.X, path, missing), table.y
+    return replace(
+        table, X=X, y=None if y is None else tidy_target(y, f"the target of {path}", missing)
+    )

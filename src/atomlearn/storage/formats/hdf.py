@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,12 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.formats.arrays import target_from_file
 from atomlearn.storage.formats.compressed import imported
-from atomlearn.storage.formats.flat import sparse_source
+from atomlearn.storage.formats.flat import DenseLines, Stored, StoredRows, sparse_source
 from atomlearn.storage.formats.heaps import check_heaps
-from atomlearn.storage.formats.held import BELIEVED, fits, free_memory, hold
-from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
-from atomlearn.storage.formats.table import Request, near_names
+from atomlearn.storage.formats.held import fits, free_memory, hold
+from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.messages import near_names
+from atomlearn.storage.formats.table import Request
 from atomlearn.storage.formats.understood import understood
 
 _KIND = "HDF5 file"
@@ -74,7 +74,7 @@ def content(dataset: Any, path: Path, start: int = 0, stop: int | None = None) -
             raise ValueError(f"{what} holds {dtype}; expected numbers or text")
     declared = math.prod(shape) * dtype.itemsize
     # A compact or contiguous dataset is stored as it is; filters may shrink the others.
-    ratio = 1 if not chunk and stored else BELIEVED.filtered
+    ratio = 1 if not chunk and stored else LIMITS.unpacked
     hold(path, what, max(declared, chunk * dtype.itemsize), stored, ratio)
     stop = (shape[0] if stop is None else min(stop, shape[0])) if shape else 0
     row = math.prod(shape[1:]) * dtype.itemsize
@@ -92,7 +92,7 @@ def content(dataset: Any, path: Path, start: int = 0, stop: int | None = None) -
         return np.concatenate(parts) if parts else np.zeros(0, dtype=object)
 
 
-class _Stored:
+class _Vector:
     """A vector of numbers in an HDF5 file, read by ranges."""
 
     def __init__(self, dataset: Any, path: Path) -> None:
@@ -101,58 +101,49 @@ class _Stored:
         if dataset.ndim != 1 or self.dtype.kind not in "biuf":
             raise ValueError(f"{dataset.name} of {path} must be a vector of numbers")
 
-    def read(self, start: int, count: int) -> NDArray[Any]:
-        return content(self._dataset, self._path, start, start + count)
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        return content(self._dataset, self._path, start, stop)
 
 
-class HdfRows(RowSource):
-    """A dense dataset; positions are rows."""
-
-    def __init__(self, dataset: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> None:
-        self._dataset, self._path, self.y = dataset, path, y
-        if dataset.ndim != 2 or 0 in dataset.shape or dataset.dtype.kind not in "biuf":
-            raise ValueError(
-                f"X of {path} is {dataset.dtype} of shape {dataset.shape}; expected numbers, "
-                "(n_samples, n_features)"
-            )
-        self.about = About(names, False, dataset.dtype)
-
-    def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
-        n_rows, n_columns = self._dataset.shape
-        step = max(1, piece_bytes // (8 * n_columns))
-        for row in range(position, n_rows, step):
-            X = content(self._dataset, self._path, row, row + step)
-            yield RowPiece(X, None, row + X.shape[0])
-
-
-def open_h5ad(path: Path, request: Request) -> RowSource | ColumnSource:
+def open_h5ad(path: Path, request: Request) -> Stored:
     """Return the source of AnnData's X, dense, CSR or CSC.
 
     The target is a column of obs, or another .npy file.
     """
-    h5py, target = imported("h5py", "h5ad", path), request.target
-    file = opened(path)
+    target, file = request.target, opened(path)
     X, names, y = inside(file, "X", path), _names(file, path), None
     if target is not None:
         own = not target.endswith(".npy")
         y = _observation(file, target, path) if own else target_from_file(target, path)
-    if isinstance(X, h5py.Dataset):
-        return HdfRows(X, path, names, y)
-    return _sparse(X, path, names, y)
+    return _sparse(X, path, names, y) if is_group(X) else _dense(X, path, names, y)
 
 
-def _sparse(
-    X: Any, path: Path, names: list[str], y: NDArray[Any] | None
-) -> RowSource | ColumnSource:
-    """Return the source of a sparse X."""
+def is_group(item: Any) -> bool:
+    """Whether something in an HDF5 file has others in it, and is no dataset."""
+    import h5py
+
+    return isinstance(item, h5py.Group)
+
+
+def _dense(X: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> Stored:
+    if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "biuf":
+        raise ValueError(
+            f"X of {path} is {X.dtype} of shape {X.shape}; expected numbers, "
+            "(n_samples, n_features)"
+        )
+    lines = DenseLines(X.shape, X.dtype, lambda start, stop: content(X, path, start, stop))
+    return StoredRows(lines, names, y)
+
+
+def _sparse(X: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> Stored:
     kind = str(attribute(X, "encoding-type", path, ""))
     if kind not in ("csr_matrix", "csc_matrix"):
         raise ValueError(f"X of {path} is {kind!r}; expected a dense array, csr or csc")
     with understood(path, _KIND):
         n_rows, n_columns = (int(size) for size in attribute(X, "shape", path))
     data, indices, indptr = (inside(X, key, path) for key in ("data", "indices", "indptr"))
-    parts = _Stored(data, path), _Stored(indices, path), content(indptr, path)
-    return sparse_source(parts, (n_rows, n_columns), kind[:3], names, y)
+    parts = _Vector(data, path), _Vector(indices, path), content(indptr, path)
+    return sparse_source(path, parts, (n_rows, n_columns), kind[:3], names, y)
 
 
 def names_of_h5ad(path: Path) -> list[str]:
@@ -178,7 +169,7 @@ def _index(frame: Any, path: Path) -> str:
 
 def _plain(column: Any, path: Path) -> Any:
     """Return the values of a column that newer files keep beside a mask of what is missing."""
-    if "mask" not in getattr(column, "keys", tuple)():
+    if not is_group(column) or "mask" not in column:
         return column
     if content(inside(column, "mask", path), path).any():
         raise ValueError(f"{path}: {column.name!r} has missing entries; drop those samples")
@@ -193,11 +184,8 @@ def _observation(file: Any, target: str, path: Path) -> NDArray[Any]:
     if target not in known:
         raise ValueError(f"{path} has no column {target!r} in obs{near_names(target, known)}")
     column = _plain(inside(obs, target, path), path)
-    if not hasattr(column, "keys"):
+    if not is_group(column):
         return _values(column, path)
-    if "categories" not in column or "codes" not in column:
-        kind = attribute(column, "encoding-type", path)
-        raise ValueError(f"column {target!r} of obs in {path} is {kind!r}")
     codes = content(inside(column, "codes", path), path)
     labels = _values(_plain(inside(column, "categories", path), path), path)
     with understood(path, _KIND):

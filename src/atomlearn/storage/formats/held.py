@@ -12,27 +12,10 @@ import resource
 import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 
-
-@dataclass(frozen=True, slots=True)
-class Believed:
-    """What is believed of a file.
-
-    deflated : bytes that one compressed byte can stand for, 1032 with deflate; filtered : more
-    where there are filters before it; granted : bytes that are given to any file, whatever its
-    size; shown : letters of a parser's own message that are repeated.
-    """
-
-    deflated: int = 1032
-    filtered: int = 4096
-    granted: int = 2**24
-    shown: int = 200
-
-
-BELIEVED = Believed()
-
+from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.messages import short
 
 #: What a caller allows from now on, in bytes that this process holds; None without a limit.
 _MOST: ContextVar[float | None] = ContextVar("most", default=None)
@@ -64,9 +47,6 @@ def enough(path: object) -> Iterator[None]:
 def free_memory() -> float:
     """Return the bytes that this process may still fill: of the machine, and of its limits."""
     free = math.inf
-    with contextlib.suppress(OSError, ValueError):
-        # What is free and never used: less than what there is, and all that some systems tell.
-        free = float(os.sysconf("SC_AVPHYS_PAGES")) * os.sysconf("SC_PAGESIZE")
     with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
         free = 1024.0 * int(next(line for line in lines if "MemAvailable" in line).split()[1])
@@ -94,7 +74,7 @@ def capped() -> Iterator[None]:
         _CAP.blocks += 1
         if _CAP.blocks == 1:
             _CAP.before = resource.getrlimit(resource.RLIMIT_DATA)
-            most = _taken()[2] + max(free_memory(), BELIEVED.granted)
+            most = _taken()[2] + max(free_memory(), LIMITS.piece_bytes)
             if most < math.inf:
                 resource.setrlimit(resource.RLIMIT_DATA, (int(most), _CAP.before[1]))
     try:
@@ -128,10 +108,11 @@ def _taken() -> tuple[int, int, int]:
 
 def fits(path: object, what: str, n_bytes: int) -> None:
     """Raise ValueError where ``what`` takes more memory than there is."""
-    if n_bytes > BELIEVED.granted and n_bytes > (free := free_memory()):
+    if n_bytes > LIMITS.piece_bytes and n_bytes > (free := free_memory()):
         raise ValueError(
-            f"{path} does not fit in memory: {what} takes {_shown(n_bytes)} and {_shown(free)} may "
-            "be taken; raise the memory limit, or let `atomlearn convert` make a store of it"
+            f"{path} does not fit in memory: {what} takes {n_bytes // 10**6:,} MB and "
+            f"{free / 1e6:,.0f} MB may be taken; raise the memory limit, or let "
+            "`atomlearn convert` make a store of it"
         )
 
 
@@ -147,27 +128,8 @@ def believe(path: object, what: str, declared: int, stored: int, ratio: int = 1)
     declared : bytes that ``what`` takes as the file says; stored : bytes there are of it; ratio :
     how many of the former one of the latter can stand for.
     """
-    if declared < 0 or (declared > ratio * stored and (ratio == 1 or declared > BELIEVED.granted)):
+    if declared < 0 or declared > max(ratio * stored, (ratio > 1) * LIMITS.piece_bytes):
         raise ValueError(
             f"{path} is damaged or cut off: {what} should take {declared:,} bytes, and there are "
             f"{stored:,}; copy it afresh"
         )
-
-
-def short(error: BaseException) -> str:
-    """Return what a parser says as one line of a message."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= BELIEVED.shown else text[: BELIEVED.shown - 3] + "..."
-
-
-def _shown(n_bytes: float) -> str:
-    if n_bytes == math.inf:
-        return "any number of bytes"
-    for unit, size in (("TB", 1e12), ("GB", 1e9)):
-        if n_bytes >= size:
-            return (
-                f"{n_bytes / size:,.1f} {unit}"
-                if n_bytes < 1e18
-                else f"{n_bytes / size:.1e} {unit}"
-            )
-    return f"{n_bytes / 1e6:,.0f} MB"

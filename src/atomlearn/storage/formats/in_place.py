@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from atomlearn.storage.formats.arrays import target_from_file
 from atomlearn.storage.formats.sources import About, ColumnSource
 from atomlearn.storage.formats.table import DataTable, Request, Schema
+from atomlearn.storage.intake.columns import plan_of
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed, read_variants
@@ -21,23 +22,24 @@ from atomlearn.storage.store.stored_columns import cut
 def read_store(path: Path, request: Request) -> DataTable:
     """Return the table of a column store, whose X reads the store as it goes."""
     design = OnDisk(path)
-    return _table(design, path, request, design.manifest.first_index)
+    y, name = _target(design, path, request)
+    plans = tuple(plan_of(item, f"a column in the schema of {path}") for item in design.plans)
+    names = None if design.feature_names is None else tuple(design.feature_names)
+    schema = Schema(design.shape[1], names, design.manifest.first_index, plans)
+    return DataTable(design, y, schema, name, str(path))
 
 
 def read_bed(path: Path, request: Request) -> DataTable:
     """Return the table of a PLINK .bed, whose X reads the file as it goes."""
-    return _table(PlinkBed(path), path, request, 0)
-
-
-def _table(design: OnDisk | PlinkBed, path: Path, request: Request, first_index: int) -> DataTable:
+    design = PlinkBed(path)
     y, name = _target(design, path, request)
-    held = getattr(design, "samples", None)
-    if y is None and request.missing and held is not None and np.isfinite(held.phenotype).any():
-        y = held.phenotype
-    names = design.feature_names
-    known = None if names is None else tuple(names)
-    schema = Schema(design.shape[1], known, first_index=first_index)
-    return DataTable(design, y, schema, name, str(path))
+    phenotype = design.samples.phenotype
+    if y is None and request.missing and np.isfinite(phenotype).any():
+        y = phenotype
+    schema = Schema(design.shape[1], tuple(design.variants.names))
+    return DataTable(
+        design, y, schema, name, str(path), variants=design.variants, samples=design.samples
+    )
 
 
 def _target(

@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.hdf import content, inside, opened
-from atomlearn.storage.formats.held import BELIEVED, fits, hold
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.storage.formats.hdf import content, inside, is_group, opened
+from atomlearn.storage.formats.held import fits, hold
+from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
     Schema,
-    finite_matrix,
-    near_names,
-    tidy_target,
 )
 from atomlearn.storage.formats.understood import understood
 
@@ -43,11 +42,11 @@ def read_mat(path: Path, request: Request) -> DataTable:
         wide = sorted((n for n in sizes if min(sizes[n]) > 1), key=lambda n: -np.prod(sizes[n]))
     if not wide:
         raise ValueError(f"{path} holds no matrix; expected X, (n_samples, n_features)")
-    X = finite_matrix(held[wide[0]], path, request.missing)
+    X = held[wide[0]]
     name = request.target or next((key for key in _Y if key in held), None)
     if name is not None and name not in held:
         raise ValueError(f"{path} has no array {name!r} for the target{near_names(name, held)}")
-    y = None if name is None else tidy_target(np.asarray(held[name]), f"{name!r} of {path}")
+    y = None if name is None else np.asarray(held[name])
     if y is not None and X.shape[0] != y.size == X.shape[1]:
         X = X.T  # samples in columns, as images often are
     return DataTable(X, y, Schema(X.shape[1], _names(held, X.shape[1])), name, str(path))
@@ -64,44 +63,34 @@ def _names(held: dict[str, Any], n_columns: int) -> tuple[str, ...] | None:
 def _arrays(path: Path) -> dict[str, Any]:
     """Return the arrays of numbers and text of a file, by name."""
     from scipy.io import loadmat, whosmat
+    from scipy.io.matlab import matfile_version
 
-    is_newer = False
     with understood(path, ".mat file"):
-        try:
-            listed = whosmat(path)
-        except NotImplementedError:
-            is_newer = True
+        is_newer = matfile_version(path)[0] == 2
+        listed = [] if is_newer else whosmat(path)
     if is_newer:
         return _newer(path)
     size, total = path.stat().st_size, 0
     for name, shape, kind in listed:
         if kind != "sparse":
-            hold(path, name, 8 * math.prod(shape), size, 8 * BELIEVED.deflated)
+            hold(path, name, 8 * math.prod(shape), size, LIMITS.unpacked)
             total += 8 * math.prod(shape)
     fits(path, "all it holds", total)
     with understood(path, ".mat file"):
         wanted = [name for name, _, kind in listed if kind in _KINDS or "int" in kind]
         arrays = loadmat(path, squeeze_me=False, variable_names=wanted)
-    found = {}
-    for key, value in arrays.items():
-        if key.startswith("__"):
-            continue
-        if sp.issparse(value):
-            stored: Any = value
-            found[key] = stored.tocsc()
-        elif isinstance(value, np.ndarray):
-            found[key] = _plain(value)
-    return found
+    return {
+        key: value.tocsc() if is_sparse(value) else _plain(value)
+        for key, value in arrays.items()
+        if not key.startswith("__")
+    }
 
 
 def _plain(value: NDArray[Any]) -> NDArray[Any]:
     """Return cells of text as an array of text."""
     if value.dtype != object:
         return value
-    cells = [
-        cell.item() if isinstance(cell, np.ndarray) and cell.size == 1 else cell
-        for cell in value.ravel()
-    ]
+    cells = [cell.item() if np.size(cell) == 1 else None for cell in value.ravel()]
     if all(isinstance(cell, str) for cell in cells):
         return np.array(cells, dtype=np.str_).reshape(value.shape)
     return np.empty((0,))
@@ -116,5 +105,5 @@ def _newer(path: Path) -> dict[str, Any]:
         return {
             name: content(item, path).T
             for name, item in found.items()
-            if hasattr(item, "dtype") and item.dtype.kind in "biuf"
+            if not is_group(item) and item.dtype.kind in "biuf"
         }

@@ -4,74 +4,64 @@ from __future__ import annotations
 
 import math
 import warnings
+import weakref
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.held import BELIEVED, believe, fits, hold
+from atomlearn.storage.formats.held import believe, fits, hold
+from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.understood import understood
 
+_KIND = "NumPy array"
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-#: The largest code point; those from the first surrogate to the last are no letters.
-_LAST_LETTER, _SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Leave out NumPy's advice on headers that Python 2 wrote: they are read all the same."""
-    with warnings.catch_warnings():
+def _header(
+    stream: BinaryIO, stored: int, what: str
+) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, whether columns are stored, and dtype of an array of ``stored`` bytes."""
+    with understood(what, _KIND), warnings.catch_warnings():
+        # Headers that Python 2 wrote are read all the same.
         warnings.simplefilter("ignore", UserWarning)
-        yield
-
-
-class Header:
-    """The header of an array, checked; ``begin`` and ``n_bytes`` of the data."""
-
-    def __init__(self, stream: BinaryIO, stored: int, what: str) -> None:
-        with understood(what, "NumPy array"), _quiet():
-            version = np.lib.format.read_magic(stream)
-            if version not in _HEADERS:
-                raise ValueError(f"it is of version {version}; save it with numpy.save")
-            # The length of the header is asked for as a whole: it may not be beyond the file.
-            begin, n_bytes = stream.tell(), 2 if version == (1, 0) else 4
-            length = int.from_bytes(stream.read(n_bytes), "little")
-            hold(what, "its header", length, stored - begin)
-            stream.seek(begin)
-            self.shape, self.fortran, self.dtype = _HEADERS[version](stream)
-        if self.dtype.hasobject:
-            raise ValueError(
-                f"{what} holds Python objects, which are never read; save names as text (dtype U "
-                "or S), or in a text file beside the numbers"
-            )
-        self.begin = stream.tell()
-        # The product of Python's whole numbers: no size of a header overflows.
-        n_bytes = math.prod(self.shape) * self.dtype.itemsize
-        if any(size < 0 for size in self.shape) or max(self.shape, default=0) >= 2**62:
-            raise ValueError(f"{what} has the shape {self.shape}; it is damaged, copy it afresh")
-        believe(what, "its array", n_bytes, stored - self.begin)
-        self.n_bytes = n_bytes
+        version = np.lib.format.read_magic(stream)
+        if version not in _HEADERS:
+            raise ValueError(f"it is of version {version}; save it with numpy.save")
+        # The length of the header is asked for as a whole: it may not be beyond the file.
+        begin, width = stream.tell(), 2 * version[0]
+        length = int.from_bytes(stream.read(width), "little")
+        hold(what, "its header", length, stored - begin)
+        stream.seek(begin)
+        shape, fortran, dtype = _HEADERS[version](stream)
+    if dtype.hasobject:
+        raise ValueError(
+            f"{what} holds Python objects, which are never read; save names as text (dtype U "
+            "or S), or in a text file beside the numbers"
+        )
+    if any(size < 0 for size in shape) or max(shape, default=0) >= 2**62:
+        raise ValueError(f"{what} has the shape {shape}; it is damaged, copy it afresh")
+    # The product of Python's whole numbers: no size of a header overflows.
+    believe(what, "its array", math.prod(shape) * dtype.itemsize, stored - stream.tell())
+    return shape, fortran, dtype
 
 
 def read_array(stream: BinaryIO, stored: int, what: str) -> NDArray[Any]:
     """Return the array that a stream of ``stored`` bytes holds; no objects, no broken text."""
-    fits(what, "its array", Header(stream, stored, what).n_bytes)
-    with understood(what, "NumPy array"), _quiet():
+    shape, _, dtype = _header(stream, stored, what)
+    fits(what, "its array", math.prod(shape) * dtype.itemsize)
+    with understood(what, _KIND), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
         stream.seek(0)
         array: NDArray[Any] = np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
-    if array.dtype.kind == "U" and array.size:
-        letters = np.ascontiguousarray(array).reshape(-1)
-        points = letters.astype(letters.dtype.newbyteorder("="), copy=False).view(np.uint32)
-        lost = (points >= _SURROGATES[0]) & (points <= _SURROGATES[1])
-        if (points > _LAST_LETTER).any() or lost.any():
-            raise ValueError(f"{what} holds text that is no text; it is damaged, copy it afresh")
+        if array.dtype.kind == "U":
+            np.char.encode(array, "utf-8")  # raises where a letter is none
     return array
 
 
@@ -111,11 +101,42 @@ class Archive(Mapping[str, NDArray[Any]]):
 
     def open(self, key: str) -> tuple[BinaryIO, int]:
         """Return the stream of an array, and how many bytes it has."""
-        if key not in self._entries:
-            raise KeyError(key)
         entry = self._entries[key]
-        what = f"{key} of {self.path}"
         stored = min(entry.compress_size, self.path.stat().st_size)
-        believe(what, "it", entry.file_size, stored, BELIEVED.deflated)
+        believe(f"{key} of {self.path}", "it", entry.file_size, stored, LIMITS.unpacked)
         with understood(self.path, ".npz file"), zipfile.ZipFile(self.path) as file:
             return cast(BinaryIO, file.open(entry)), entry.file_size
+
+
+class FlatArray:
+    """An array of an .npy file, or of one in an .npz, read by ranges of its entries in order."""
+
+    def __init__(self, path: Path, member: str | None = None) -> None:
+        self.path = path
+        self.name = str(path) if member is None else f"{member} of {path}"
+        if member is None:
+            self._stream: Any = path.open("rb")
+            stored = path.stat().st_size
+        else:
+            self._stream, stored = Archive(path).open(member)
+        weakref.finalize(self, self._stream.close)
+        self.shape, self.fortran, self.dtype = _header(self._stream, stored, self.name)
+        if self.dtype.kind not in "biuf":
+            raise ValueError(f"{self.name} holds {self.dtype}; expected real numbers")
+        self._begin = self._stream.tell()
+        self.size = math.prod(self.shape)
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Return entries in the order in which they are stored."""
+        n_bytes = (stop - start) * self.dtype.itemsize
+        fits(self.name, "a piece of it", n_bytes)
+        with understood(self.path, "NumPy file"):
+            self._stream.seek(self._begin + start * self.dtype.itemsize)
+            content = np.empty(stop - start, self.dtype)
+            n_read = self._stream.readinto(content.view(np.uint8))
+        if n_read != n_bytes:
+            raise ValueError(
+                f"{self.name} ends too early: {self.size:,} entries were announced; the file is "
+                "cut off, copy it afresh"
+            )
+        return content

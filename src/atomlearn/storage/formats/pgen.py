@@ -41,7 +41,7 @@ def bed_of(path: Path) -> Path:
     file = Path(folder.name) / f"{path.stem}.bed"
     with file.open("wb") as stream:
         stream.write(MAGIC)
-        width = max(1, LIMITS.genotypes // n_samples)
+        width = max(1, LIMITS.piece_bytes // n_samples)
         for start in range(0, n_variants, width):
             stop = min(start + width, n_variants)
             codes = np.empty((stop - start, n_samples), dtype=np.int8)

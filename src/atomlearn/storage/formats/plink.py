@@ -37,7 +37,7 @@ def write_plink(
     values = np.full(n_samples, np.nan) if phenotype is None else phenotype
     with file.open("wb") as stream:
         stream.write(MAGIC)
-        width = max(1, LIMITS.genotypes // n_samples)
+        width = max(1, LIMITS.piece_bytes // n_samples)
         for start in range(0, n_features, width):
             part = encode(X[:, start : start + width], "genotype", 0, start)
             stream.write(pack(part).tobytes())

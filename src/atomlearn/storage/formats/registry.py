@@ -10,16 +10,14 @@ from os import PathLike
 from pathlib import Path
 
 from atomlearn.storage.formats import hdf, in_place, matlab, pgen
-from atomlearn.storage.formats.arrays import read_npy, read_npz
+from atomlearn.storage.formats.arrays import read_npy
 from atomlearn.storage.formats.compressed import first_line, suffix_of
 from atomlearn.storage.formats.flat import open_npy, open_npz
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.libsvm import LibsvmRows, looks_like_libsvm, read_libsvm
-from atomlearn.storage.formats.parquet import ParquetColumns
-from atomlearn.storage.formats.table import near_names
-from atomlearn.storage.intake import tables, typed
-from atomlearn.storage.intake.streamed import TextRows
-from atomlearn.storage.intake.text import looks_delimited, read_text
+from atomlearn.storage.formats.messages import near_names
+from atomlearn.storage.intake.text import TextFile, looks_delimited
+from atomlearn.storage.intake.typed import ArrowFile, ExcelFile, ParquetFile
 from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed
 
@@ -32,7 +30,7 @@ STORE = Format(
     in_place=True,
 )
 FORMATS = (
-    Format("npz", (".npz",), read_npz, open_npz),
+    Format("npz", (".npz",), stream=open_npz),
     Format("npy", (".npy",), read_npy, open_npy),
     Format(
         "libsvm",
@@ -44,34 +42,23 @@ FORMATS = (
     Format(
         "delimited",
         (".csv", ".tsv", ".tab"),
-        rows=TextRows,
-        frame=lambda path, form, sheet: read_text(path, form),
+        cells=TextFile,
         recognizes=looks_delimited,
         named=True,
     ),
     Format(
         "parquet",
         (".parquet", ".pq"),
-        stream=ParquetColumns,
-        rows=lambda path, asked: TextRows(path, asked, typed.parquet_file),
-        size=tables.parquet_bytes,
-        frame=lambda path, form, sheet: tables.read_parquet(path, form.labels),
+        cells=ParquetFile,
         named=True,
     ),
     Format(
         "arrow",
         (".arrow", ".feather", ".ipc"),
-        rows=lambda path, asked: TextRows(path, asked, typed.arrow_file),
-        size=tables.arrow_bytes,
-        frame=lambda path, form, sheet: tables.read_arrow(path, form.labels),
+        cells=ArrowFile,
         named=True,
     ),
-    Format(
-        "excel",
-        (".xlsx", ".xlsm"),
-        frame=lambda path, form, sheet: tables.read_excel(path, sheet, form.labels),
-        named=True,
-    ),
+    Format("excel", (".xlsx", ".xlsm"), cells=ExcelFile, named=True),
     Format("mat", (".mat",), matlab.read_mat),
     Format(
         "h5ad",

@@ -13,10 +13,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 
-class TextColumns(ValueError):
-    """Columns of a table that no stream makes numbers of."""
-
-
 @dataclass(frozen=True, slots=True)
 class RowPiece:
     """Some rows.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.formats.held import fits
 from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.messages import near_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ class DataTable:
     is its own; ids : names of the rows; covariates : columns of X that no penalty is to touch;
     rows : (n_samples,) their places in the file; extras : other numbers of the rows, by role
     ("weights", "offset", "time", ...); notes : what was done that one should know; variants : of
-    genotypes, what the leading columns of X count (``designs.Variants``).
+    genotypes, what the leading columns of X count (``designs.Variants``); samples : of genotypes,
+    what the .fam says of the rows.
     """
 
     X: Any
@@ -76,6 +77,7 @@ class DataTable:
     extras: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     variants: Any = None
+    samples: Any = None
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -126,7 +128,7 @@ def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: 
             f"{path} has {n_columns:,} columns and {entries:,} entries that are not zero: is an "
             f"index wrong? At most {most:,} columns are read with so few entries"
         )
-    fits(path, "vectors over its columns", 8 * LIMITS.vectors * n_columns)
+    fits(path, "vectors over its columns", 8 * LIMITS.copies * n_columns)
 
 
 def finite_values(values: NDArray[Any], path: Path, missing: bool = False) -> NDArray[Any]:
@@ -178,12 +180,7 @@ def tidy_target(values: NDArray[Any], where: str, missing: bool = False) -> NDAr
             f"{where} has {int(bad.sum())} values that are NaN or infinite, the first for sample "
             f"{int(np.argmax(bad))} (counting from 0); drop those samples or fill them in"
         )
-    some = numbers[: LIMITS.looked_at]
-    if (
-        np.all(some == np.rint(some))
-        and np.all(numbers == np.rint(numbers))
-        and np.all(np.abs(numbers) < 2.0**53)
-    ):
+    if np.all(numbers == np.rint(numbers)) and np.all(np.abs(numbers) < 2.0**53):
         return numbers.astype(np.int64)
     return numbers
 
@@ -192,20 +189,3 @@ def require_name(name: str, names: Sequence[str], path: Path) -> None:
     """Raise ValueError with near matches where a file has no such column."""
     if name not in names:
         raise ValueError(f"{path} has no column {name!r}{near_names(name, names)}")
-
-
-def shown(name: str) -> str:
-    """Return a name as messages repeat it: quoted, and no longer than a line."""
-    return repr(name if len(name) <= LIMITS.longest_name else name[: LIMITS.longest_name] + "...")
-
-
-def near_names(wanted: str, names: Iterable[str]) -> str:
-    """Return "; did you mean ...?" or a list of what there is, for error messages."""
-    known = list(names)
-    folded = {name.casefold(): name for name in reversed(known)}
-    near = difflib.get_close_matches(wanted.casefold(), folded, n=3, cutoff=0.6)
-    if near:
-        return f"; did you mean {' or '.join(shown(folded[name]) for name in near)}?"
-    listed = ", ".join(shown(name) for name in known[: LIMITS.most_names_listed])
-    more = f", ... ({len(known)} in all)" if len(known) > LIMITS.most_names_listed else ""
-    return f"; there are {listed}{more}" if known else "; there are none"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from atomlearn.storage.formats.held import capped, enough, short
+from atomlearn.storage.formats.held import capped, enough
+from atomlearn.storage.formats.messages import short
 
 
 @contextmanager
@@ -16,13 +17,11 @@ def understood(path: object, what: str, remedy: str = "") -> Iterator[None]:
     faults of the file. They may raise anything, and take no more memory than there is.
     """
     try:
-        with capped():
+        with enough(path), capped():
             yield
-    except MemoryError as error:
-        with enough(path):
-            raise error
     except Exception as error:
         # An OSError with the name of a file is the system's, and goes through as it is.
-        if isinstance(error, OSError) and error.filename is not None:
+        known = isinstance(error, OSError) and error.filename is not None
+        if known or isinstance(error.__cause__, MemoryError):
             raise
         raise ValueError(f"{path} is not a readable {what}: {short(error)}{remedy}") from error

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.storage.formats.messages import listed, near_names
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.formats.table import near_names
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import encode
 from atomlearn.storage.intake.frame import Frame, transposed
-from atomlearn.storage.intake.problems import Problems, listed
+from atomlearn.storage.intake.problems import Problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,10 @@ def frame_again(
 ) -> tuple[Frame, list[str] | None] | None:
     """Return the frame of new data and names of its rows; None where it is no table of cells."""
     kind = format_of(path)
-    if kind.frame is None:
+    if kind.cells is None:
         return None
-    frame = kind.frame(path, form if id is None else replace(form, labels=frozenset({id})), sheet)
+    named = form if id is None else replace(form, labels=frozenset({id}))
+    frame = kind.cells(path, named, sheet).frame()
     return transposed(frame) if on_its_side else (frame, None)
 
 
@@ -78,12 +80,11 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> Again:
         )
     problems.refuse()
     made = encode(frame, used)
-    X = made.X
+    X = made.X.tocsc() if is_sparse(made.X) else made.X
     columns = {name: _column(X, place) for place, name in enumerate(made.names)}
     return Again(columns, frame.n_rows)
 
 
 def _column(X: Any, place: int) -> NDArray[np.float64]:
-    column = X[:, [place]]
-    dense = column.toarray() if hasattr(column, "toarray") else column
-    return np.asarray(dense, dtype=np.float64)[:, 0]
+    column = X[:, place]
+    return np.asarray(column.toarray().ravel() if is_sparse(X) else column, dtype=np.float64)

@@ -1,17 +1,21 @@
-"""From a block of delimited text to columns: numbers with NaN where missing, or text with "".
+"""From delimited text to columns: numbers with NaN where missing, or text with "".
 
-Blocks go through polars where it is installed and they are plain; what it does not take, or takes
-without a word (lines that are short), goes through the standard library, which says what is wrong
-and where. Both give the same cells.
+Text goes through polars where it is installed and the text is plain; what it does not take, or
+takes without a word (lines that are short), goes through the standard library, which says what is
+wrong and where. Both give the same cells.
 """
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import importlib
+import importlib.util
 import io
+import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,14 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.fast_text import polars
-from atomlearn.storage.formats.limits import LIMITS
-from atomlearn.storage.intake.limits import INTAKE
-
 #: What stands for a value that is not known, beside "", in any case.
 MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null", "?", "<na>", "."})
-_CASES = (str.lower, str.upper, str.capitalize, lambda text: "NaN" if text == "nan" else text)
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 Columns = list[NDArray[Any]]
+_PROCESS = os.getpid()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +52,47 @@ class TextForm:
         folded = cell.strip().casefold()
         return not folded or folded in MISSING or folded in self.missing
 
+    def number(self, cell: str) -> float | None:
+        """Return a cell as a number; NaN where it is missing, None where it is text.
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Whole lines of a file in UTF-8; before : the number of lines before them, for messages."""
+        A comma is a decimal mark where it is not the delimiter, else it parts thousands.
+        """
+        # Python reads 1_000 as a number; a data file that has it means a name.
+        if "_" in cell:
+            return None
+        with contextlib.suppress(ValueError):
+            return float(cell)
+        if self.is_missing(cell):
+            return float("nan")
+        if self.decimal == ".":
+            return None
+        plain = cell.strip()
+        if self.decimal == "," or self.delimiter != ",":
+            found = _DECIMAL_COMMA.fullmatch(plain)
+            plain = plain.replace(".", "").replace(",", ".")
+        else:
+            found = _THOUSANDS.fullmatch(plain)
+            plain = plain.replace(",", "")
+        return None if found is None else float(plain)
 
-    path: Path
-    content: bytes
-    before: Callable[[], int]
+
+def polars() -> Any:
+    """Return the module; None where it is not installed, or of no use here.
+
+    Its threads do not survive a fork: in a child of a process that had loaded it, its next call
+    would wait for ever. Such a child does without.
+    """
+    is_child = os.getpid() != _PROCESS and "polars" in sys.modules
+    if is_child or importlib.util.find_spec("polars") is None:
+        return None
+    return importlib.import_module("polars")
 
 
-def records(path: Path, lines: Iterable[str], form: TextForm) -> Iterator[tuple[int, list[str]]]:
+def records(path: Path, content: str, form: TextForm) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which a record ends, and its cells; blank lines left out."""
-    csv.field_size_limit(LIMITS.longest_cell)
+    # A StringIO would take four bytes a letter.
+    lines = io.TextIOWrapper(io.BytesIO(content.encode()), "utf-8", newline="\n")
+    csv.field_size_limit(sys.maxsize)
     try:
         reader = csv.reader(
             lines, delimiter=form.delimiter, strict=True, skipinitialspace=form.delimiter == " "
@@ -76,105 +106,88 @@ def records(path: Path, lines: Iterable[str], form: TextForm) -> Iterator[tuple[
         ) from error
 
 
-def parsed(block: Block, form: TextForm, width: int, text: set[int]) -> Columns:
-    """Return the columns of a block, those of ``text`` and those with text in it as objects."""
-    large = len(block.content) >= INTAKE.fast_bytes or "polars" in sys.modules
-    if form.delimiter != " " and large:
-        found = _quickly(block, form, width, text)
-        if found is not None:
-            return found
-    return _carefully(block, form, width, text)
+def in_rows(
+    path: Path, content: str, form: TextForm, width: int, text: set[int], lines_before: int
+) -> Columns:
+    """Return the columns, read with the standard library; raise where a line is no row.
 
-
-def _carefully(block: Block, form: TextForm, width: int, text: set[int]) -> Columns:
-    """Return the columns, read with the standard library; raise where a line is no row."""
-    lines = io.StringIO(block.content.decode("utf-8"), newline="")
+    text : the columns of text; lines_before : lines in front of the content, for messages.
+    """
     rows = []
-    for line, row in records(block.path, lines, form):
+    for line, row in records(path, content, form):
         if len(row) != width:
             raise ValueError(
-                f"line {block.before() + line} of {block.path} has {len(row)} cells, and the "
-                f"others have {width}; repair that line, or give --delimiter"
+                f"line {lines_before + line} of {path} has {len(row)} cells, and the others have "
+                f"{width}; repair that line, or give --delimiter"
             )
         rows.append(row)
     cells = zip(*rows, strict=True) if rows else [()] * width
-    return [_column(column, form, place in text) for place, column in enumerate(cells)]
+    return [column_of(column, form, place in text) for place, column in enumerate(cells)]
 
 
-def _column(cells: Sequence[str], form: TextForm, is_text: bool) -> NDArray[Any]:
+def column_of(cells: Sequence[str], form: TextForm, is_text: bool = False) -> NDArray[Any]:
     """Return cells as numbers, where all of them are or are missing, else as text."""
-    if not is_text:
-        try:
-            # Python reads 1_000 as a number; a data file that has it means a name.
-            if "_" not in "".join(cells):
-                return np.array(list(map(float, cells)), dtype=np.float64)
-        except ValueError:
-            pass
-        values = [number_of(cell, form) for cell in cells]
-        if None not in values:
-            return np.array(values, dtype=np.float64)
-    plain = [cell.strip() for cell in cells]
-    return _shared("" if form.is_missing(cell) else cell for cell in plain)
+    values = None if is_text else _numbers(cells, form)
+    if values is not None:
+        return np.array(values, dtype=np.float64)
+    # Equal cells are one object: categories take little memory.
+    plain = {cell: "" if form.is_missing(cell) else cell.strip() for cell in set(cells)}
+    return np.array([plain[cell] for cell in cells], dtype=object)
 
 
-def number_of(cell: str, form: TextForm) -> float | None:
-    """Return a cell as a number; NaN where it is missing, None where it is text."""
-    try:
-        return float(cell) if "_" not in cell else None
-    except ValueError:
-        return float("nan") if form.is_missing(cell) else None
+def _numbers(cells: Sequence[str], form: TextForm) -> list[float] | None:
+    """Return cells as numbers; None where one is text."""
+    with contextlib.suppress(ValueError):
+        if "_" not in "".join(cells):
+            return list(map(float, cells))
+    found = list[float]()
+    for cell in cells:
+        value = form.number(cell)
+        if value is None:
+            return None
+        found.append(value)
+    return found
 
 
-def _shared(cells: Iterable[str]) -> NDArray[Any]:
-    """Return text as objects, equal cells as one object: categories take little memory."""
-    held: dict[str, str] = {}
-    return np.array([held.setdefault(cell, cell) for cell in cells], dtype=object)
-
-
-def _quickly(block: Block, form: TextForm, width: int, text: set[int]) -> Columns | None:
+def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Columns | None:
     """Return the columns as polars reads them; None where it cannot, or may read them wrongly."""
-    pl = None if width == 1 else polars()  # of one column, a blank line is a missing value to it
+    # Of one column, a blank line is a missing value to it.
+    pl = None if width == 1 or form.delimiter == " " else polars()
     if pl is None:
         return None
-    content, quoted = block.content, b'"' in block.content
-    tokens = list(missing_words(form))
+    words = sorted(MISSING | form.missing)
+    nulls = ["", "NaN", *words, *map(str.upper, words)]
     names = [str(place) for place in range(width)]
     kinds = {name: pl.String if int(name) in text else pl.Float64 for name in names}
-    given: dict[str, Any] = {"has_header": False, "separator": form.delimiter}
-    # Numbers alone, sooner than with marks of missing ones; then with text among them.
-    for schema, nulls in ((kinds, None), (kinds, tokens), (dict.fromkeys(names, pl.String), None)):
+    quoted, raw = '"' in content, content.encode()
+    # As numbers with text where that is known; then all as text.
+    for schema, values in ((kinds, nulls), (dict.fromkeys(names, pl.String), None)):
         with contextlib.suppress(pl.exceptions.PolarsError):
             frame = pl.read_csv(
-                content,
+                raw,
+                has_header=False,
+                separator=form.delimiter,
                 schema=schema,
-                null_values=nulls,
+                null_values=values,
                 quote_char='"' if quoted else None,
-                **given,
             )
             break
     else:
         return None
-    if frame[:, -1].null_count() and not (
+    series = frame.get_columns()
+    if series[-1].null_count() and not (
         # Missing values, or lines that are blank or short, which polars fills up?
-        not quoted and content.count(form.delimiter.encode()) == frame.height * (width - 1)
+        not quoted and content.count(form.delimiter) == frame.height * (width - 1)
     ):
         return None
-    return [of_series(pl, frame[name], form, int(name) in text) for name in names]
+    return [_of_series(pl, cells, form, place in text) for place, cells in enumerate(series)]
 
 
-def missing_words(form: TextForm) -> tuple[str, ...]:
-    """Return what stands for no value, in the cases in which people write it."""
-    return tuple(sorted({case(t) for t in MISSING | form.missing for case in _CASES} | {""}))
-
-
-def of_series(pl: Any, series: Any, form: TextForm, is_text: bool) -> NDArray[Any]:
+def _of_series(pl: Any, series: Any, form: TextForm, is_text: bool) -> NDArray[Any]:
     """Return a column of polars as numbers, where all of it is, else as text."""
     if series.dtype == pl.String:
-        series = series.str.strip_chars()
-        folded, tokens = series.str.to_lowercase(), sorted(MISSING | form.missing | {""})
-        series = series.set(folded.is_in(tokens).fill_null(value=False), None)
         numbers = None if is_text else series.cast(pl.Float64, strict=False)
         if numbers is None or numbers.null_count() > series.null_count():
-            return _shared(cell or "" for cell in series)
+            return column_of(series.fill_null("").to_list(), form, is_text)
         series = numbers
     return np.asarray(series.to_numpy(), dtype=np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +16,6 @@ from atomlearn.storage.formats.held import fits
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.dates import days_of, parts_of
 from atomlearn.storage.intake.frame import Frame, as_numbers
-from atomlearn.storage.intake.limits import INTAKE
-
-_WORD = re.compile(r"(?u)\b\w\w+\b")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,14 +78,15 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
         truths = _truths(frame.texts[plan.name].tolist())
         if truths is not None:
             return truths
-        numbers = as_numbers(frame.texts[plan.name])
+        cells = frame.texts[plan.name]
+        numbers = as_numbers(cells)
         if numbers.dtype != object:
             return numbers
-        bad = next(cell for cell in frame.texts[plan.name].tolist() if not _is_number(cell))
-        row = frame.texts[plan.name].tolist().index(bad)
+        rows = range(frame.n_rows)
+        row = next(row for row in rows if as_numbers(cells[row : row + 1]).dtype == object)
         raise ValueError(
             f"column {plan.name!r} of {frame.path} held numbers when the model was fitted; found "
-            f"{bad!r} on {frame.line(row)}"
+            f"{cells[row]!r} on {frame.line(row)}"
         )
     return frame.values(plan.name)
 
@@ -99,14 +96,6 @@ def _truths(cells: Sequence[str]) -> Array | None:
     known = {"true": 1.0, "false": 0.0, "": np.nan}
     found = [known.get(cell.lower()) for cell in cells]
     return None if None in found else np.array(found, dtype=np.float64)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell or "nan")
-    except ValueError:
-        return False
-    return True
 
 
 def encode(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
@@ -230,24 +219,19 @@ def _indicators(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> list
 
 def _words(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
     """Return tf-idf of the words of each cell, rows of length 1, as scikit-learn has it."""
-    counts = [Counter(_WORD.findall(cell.lower())) for cell in frame.cells(plan.name).tolist()]
-    if not plan.values:
-        rows_of = Counter(word for cell in counts for word in cell)
-        often = [w for w, n in rows_of.most_common() if n >= INTAKE.least_rows_a_word]
-        words = tuple(sorted(often[: INTAKE.most_words]))
-        if not words:
-            raise ValueError(f"no word of column {plan.name!r} of {frame.path} comes in two rows")
-        idf = [float(np.log((1 + len(counts)) / (1 + rows_of[word])) + 1) for word in words]
-        plan = replace(plan, values=words, numbers=tuple(idf))
-    place = {word: number for number, word in enumerate(plan.values)}
-    rows, columns, values = [], [], []
-    for row, cell in enumerate(counts):
-        for word, count in cell.items():
-            if word in place:
-                rows.append(row)
-                columns.append(place[word])
-                values.append(count * plan.numbers[place[word]])
-    shape = (frame.n_rows, len(plan.values))
-    matrix = sp.csr_matrix((values, (rows, columns)), shape=shape)
-    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1))).ravel()
-    return sp.csr_matrix(sp.diags(1 / np.where(lengths > 0, lengths, 1)) @ matrix), plan
+    # Imported here: it takes longer to import than most files to read.
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    cells = frame.cells(plan.name)
+    if plan.values:
+        vectorizer = TfidfVectorizer(vocabulary=plan.values)
+        vectorizer.idf_ = np.array(plan.numbers)
+        return vectorizer.transform(cells), plan
+    try:
+        vectorizer = TfidfVectorizer(min_df=2)
+        columns = vectorizer.fit_transform(cells)
+    except ValueError as error:
+        told = f"no word of column {plan.name!r} of {frame.path} comes in two rows"
+        raise ValueError(told) from error
+    words = tuple(vectorizer.get_feature_names_out().tolist())
+    return columns, replace(plan, values=words, numbers=tuple(vectorizer.idf_.tolist()))

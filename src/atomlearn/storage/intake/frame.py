@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
-from atomlearn.storage.formats.table import near_names
+from atomlearn.storage.formats.messages import listed, near_names
 from atomlearn.storage.intake.limits import INTAKE
 
 
@@ -76,6 +76,12 @@ class Frame:
         with np.errstate(over="ignore", invalid="ignore"):
             return not np.isfinite(self.values(name).sum()) and bool(self.missing(name).any())
 
+    def with_columns(self, other: Frame, names: Sequence[str]) -> Frame:
+        """Return the frame with columns of another one, which has the same rows."""
+        columns = {name: self.held(name) for name in self.header}
+        columns |= {name: other.held(name) for name in names}
+        return replace(frame_of_columns(self.path, columns, self.notes), line=self.line)
+
     def rows(self, kept: NDArray[np.int64]) -> Frame:
         """Return the frame of these rows, in the order given."""
         if kept.size == self.n_rows and (kept == np.arange(self.n_rows)).all():
@@ -131,8 +137,8 @@ def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
         names.append(name)
     if not renamed:
         return names, []
-    shown = ", ".join(repr(name) for name in renamed[:3]) + (", ..." if len(renamed) > 3 else "")
-    return names, [f"{len(renamed)} column names came twice; the later ones are {shown} here"]
+    told = f"column names came twice; the later ones are {listed(renamed)} here"
+    return names, [f"{len(renamed)} {told}"]
 
 
 def transposed(frame: Frame) -> tuple[Frame, list[str]]:
@@ -154,8 +160,7 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     names, notes = distinct_names(labels or [f"x{row}" for row in range(frame.n_rows)])
     notes = [*frame.notes, *notes]
     if apart:
-        shown = ", ".join(map(repr, apart[:3])) + (", ..." if len(apart) > 3 else "")
-        notes.append(f"columns of text beside the samples left out: {shown}")
+        notes.append(f"columns of text beside the samples left out: {listed(apart)}")
     if not texts:
         held = frame.numbers[:, [frame.slots[name] for name in samples]]
         slots = {name: place for place, name in enumerate(names)}
@@ -188,6 +193,6 @@ def _is_words(cells: NDArray[Any]) -> bool:
 def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
     """Return cells of text as numbers where all that are not "" are numbers."""
     try:
-        return np.array([float(cell) if cell else np.nan for cell in cells.tolist()])
+        return np.where(cells == "", "nan", cells).astype(np.float64)
     except ValueError:
         return cells

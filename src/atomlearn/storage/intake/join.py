@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.storage.formats.messages import listed, near_names
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.formats.table import near_names
-from atomlearn.storage.intake.cells import TextForm, number_of
+from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import is_id_name
-from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.text import read_text
+from atomlearn.storage.intake.text import TextFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +39,34 @@ def keys_of(frame: Frame) -> tuple[list[str], list[str]]:
     return keys, [name for name in frame.header if name not in keys]
 
 
-def with_keys(read: Callable[[TextForm], Frame], form: TextForm) -> Frame:
-    """Return what ``read`` gives of a form with a header, names of samples as they are written."""
-    first = read(form := replace(form, header=True))
+def named_frame(file: Path, form: TextForm | None = None) -> Frame:
+    """Return the frame of a file of phenotypes or covariates; what has no known ending is text."""
+    known = file.suffix in (".csv", ".tsv", ".parquet", ".xlsx") or not file.is_file()
+    cells = (format_of(file).cells if known else None) or TextFile
+    form = replace(form or TextForm(), header=True)
+    first = cells(file, form, None).frame()
     keys, others = keys_of(first)
-    if others and all(number_of(name, form) is not None for name in others):
+    if others and all(form.number(name) is not None for name in others):
         raise ValueError(
             f"{first.path} begins with {' '.join(first.header[:4])!r}, where names of columns are "
             "expected; write a first line, such as: FID IID trait"
         )
-    return read(replace(form, labels=frozenset(keys)))
+    # Names of samples stay as they are written.
+    return cells(file, replace(form, labels=frozenset(keys)), None).frame()
 
 
-def named_frame(file: Path) -> Frame:
-    """Return the frame of a file of phenotypes or covariates; what has no known ending is text."""
-    kind = format_of(file) if file.suffix in (".csv", ".tsv", ".parquet", ".xlsx") else None
-    frame = None if kind is None else kind.frame
-    if frame is None:
-        return with_keys(lambda form: read_text(file, form), TextForm())
-    return with_keys(lambda form: frame(file, form, None), TextForm())
+def of_samples(
+    file: Path, samples: Samples | None, path: Path, notes: list[str], form: TextForm | None = None
+) -> Frame:
+    """Return the frame of a phenotype or covariate file, one row a sample of the data in path."""
+    if samples is None:
+        raise ValueError(
+            f"{file} is joined by names of samples, and {path} has none: type --id NAME for a "
+            "column of names (or --transpose, where samples are columns)"
+        )
+    found, count = joined(named_frame(file, form), samples, file)
+    notes.append(f"{count} of {len(samples.names)} samples are in {file.name}")
+    return found
 
 
 def joined(frame: Frame, samples: Samples, path: Path) -> tuple[Frame, int]:
@@ -96,14 +105,10 @@ def joined(frame: Frame, samples: Samples, path: Path) -> tuple[Frame, int]:
     rows = frame.rows(np.maximum(places, 0)) if frame.n_rows else frame
     numbers = np.array(rows.numbers, order="F")
     numbers[~found] = np.nan
-    if keys[-1].lstrip("#").casefold() == "iid":  # as PLINK writes them
-        numbers[numbers == INTAKE.unknown] = np.nan
-    texts = {}
-    for name, cells in rows.texts.items():
-        texts[name] = np.where(found, cells, "").astype(object)
-    slots = rows.slots
-    joined = Frame(path, frame.header, slots, numbers, texts, len(places), line=rows.line)
-    return joined, int(found.sum())
+    if keys[-1].lstrip("#").casefold() == "iid":
+        numbers[numbers == -9] = np.nan  # as PLINK writes what is not known
+    texts = {name: np.where(found, cells, "") for name, cells in rows.texts.items()}
+    return replace(rows, path=path, numbers=numbers, texts=texts, notes=[]), int(found.sum())
 
 
 def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]:
@@ -125,14 +130,20 @@ def _without_zeros(name: str) -> str:
     return (name.lstrip("0") or "0") if name.isdecimal() else name
 
 
-def phenotype(frame: Frame, name: str | None) -> tuple[str, NDArray[np.generic]]:
-    """Return the name of a phenotype of a joined file, by default its only one, and its values."""
-    _, others = keys_of(frame)
+def phenotype(
+    reading: Reading, samples: Samples | None, path: Path, notes: list[str]
+) -> tuple[str, NDArray[np.generic]]:
+    """Return the name and the values of a phenotype, by default the only one of its file."""
+    assert reading.pheno is not None
+    frame = of_samples(reading.pheno, samples, path, notes, reading.form)
+    twice = [name for name, found in Counter(samples.names if samples else ()).items() if found > 1]
+    if twice:
+        notes.append(f"samples on several rows, all with the same target: {listed(twice)}")
+    others, name = keys_of(frame)[1], reading.pheno_name or reading.target
     if name is None:
         if len(others) != 1:
-            shown = ", ".join(repr(other) for other in others[:6])
             raise ValueError(
-                f"{frame.path} has {len(others)} phenotypes ({shown}); give --pheno-name"
+                f"{frame.path} has {len(others)} phenotypes ({listed(others)}); give --pheno-name"
             )
         name = others[0]
     if name not in frame.header:

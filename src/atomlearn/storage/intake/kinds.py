@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.intake.cells import TextForm, number_of
+from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.dates import days_of, order_of
 from atomlearn.storage.intake.frame import Frame
@@ -75,20 +76,19 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
     if known.size == 0:
         return ColumnPlan(name, "constant", "leave out", missing=missing, why="it is empty")
     low, high = float(known.min()), float(known.max())
-    some = known[: INTAKE.sniffed]
     if low == high:
         return ColumnPlan(
             name, "constant", "leave out", missing=missing, distinct=1, why=f"always {low:g}"
         )
-    whole = bool((some == np.rint(some)).all()) and bool((known == np.rint(known)).all())
-    if not whole:
-        return ColumnPlan(name, "number", missing=missing, distinct=_distinct(known))
-    distinct = _distinct(known)
+    some = known[: INTAKE.sniffed]
+    if not (some == np.rint(some)).all() or not (known == np.rint(known)).all():
+        return ColumnPlan(name, missing=missing)
+    distinct = int(np.unique(known).size)
     told: dict[str, Any] = {"missing": missing, "distinct": distinct}
-    if distinct == min(frame.n_rows, INTAKE.counted) and distinct > 2 and not missing:
+    if distinct == frame.n_rows > 2:
         if _counts_rows(known, high - low, least=3 if _INDEX_NAME.match(name) else 10):
             return ColumnPlan(name, "index", "leave out", why="it counts rows", **told)
-        if _ID_NAME.match(name):
+        if is_id_name(name):
             why = "another number in every row"
             return ColumnPlan(name, "identifier", "leave out", why=why, **told)
     ends_in_id = is_id_name(name) and name.lower().rstrip("s").endswith("id")
@@ -100,25 +100,19 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
     return ColumnPlan(name, kind, missing=missing, distinct=distinct)
 
 
-def _distinct(known: NDArray[Any]) -> int:
-    """Return how many values differ; of a long column, in its first part."""
-    return int(np.unique(known[: INTAKE.counted]).size)
-
-
 def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
-    """Whether whole numbers number the rows: one by one, or 0 or 1, 2, ... in any order."""
+    """Whether whole numbers, no two the same, number the rows: 0 or 1, 2, ..., or in order."""
     if span != values.size - 1 or values.size < least:
         return False
-    steps = np.diff(values)
-    in_order = bool((steps == 1).all() or (steps == -1).all())
-    return in_order or (values.min() in (0, 1) and np.unique(values).size == values.size)
+    return bool(values.min() in (0, 1) or (np.abs(np.diff(values)) == 1).all())
 
 
 def _text(frame: Frame, name: str) -> ColumnPlan:
     cells = frame.texts[name].tolist()
     known = [cell for cell in cells if cell]
     missing, n_rows = len(cells) - len(known), len(cells)
-    labels = sorted(set(known))
+    counts = Counter(known)
+    labels = sorted(counts)
     told: dict[str, Any] = {"missing": missing, "distinct": len(labels)}
     if len(labels) < 2:
         why = f"always {labels[0]!r}" if labels else "it is empty"
@@ -128,10 +122,11 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
         order, doubt = order_of(known)
         why += f"; read as {DOUBT}" if doubt else ""
         return ColumnPlan(name, "date", "leave out", values=(order,), why=why, **told)
-    strays = [cell for cell in known if number_of(cell, TextForm()) is None]
-    if strays and len(strays) < (1 - INTAKE.numbers_share) * len(known):
+    plain = TextForm(decimal=".")
+    strays = tuple(label for label in labels if plain.number(label) is None)
+    if 0 < sum(counts[label] for label in strays) < (1 - INTAKE.numbers_share) * len(known):
         why = f"{strays[0]!r} among numbers"
-        return ColumnPlan(name, "mixed", "leave out", values=tuple(sorted(set(strays))), why=why)
+        return ColumnPlan(name, "mixed", "leave out", values=strays, why=why)
     if n_rows >= 6 and len(labels) == n_rows and _words(known) < INTAKE.free_words:
         why = "another value in every row"
         return ColumnPlan(name, "identifier", "leave out", why=why, **told)
@@ -142,13 +137,13 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
     ordered = _scale(labels)
     if ordered is not None:
         return ColumnPlan(name, "ordered category", "ordered", ordered, **told)
-    many = len(labels) <= INTAKE.many_values and n_rows >= INTAKE.rows_a_value * len(labels)
+    many = len(labels) <= INTAKE.many_values and n_rows >= INTAKE.most_values * len(labels)
     if len(labels) <= INTAKE.most_values or many:
         return ColumnPlan(name, "category", "category", tuple(labels), **told)
     if _words(known) >= INTAKE.free_words:
         why = f"free text: --text {name} makes columns of its words"
         return ColumnPlan(name, "text", "leave out", why=why, **told)
-    if len(labels) > n_rows // 2 or _ID_NAME.match(name):
+    if len(labels) > n_rows // 2 or is_id_name(name):
         why = f"{len(labels)} different values in {n_rows} rows"
         return ColumnPlan(name, "identifier", "leave out", why=why, **told)
     why = f"{len(labels)} values, too many for a column each: group them"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,14 @@ from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
-from atomlearn.storage.intake.columns import ColumnPlan, plan_of
-from atomlearn.storage.intake.encode import completed, encode, groups_of
+from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.encode import Encoded, completed, encode, groups_of
+from atomlearn.storage.intake.frame import frame_of_columns
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
-from atomlearn.storage.intake.join import (
-    Samples,
-    covariates_in,
-    joined,
-    named_frame,
-    phenotype,
-)
+from atomlearn.storage.intake.join import Samples, covariates_in, of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
-from atomlearn.storage.intake.problems import Problems, listed, spread
+from atomlearn.storage.intake.plans import refuse
+from atomlearn.storage.intake.problems import spread
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.targets import known_rows, tidy
 
@@ -74,14 +70,28 @@ class _Matrix:
             if self.variants is not None:
                 self.variants = taken(self.variants, columns)
 
+    def put_beside(
+        self, added: NDArray[np.float64], names: list[str], plans: list[ColumnPlan]
+    ) -> None:
+        """Put covariates behind the columns of X."""
+        width = self.X.shape[1]
+        self.covariates = (*self.covariates, *range(width, width + len(names)))
+        self.names = [self.name(column) for column in range(width)] + names
+        if isinstance(self.X, Design):
+            self.X = Concatenated([self.X, as_design(added)])
+        elif is_sparse(self.X):
+            self.X = sp.csr_matrix(sp.hstack([self.X, sp.csr_matrix(added)]))
+        else:
+            self.X = np.column_stack([self.X, added])
+        self.plans = (*self.plans, *plans)
+        if self.groups is not None:
+            last = int(self.groups.max(initial=-1))
+            self.groups = np.append(self.groups, last + 1 + groups_of(plans))
+
 
 def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
     """Return the table of a file that holds a matrix rather than columns of cells."""
-    if reading.transpose or reading.sheet or reading.text or reading.dates:
-        raise ValueError(
-            f"--transpose, --sheet, --text and --dates are for tables of text, Excel and Parquet; "
-            f"{path} is {form.name}: leave them out"
-        )
+    _check_options(form, path, reading)
     asked = None if reading.pheno is not None else reading.role("target")
     table = form.table(path, Request(asked, missing=True))
     names = table.schema.names
@@ -90,11 +100,12 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
     matrix = _Matrix(
         path, table.X, None if names is None else list(names), table.schema.first_index
     )
-    samples = _samples(table.X)
+    matrix.variants, samples = table.variants, None
+    if table.samples is not None:
+        samples = Samples(table.samples.name, table.samples.family)
     name, y = _with_plans(matrix, table), table.y
     if reading.pheno is not None:
-        other = _other(reading.pheno, samples, path, matrix.notes)
-        name, y = phenotype(other, reading.pheno_name or reading.target)
+        name, y = phenotype(reading, samples, path, matrix.notes)
     _genotypes(matrix, reading)
     extras = _take_roles(matrix, reading)
     _drop(matrix, reading)
@@ -102,10 +113,13 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
     kept, notes = known_rows(y, name, extras, table.X.shape[0])
     matrix.notes += notes
     if covariates is not None:
-        kept = kept[_complete(covariates, kept, reading, matrix.notes)]
+        full = np.isfinite(covariates.X[kept]).all(axis=1)
+        if not full.all():
+            matrix.notes.append(f"{int((~full).sum())} samples lack a covariate and are left out")
+        kept = kept[full]
     matrix.take(rows=kept)
     if covariates is not None:
-        _put_beside(matrix, covariates.rows(kept))
+        matrix.put_beside(covariates.X[kept], covariates.names, covariates.plans)
     if reading.pcs:
         _put_components(matrix, reading)
     kept = kept[_fill(matrix, reading)]
@@ -126,10 +140,17 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
     )
 
 
+def _check_options(form: Format, path: Path, reading: Reading) -> None:
+    if reading.transpose or reading.sheet or reading.text or reading.dates:
+        raise ValueError(
+            f"--transpose, --sheet, --text and --dates are for tables of text, Excel and Parquet; "
+            f"{path} is {form.name}: leave them out"
+        )
+
+
 def _with_plans(matrix: _Matrix, table: DataTable) -> str | None:
     """Take what a store knows of the table it was made of; return the name of the target."""
-    place = f"a column in the schema of {matrix.path}"
-    plans = tuple(plan_of(item, place) for item in getattr(table.X, "plans", ()))
+    plans = table.schema.columns
     made = [name for plan in plans if plan.is_used for name in plan.made()]
     matrix.notes += [
         f"rows of one {plan.name!r} belong together, and the store does not hold whose each is: "
@@ -153,24 +174,6 @@ def _names_in(path: Path, count: int) -> tuple[str, ...]:
     if len(names) < count:
         raise ValueError(f"{path} has {len(names)} names, and the data {count} columns")
     return names[:count]
-
-
-def _samples(X: Any) -> Samples | None:
-    """Return the names of the rows, where the data have such."""
-    held = getattr(X, "samples", None)
-    return None if held is None else Samples(held.name, held.family)
-
-
-def _other(file: Path, samples: Samples | None, path: Path, notes: list[str]) -> Any:
-    """Return the frame of a phenotype or covariate file, one row a sample of the data."""
-    if samples is None:
-        raise ValueError(
-            f"{file} is joined by names of samples, and {path} has none; give --pheno and --covar "
-            "with genotypes, or with tables that have a column of names (--id)"
-        )
-    found, count = joined(named_frame(file), samples, file)
-    notes.append(f"{count} of {len(samples.names)} samples are in {file.name}")
-    return found
 
 
 def _take_roles(matrix: _Matrix, reading: Reading) -> dict[str, NDArray[Any]]:
@@ -199,56 +202,24 @@ def _drop(matrix: _Matrix, reading: Reading) -> None:
     matrix.take(columns=np.flatnonzero([name not in left_out for name in names]))
 
 
-@dataclass(slots=True)
-class _Covariates:
-    """Columns of another file, encoded, with the gaps that they have."""
-
-    X: NDArray[np.float64]
-    names: list[str]
-    plans: list[ColumnPlan]
-    gaps: NDArray[np.bool_]
-
-    def rows(self, kept: NDArray[np.int64]) -> _Covariates:
-        return replace(self, X=self.X[kept], gaps=self.gaps[kept])
-
-
-def _covariates(matrix: _Matrix, reading: Reading, samples: Samples | None) -> _Covariates | None:
+def _covariates(matrix: _Matrix, reading: Reading, samples: Samples | None) -> Encoded | None:
     """Return the covariates of the file that was given; those among the columns are marked."""
     if reading.covar is None:
-        if reading.covariates:
-            names = matrix.names or []
-            mine = spread(reading.covariates, names)
-            for name in mine:
-                require_name(name, names, matrix.path)
-            matrix.covariates = tuple(names.index(name) for name in mine)
+        names = matrix.names or []
+        mine = spread(reading.covariates, names)
+        for name in mine:
+            require_name(name, names, matrix.path)
+        matrix.covariates = tuple(names.index(name) for name in mine)
         return None
-    other = _other(reading.covar, samples, matrix.path, matrix.notes)
+    other = of_samples(reading.covar, samples, matrix.path, matrix.notes)
     wanted = covariates_in(other, reading, matrix.notes)
     way = "median" if reading.missing == "median" else "refuse"
-    plans, _ = completed(other, described(other, wanted), way)
-    gaps = np.zeros(other.n_rows, dtype=bool)
-    for plan in plans:
-        if plan.is_used and plan.fill is None:
-            gaps |= other.missing(plan.name)
-    made = encode(other, plans)
-    return _Covariates(np.asarray(made.X), made.names, made.plans, gaps)
-
-
-def _complete(
-    covariates: _Covariates, kept: NDArray[np.int64], reading: Reading, notes: list[str]
-) -> NDArray[np.int64]:
-    """Return which of these rows have all covariates."""
-    gaps = covariates.gaps[kept]
-    if gaps.any():
-        notes.append(f"{int(gaps.sum())} samples lack a covariate and are left out")
-    return np.flatnonzero(~gaps)
+    return encode(other, completed(other, described(other, wanted), way)[0])
 
 
 def _genotypes(matrix: _Matrix, reading: Reading) -> None:
     """Leave out variants that do not pass; name those without a name."""
-    design = matrix.X
-    matrix.variants = getattr(design, "variants", None)
-    asked = reading.filters.any or reading.pcs
+    design, asked = matrix.X, reading.filters.any or reading.pcs
     if matrix.variants is None:
         if asked:
             raise ValueError(
@@ -280,85 +251,54 @@ def _put_components(matrix: _Matrix, reading: Reading) -> None:
     found = components(genotypes, reading.pcs, reading.seed)
     names = [f"PC{number}" for number in range(1, reading.pcs + 1)]
     plans = [ColumnPlan(name, fill=0.0, why="of the variants") for name in names]
-    gaps = np.zeros(found.shape[0], dtype=bool)
-    _put_beside(matrix, _Covariates(found, names, plans, gaps))
-
-
-def _put_beside(matrix: _Matrix, covariates: _Covariates) -> None:
-    """Put the covariates behind the columns of X."""
-    width = matrix.X.shape[1]
-    mine = range(width, width + len(covariates.names))
-    matrix.covariates = (*matrix.covariates, *mine)
-    matrix.names = [matrix.name(column) for column in range(width)] + covariates.names
-    if isinstance(matrix.X, Design):
-        matrix.X = Concatenated([matrix.X, as_design(covariates.X)])
-    elif is_sparse(matrix.X):
-        matrix.X = sp.csr_matrix(sp.hstack([matrix.X, sp.csr_matrix(covariates.X)]))
-    else:
-        matrix.X = np.column_stack([matrix.X, covariates.X])
-    matrix.plans = (*matrix.plans, *covariates.plans)
-    if matrix.groups is not None:
-        last = int(matrix.groups.max(initial=-1))
-        matrix.groups = np.append(matrix.groups, last + 1 + groups_of(covariates.plans))
+    matrix.put_beside(found, names, plans)
 
 
 def _fill(matrix: _Matrix, reading: Reading) -> NDArray[np.int64]:
     """Fill missing values in, flag them, or leave rows out; return the rows that stay."""
-    everything = np.arange(matrix.X.shape[0])
-    if isinstance(matrix.X, Design):
+    X, everything = matrix.X, np.arange(matrix.X.shape[0])
+    if isinstance(X, Design):
         return everything
-    values = matrix.X.data if is_sparse(matrix.X) else matrix.X
+    if is_sparse(X):
+        if np.isnan(X.data).any():
+            raise ValueError(
+                f"{matrix.path} is sparse and has missing entries; leave them unstored"
+            )
+        return everything
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()) or not np.isnan(values).any():
+        # A sum is NaN where a term is, and needs no other array.
+        if not np.isnan(X.sum()):
             return everything
-    if is_sparse(matrix.X):
-        raise ValueError(f"{matrix.path} is sparse and has missing entries; leave them unstored")
-    gaps = np.isnan(matrix.X)
-    holes = np.flatnonzero(gaps.any(axis=0))
-    names = [matrix.name(column) for column in holes.tolist()]
-    if reading.missing == "refuse":
-        problems, row = Problems(matrix.path), int(np.flatnonzero(gaps.any(axis=1))[0])
-        problems.add(
-            f"{holes.size} columns {listed(names)}: {int(gaps.sum())} values are missing (NaN), "
-            f"the first in row {row}, counted from 0",
-            "--missing median (or indicator, or drop)",
-        )
-        problems.refuse()
-    if reading.missing == "drop":
-        rows = np.flatnonzero(~gaps.any(axis=1))
-        if not rows.size:
-            raise ValueError(f"{matrix.path}: every row lacks a value; type --missing median")
-        matrix.notes.append(f"{gaps.shape[0] - rows.size} rows with missing values left out")
-        matrix.take(rows=rows)
-        return rows
-    return _imputed(matrix, gaps, holes, reading.missing == "indicator", everything)
-
-
-def _imputed(
-    matrix: _Matrix,
-    gaps: NDArray[np.bool_],
-    holes: NDArray[np.int64],
-    flags: bool,
-    everything: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    X = np.array(matrix.X)
-    empty = holes[gaps[:, holes].all(axis=0)]
-    if empty.size:
-        name = matrix.name(int(empty[0]))
-        raise ValueError(f"column {name!r} of {matrix.path} is empty; type --drop {name}")
-    names = [matrix.name(column) for column in range(X.shape[1])]
-    medians = {int(j): float(np.nanmedian(X[:, j])) for j in holes}
-    for j, median in medians.items():
-        X[gaps[:, j], j] = median
-    plans = [
-        ColumnPlan(names[j], fill=median, flag=flags, missing=int(gaps[:, j].sum()))
-        for j, median in medians.items()
-    ]
+    holes = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
+    if not holes:
+        return everything
+    columns = {matrix.name(column): X[:, column] for column in holes}
+    frame = frame_of_columns(matrix.path, columns)
+    plans = [ColumnPlan(name, missing=int(frame.missing(name).sum())) for name in columns]
+    empty = [plan.name for plan in plans if plan.missing == frame.n_rows]
+    if empty:
+        raise ValueError(f"column {empty[0]!r} of {matrix.path} is empty; type --drop {empty[0]}")
+    plans, full = completed(frame, plans, reading.missing)
+    if not full.any():
+        raise ValueError(f"{matrix.path}: every row lacks a value; type --missing median")
+    if not full.all():
+        matrix.notes.append(f"{int((~full).sum())} rows with missing values left out")
+        matrix.take(rows=np.flatnonzero(full))
+        return np.flatnonzero(full)
+    missing = {plan.name: plan.missing for plan in plans}
+    refuse(matrix.path, plans, missing, lambda name: frame.line(int(frame.missing(name).argmax())))
     matrix.plans = (*matrix.plans, *plans)
+    matrix.X = np.array(X)
+    flags, names = [], []
+    for column, plan in zip(holes, plans, strict=True):
+        gaps = frame.missing(plan.name)
+        matrix.X[gaps, column] = plan.fill
+        if plan.flag:
+            flags.append(gaps.astype(X.dtype))
+            names.append(f"{plan.name}=missing")
     if flags:
-        matrix.groups = np.append(np.arange(X.shape[1]), holes).astype(np.int64)
-        X = np.column_stack([X, gaps[:, holes].astype(X.dtype)])
-        names += [f"{names[j]}=missing" for j in holes.tolist()]
-        matrix.names = names
-    matrix.X = X
+        width = X.shape[1]
+        matrix.names = [matrix.name(column) for column in range(width)] + names
+        matrix.groups = np.append(np.arange(width), holes).astype(np.int64)
+        matrix.X = np.column_stack([matrix.X, *flags])
     return everything

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from atomlearn.storage.formats.messages import listed
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import (
@@ -17,7 +18,7 @@ from atomlearn.storage.intake.kinds import (
     is_of_persons,
 )
 from atomlearn.storage.intake.limits import INTAKE
-from atomlearn.storage.intake.problems import Problems, listed, spread, typed
+from atomlearn.storage.intake.problems import Problems, spread, typed
 from atomlearn.storage.intake.reading import Reading
 
 

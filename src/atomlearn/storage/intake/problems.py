@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from atomlearn.storage.intake.limits import INTAKE
+from atomlearn.storage.formats.messages import LONGEST, shortened
 
 
 @dataclass(slots=True)
@@ -30,22 +30,8 @@ class Problems:
             return
         remedy = f". Type {' '.join(self.options)}" if self.options else ""
         head = f"{self.path}: "
-        room = INTAKE.message - len(head) - len(remedy)
-        told = "; ".join(self.faults)
-        if len(told) > room:
-            told = told[: max(room - 1, 40)] + "…"
-        raise ValueError(f"{head}{told}{remedy}")
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first names, and how many there are."""
-    shown = ", ".join(repr(shortened(name)) for name in names[: INTAKE.names])
-    return shown if len(names) <= INTAKE.names else f"{shown}, ... ({len(names)} in all)"
-
-
-def shortened(text: str, most: int = 30) -> str:
-    """Return a name or a cell, cut where it is long."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+        room = max(LONGEST - len(head) - len(remedy), LONGEST // 10)
+        raise ValueError(f"{head}{shortened('; '.join(self.faults), room)}{remedy}")
 
 
 def typed(names: Sequence[str]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import shutil
+import tempfile
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
@@ -10,26 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.storage.formats.compressed import COMPRESSED
-from atomlearn.storage.formats.format import Format
+from atomlearn.storage.conversion.to_store import convert
+from atomlearn.storage.formats.compressed import unpacked_size
 from atomlearn.storage.formats.held import enough, within
-from atomlearn.storage.formats.registry import format_of
+from atomlearn.storage.formats.registry import STORE, format_of
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import completed, encode
 from atomlearn.storage.intake.frame import Frame, transposed
-from atomlearn.storage.intake.from_store import read_from_store
-from atomlearn.storage.intake.join import (
-    Samples,
-    covariates_in,
-    joined,
-    phenotype,
-    with_keys,
-)
+from atomlearn.storage.intake.join import Samples, covariates_in, of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
-from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.matrices import read_matrix
 from atomlearn.storage.intake.plans import (
     left_out,
@@ -40,10 +33,12 @@ from atomlearn.storage.intake.plans import (
     spread_out,
     with_rows_of,
 )
-from atomlearn.storage.intake.problems import listed
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.tables import frame_of
+from atomlearn.storage.intake.streamed import TableRows
+from atomlearn.storage.intake.table_file import TableFile
 from atomlearn.storage.intake.targets import known_rows, tidy
+from atomlearn.storage.intake.typed import frame_of
+from atomlearn.storage.store.on_disk import OnDisk
 
 
 def read(path: str | PathLike[str] | Any, target: str | None = None, **options: Any) -> DataTable:
@@ -91,142 +86,113 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
 
 def _read(path: Any, reading: Reading) -> DataTable:
     if not isinstance(path, str | PathLike):
-        frame = frame_of(path)
-        return _of_frame(frame, reading, None)
+        return _of_frame(frame_of(path), reading, None)
     file = Path(path)
     form = format_of(file)
-    if _is_larger(file, form, reading):
-        return read_from_store(file, form, reading)
-    if form.frame is None:
+    table = None
+    if form.cells is not None:
+        table = form.cells(file, reading.text_form(), reading.sheet)
+    streams = table is not None or (form.stream is not None and not form.in_place)
+    size = unpacked_size(file) if table is None else table.n_bytes
+    limit = reading.memory_limit
+    if limit is not None and streams and 3 * size > limit:
+        return _from_store(file, table, limit // 4, reading)
+    if table is None:
         return read_matrix(form, file, reading)
-    named = reading.role("id")
-    labels = reading.form.labels | ({named} if named else set())
-    frame = form.frame(file, replace(reading.form, labels=labels), reading.sheet)
-    ids = None
+    frame, ids = table.frame(), None
     if reading.transpose:
         frame, ids = transposed(frame)
     return _of_frame(frame, reading, ids)
 
 
-def _is_larger(file: Path, form: Format, reading: Reading) -> bool:
-    """Whether the data take more than their share of the memory allowed."""
-    streams = form.rows is not None or (form.stream is not None and form.frame is None)
-    if reading.memory_limit is None or form.in_place or not streams:
-        return False
-    packed = INTAKE.packed if file.suffix.lower() in COMPRESSED else 1
-    size = packed * file.stat().st_size if form.size is None else form.size(file)
-    return 3 * size > reading.memory_limit
+def _from_store(file: Path, table: TableFile | None, memory: int, reading: Reading) -> DataTable:
+    """Return the table of a file, whose X reads a store as it goes; the store goes with it."""
+    folder = Path(tempfile.mkdtemp(prefix="atomlearn-"))
+    store = folder / "data.store"
+    try:
+        if table is None:
+            convert(file, store, target=reading.role("target"), memory=memory)
+            found = read_matrix(STORE, store, replace(reading, target=None))
+        else:
+            rows = TableRows(table, reading)
+            convert(file, store, memory=memory, opened=rows)
+            found = rows.table(OnDisk(store))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    # Files that are open are read on where their folder has gone.
+    weakref.finalize(found.X, shutil.rmtree, folder, ignore_errors=True)
+    note = f"larger than a third of the memory allowed: read from a column store in {folder}"
+    return replace(found, source=str(file), notes=(*found.notes, note))
 
 
 def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
     """Return the table of a frame."""
     reading = spread_out(frame, reading)
     require(frame, reading)
-    names, notes = ids, list(frame.notes)
+    notes = list(frame.notes)
     plans = plans_of(frame, reading)
     reading = with_rows_of(frame, reading, plans)
-    owner = reading.role("rows_of")
+    owner, id_column = reading.role("rows_of"), reading.role("id")
     plans = [
-        replace(plan, use="rows_of") if plan.name == owner != reading.role("id") else plan
-        for plan in plans
+        replace(plan, use="rows_of") if plan.name == owner != id_column else plan for plan in plans
     ]
-    id_column = reading.role("id") or next(
-        (plan.name for plan in plans if plan.kind == "identifier"), None
-    )
-    if names is None and id_column is not None:
-        names = [str(cell) for cell in frame.cells(id_column).tolist()]
-    frame, plans, reading = _with_covariates(frame, plans, reading, names, notes)
-    name, y = _target(frame, reading, names, notes)
-    extras = {role: frame.held(column) for role, column in _other_roles(reading).items()}
+    named = [plan.name for plan in plans if plan.kind == "identifier"]
+    if ids is None and (id_column or named):
+        ids = [str(cell) for cell in frame.cells(id_column or named[0]).tolist()]
+    samples = None if ids is None else Samples(ids, columns=frame.header)
+    if reading.covar is not None:
+        frame, added = _with_covariates(frame, reading, samples, notes)
+        plans += described(frame, added)
+        reading = replace(reading, covariates=tuple({*reading.covariates, *added}))
+    roles = reading.named_roles()
+    name, y = roles.pop("target", None), None
+    roles.pop("id", None)
+    if reading.pheno is not None:
+        name, y = phenotype(reading, samples, frame.path, notes)
+    elif name is not None:
+        y = frame.held(name)
+    extras = {role: frame.held(column) for role, column in roles.items()}
     kept, told = known_rows(y, name, extras, frame.n_rows)
-    notes += told
-    frame = frame.rows(kept) if kept.size < frame.n_rows else frame
+    frame = frame.rows(kept)
     plans, full = completed(frame, plans, reading.missing)
     if not full.all():
-        notes.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
+        told.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
         if not full.any():
             raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
         kept, frame = kept[full], frame.rows(np.flatnonzero(full))
-    used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
-    gaps = {name: int(frame.missing(name).sum()) for name in used if frame.lacks(name)}
-    refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
-    notes += left_out(plans)
+    _refuse_gaps(frame, plans, reading)
     made = encode(frame, plans)
-    schema = Schema(len(made.names), tuple(made.names), columns=tuple(made.plans))
     return DataTable(
         made.X,
         None if y is None else tidy(y[kept], f"column {name!r} of {frame.path}"),
-        schema,
+        Schema(len(made.names), tuple(made.names), columns=tuple(made.plans)),
         name,
         str(frame.path),
         groups=made.groups if made.has_groups else None,
-        ids=None if names is None else tuple(names[row] for row in kept.tolist()),
+        ids=None if ids is None else tuple(ids[row] for row in kept.tolist()),
         covariates=made_of(made.plans, reading.covariates),
         rows=kept,
         extras={role: values[kept] for role, values in extras.items()},
-        notes=tuple(notes),
+        notes=(*notes, *told, *left_out(plans)),
     )
 
 
-def _other_roles(reading: Reading) -> dict[str, str]:
-    return {k: v for k, v in reading.named_roles().items() if k not in ("target", "id")}
-
-
-def _target(
-    frame: Frame, reading: Reading, names: Sequence[str] | None, notes: list[str]
-) -> tuple[str | None, NDArray[Any] | None]:
-    """Return the name of the target and its values, "" or NaN where missing."""
-    if reading.pheno is not None:
-        other, count = _joined(reading.pheno, reading, names, frame)
-        notes.append(f"{count} of {frame.n_rows} samples are in {reading.pheno.name}")
-        twice = [name for name, found in Counter(names).items() if found > 1]
-        if twice:
-            notes.append(f"samples on several rows, all with the same target: {listed(twice)}")
-        return phenotype(other, reading.pheno_name or reading.target)
-    name = reading.role("target")
-    return name, None if name is None else frame.held(name)
-
-
-def _joined(
-    file: Path, reading: Reading, names: Sequence[str] | None, own: Frame
-) -> tuple[Frame, int]:
-    """Return the frame of another file with one row a sample of this one."""
-    if names is None:
-        raise ValueError(
-            f"{file} is joined by names of samples, and {own.path} has no column of such: type "
-            "--id NAME (or --transpose, where samples are columns)"
-        )
-    form = format_of(file)
-    if form.frame is None:
-        raise ValueError(f"{file} is no table of text; expected columns with a header")
-    opened = form.frame
-    frame = with_keys(lambda text: opened(file, text, None), reading.form)
-    return joined(frame, Samples(names, columns=own.header), file)
+def _refuse_gaps(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
+    """Raise where something stands between the columns and numbers."""
+    used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
+    gaps = {name: int(frame.missing(name).sum()) for name in used if frame.lacks(name)}
+    refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
 
 
 def _with_covariates(
-    frame: Frame,
-    plans: list[ColumnPlan],
-    reading: Reading,
-    names: Sequence[str] | None,
-    notes: list[str],
-) -> tuple[Frame, list[ColumnPlan], Reading]:
-    """Return the frame with the columns of the covariate file beside it."""
-    if reading.covar is None:
-        return frame, plans, reading
-    other, count = _joined(reading.covar, reading, names, frame)
+    frame: Frame, reading: Reading, samples: Samples | None, notes: list[str]
+) -> tuple[Frame, list[str]]:
+    """Return the frame with the columns of the covariate file beside it, and their names."""
+    assert reading.covar is not None
+    other = of_samples(reading.covar, samples, frame.path, notes, reading.form)
     wanted = covariates_in(other, reading, notes)
     twice = [name for name in wanted if name in frame.header]
     if twice:
         raise ValueError(f"{reading.covar} and {frame.path} both have a column {twice[0]!r}")
-    notes.append(f"{count} of {frame.n_rows} samples are in {reading.covar.name}")
-    held = [name for name in wanted if not other.is_text(name)]
-    numbers = np.column_stack([frame.numbers, *(other.values(name) for name in held)])
-    slots = dict(frame.slots)
-    slots |= {name: frame.numbers.shape[1] + place for place, name in enumerate(held)}
-    texts = frame.texts | {name: other.texts[name] for name in wanted if other.is_text(name)}
-    both = replace(
-        frame, header=[*frame.header, *wanted], slots=slots, numbers=numbers, texts=texts
-    )
-    covariates = (*reading.covariates, *(n for n in wanted if n not in reading.covariates))
-    return both, plans + described(both, wanted), replace(reading, covariates=covariates)
+    return frame.with_columns(other, wanted), wanted

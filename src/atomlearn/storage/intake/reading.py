@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +56,16 @@ class Reading:
     memory_limit: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("pheno", "covar", "names"):
-            given = getattr(self, name)
-            if given is not None:
-                object.__setattr__(self, name, Path(given))
-        for name in ("drop", "covariates", "text", "categories"):
-            given = getattr(self, name)
+        paths = {"pheno": self.pheno, "covar": self.covar, "names": self.names}
+        for name, path in paths.items():
+            object.__setattr__(self, name, None if path is None else Path(path))
+        lists: dict[str, str | Sequence[str]] = {
+            "drop": self.drop,
+            "covariates": self.covariates,
+            "text": self.text,
+            "categories": self.categories,
+        }
+        for name, given in lists.items():
             # One name by itself, as one would type it; a text is a sequence of letters otherwise.
             object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
         if self.missing not in WAYS:
@@ -75,6 +79,12 @@ class Reading:
             return self.roles[role] or None
         given = {"target": self.target, "id": self.id}.get(role)
         return given or next((plan.name for plan in self.schema if plan.use == role), None)
+
+    def text_form(self) -> TextForm:
+        """Return how the text is written, names of rows told."""
+        named = self.role("id")
+        labels = self.form.labels | ({named} if named else set())
+        return replace(self.form, labels=labels)
 
     def named_roles(self) -> dict[str, str]:
         """Return all roles that columns have."""

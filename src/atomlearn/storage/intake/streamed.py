@@ -1,11 +1,10 @@
-"""TextRows: a table larger than memory, understood in one reading, encoded in a second."""
+"""TableRows: a table larger than memory, understood in one reading, encoded in a second."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,15 @@ from numpy.typing import NDArray
 from atomlearn.storage.formats.held import fits
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
-from atomlearn.storage.intake.cells import TextForm, number_of
+from atomlearn.storage.formats.table import DataTable, Schema
+from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import OPTIONAL, ColumnPlan
 from atomlearn.storage.intake.encode import completed, encode
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.plans import (
     left_out,
+    made_of,
     plans_of,
     refuse,
     require,
@@ -28,84 +29,106 @@ from atomlearn.storage.intake.plans import (
     with_rows_of,
 )
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.targets import absent, known_rows
-from atomlearn.storage.intake.text import TextFile, decimals
+from atomlearn.storage.intake.table_file import TableFile
+from atomlearn.storage.intake.targets import absent, known_rows, tidy
 
 
-class TextRows(RowSource):
-    """A delimited text file as columns of numbers; positions are bytes of the text in UTF-8.
+class TableRows(RowSource):
+    """A table as columns of numbers; positions are those of its file.
 
-    What columns are is told by the first ``block_bytes`` of text; what all rows have a say in
-    (labels of categories, missing values) by all of them.
+    What columns are is told by the first piece; what all rows have a say in (labels of
+    categories, missing values) by all of them.
 
-    plans, groups : of the columns, as ``Encoded`` has them; roles : cells of the columns apart, by
-    role; kept : the rows that have a target and all roles; notes : what one should know.
+    plans, groups : of the columns, as ``Encoded`` has them; roles : cells of columns that are no
+    features, by role; kept : the rows that have a target and all roles; notes : what one should
+    know.
     """
 
-    def __init__(
-        self, path: Path, reading: Reading, opened: Callable[[Path, TextForm], TextFile] = TextFile
-    ) -> None:
-        asked = [
-            f"--{name}"
-            for name in ("transpose", "text", "pheno", "covar")
-            if getattr(reading, name)
-        ]
-        asked += ["--missing drop"] if reading.missing == "drop" else []
-        if asked:
-            raise ValueError(
-                f"{asked[0]} takes {path} as a whole, and it is read a piece at a time; leave that "
-                "out, or give it more memory"
-            )
-        named = reading.role("id")
-        form = replace(reading.form, labels=frozenset({named} if named else ()))
-        self.path, self._file = path, opened(path, form)
+    def __init__(self, file: TableFile, reading: Reading) -> None:
+        self._file = file
+        asked = {
+            "--transpose": reading.transpose,
+            "--text": reading.text,
+            "--pheno": reading.pheno,
+            "--covar": reading.covar,
+            "--missing drop": reading.missing == "drop",
+        }
+        for option, given in asked.items():
+            if given:
+                raise ValueError(
+                    f"{option} takes {file.path} as a whole, and it is read a piece at a time; "
+                    "leave that out, or give it more memory"
+                )
         sample = self._survey(reading)
         name = self._columns.get("target")
-        others = {k: v for k, v in self.roles.items() if k not in ("target", "id")}
-        self.kept, notes = known_rows(self.roles.get("target"), name, others, self._n_rows)
+        self.kept, notes = known_rows(self.roles.get("target"), name, self._extras, self._n_rows)
         plans = [self._amended(plan) for plan in plans_of(sample, self.reading)]
         plans, _ = completed(sample, plans, reading.missing)
-        refuse(path, plans, self._missing if reading.missing == "refuse" else {}, self._where)
+        missing = self._missing if reading.missing == "refuse" else {}
+        refuse(file.path, plans, missing, lambda name: file.line(self._first_gap[name]))
         made = encode(sample, plans)
-        self.notes = [*self._file.notes, *notes, *left_out(plans)]
+        self.notes = [*file.notes, *notes, *left_out(plans)]
         self.plans, self.groups = made.plans, made.groups if made.has_groups else None
-        self.about = About(made.names, False, np.dtype(np.float64), plans=made.plans)
+        used = [plan for plan in made.plans if plan.is_used]
+        whole = all(plan.use == "number" and plan.fill is None for plan in used)
+        # As narrow as the file has its numbers.
+        kinds = [file.dtypes.get(plan.name, np.float64) if whole else np.float64 for plan in used]
+        self.about = About(made.names, False, np.result_type(*kinds), plans=made.plans)
+
+    @property
+    def _extras(self) -> dict[str, NDArray[Any]]:
+        return {k: v for k, v in self.roles.items() if k not in ("target", "id")}
+
+    def table(self, X: Any) -> DataTable:
+        """Return the table of the rows, which X holds."""
+        names, path, kept = tuple(self.about.names or ()), self._file.path, self.kept
+        ids = self.roles.get("id")
+        return DataTable(
+            X,
+            self.target(),
+            Schema(len(names), names, columns=tuple(self.plans)),
+            self._columns.get("target"),
+            str(path),
+            groups=self.groups,
+            ids=None if ids is None else tuple(str(cell) for cell in ids[kept].tolist()),
+            covariates=made_of(self.plans, self.reading.covariates),
+            rows=kept,
+            extras={role: values[kept] for role, values in self._extras.items()},
+            notes=tuple(self.notes),
+        )
+
+    def target(self) -> NDArray[Any] | None:
+        y = self.roles.get("target")
+        return None if y is None else tidy(y[self.kept], f"the target of {self._file.path}")
 
     def _survey(self, reading: Reading) -> Frame:
         """Read all rows for what every one has a say in; again where text shows late."""
         sample: Frame | None = None
         late = True
         while late:
-            self._clear()
+            self._n_rows, self._missing = 0, Counter[str]()
+            self._first_gap: dict[str, int] = {}
+            self._labels: dict[str, set[str]] = {}
             sample, late = None, False
-            for columns, _ in self._file.pieces(0, INTAKE.block_bytes):
+            for columns, _ in self._file.pieces(0, LIMITS.piece_bytes):
                 late = self._file.learned(columns) or late
-                if late and sample is None:
-                    break
                 if not late:
                     frame = self._file.frame_of([columns])
                     if sample is None:
                         sample = self._first(frame, reading)
                     self._note(frame)
+                elif sample is None:
+                    break
         if sample is None:
-            raise ValueError(f"{self.path} has a header but no data; expected one line a sample")
+            raise ValueError(
+                f"{self._file.path} has a header but no data; expected one line a sample"
+            )
         self.roles = {role: np.concatenate(cells) for role, cells in self._parts.items()}
         del self._parts
         return sample
 
-    def _clear(self) -> None:
-        self._n_rows = 0
-        self._missing = Counter[str]()
-        self._first_gap: dict[str, int] = {}
-        self._labels: dict[str, set[str]] = {}
-
     def _first(self, frame: Frame, reading: Reading) -> Frame:
         """Return the first rows, with which the names that were asked for are found."""
-        if decimals(frame, self._file.form) is not frame:
-            raise ValueError(
-                f"{self.path} has decimal commas, which are not read a piece at a time; write it "
-                "with points, or give it more memory"
-            )
         self.reading = spread_out(frame, reading)
         require(frame, self.reading)
         self.reading = with_rows_of(frame, self.reading, plans_of(frame, self.reading))
@@ -127,10 +150,7 @@ class TextRows(RowSource):
                 if len(held) <= INTAKE.many_values:
                     held.update(frame.texts[name][~gaps].tolist())
         self._n_rows += frame.n_rows
-        fits(self.path, "vectors over its rows", 8 * LIMITS.vectors * self._n_rows)
-
-    def _where(self, name: str) -> str:
-        return self._file.line(self._first_gap[name])
+        fits(self._file.path, "vectors over its rows", 8 * LIMITS.copies * self._n_rows)
 
     def _amended(self, plan: ColumnPlan) -> ColumnPlan:
         """Return a plan that the first rows gave, as all rows have it."""
@@ -146,7 +166,8 @@ class TextRows(RowSource):
 
     def _by_labels(self, plan: ColumnPlan) -> ColumnPlan:
         labels = sorted(self._labels[plan.name])
-        strays = [label for label in labels if number_of(label, TextForm()) is None]
+        plain = TextForm(decimal=".")
+        strays = [label for label in labels if plain.number(label) is None]
         if plan.kind == "mixed" or len(strays) < (1 - INTAKE.numbers_share) * len(labels):
             return ColumnPlan(plan.name, "mixed", "leave out", tuple(strays))
         could_be = plan.use in ("category", "ordered") or plan.kind == "constant"
@@ -158,9 +179,8 @@ class TextRows(RowSource):
         return ColumnPlan(plan.name, "category", "category", tuple(labels))
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
-        target = self._columns.get("target")
         # A number takes about as many bytes in text as in memory.
-        for columns, end in self._file.pieces(position, min(piece_bytes, INTAKE.block_bytes)):
+        for columns, end in self._file.pieces(position, min(piece_bytes, LIMITS.piece_bytes)):
             frame = self._file.frame_of([columns])
             kept = np.ones(frame.n_rows, dtype=bool)
             for role, name in self._columns.items():
@@ -168,6 +188,4 @@ class TextRows(RowSource):
                     kept &= ~absent(frame.held(name))
             frame = frame.rows(np.flatnonzero(kept))
             if frame.n_rows:
-                y = None if target is None else frame.held(target)
-                y = y.astype(np.str_) if y is not None and y.dtype == object else y
-                yield RowPiece(encode(frame, self.plans).X, y, end)
+                yield RowPiece(encode(frame, self.plans).X, None, end)

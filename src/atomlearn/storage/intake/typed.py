@@ -1,105 +1,253 @@
-"""TypedFile: rows of a Parquet or Arrow file a piece at a time, as TextFile gives those of text."""
+"""TypedFile: Parquet, Arrow and Excel files, and data frames: cells with types of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import contextlib
+import datetime
+import zipfile
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from atomlearn.storage.formats.compressed import imported
+from atomlearn.storage.formats.held import hold
+from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.messages import listed
 from atomlearn.storage.formats.understood import understood
 from atomlearn.storage.intake.cells import Columns, TextForm
-from atomlearn.storage.intake.frame import distinct_names
-from atomlearn.storage.intake.tables import arrow_column, plain_names
-from atomlearn.storage.intake.text import TextFile
+from atomlearn.storage.intake.frame import Frame, as_numbers, distinct_names, frame_of_columns
+from atomlearn.storage.intake.kinds import is_code, is_id_name
+from atomlearn.storage.intake.table_file import TableFile
 
-#: batches(path, rows) -> record batches of about so many rows at most.
-Batches = Callable[[Path, int], Iterator[Any]]
+#: Rows of a sheet, beyond which Excel has none.
+_MOST_ROWS = 2**20
 
 
-class TypedFile(TextFile):
+class TypedFile(TableFile):
     """A file of columns with types; positions are rows.
 
-    header, notes, text : as of ``TextFile``; words that are numbers are numbers, unless a later
-    piece holds others.
+    Words that are numbers are numbers, unless a later piece holds others. kind : as messages call
+    the file; module : what reads it, which comes with ``atomlearn[extra]``.
     """
 
-    def __init__(self, path: Path, form: TextForm, names: list[str], batches: Batches) -> None:
-        # Words with a decimal comma stay words here, as where the file is read whole.
-        self.path, self.form, self.text = path, replace(form, decimal="."), set()
-        self.header, notes = distinct_names(plain_names(names))
-        self.notes, self._batches = list(notes), batches
+    kind: str
+    module: str
+    extra: str
+
+    def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
+        # Words with a decimal comma stay words.
+        super().__init__(path, replace(form, decimal="."), sheet)
+        self._reader = imported(self.module, self.extra, path)
+        names = self._opened()
+        if not names:
+            raise ValueError(f"{path} holds no data; expected columns with one row a sample")
+        self.header, notes = distinct_names(names)
+        self.notes += notes
+
+    @abstractmethod
+    def _opened(self) -> list[str]:
+        """Return the names of the columns; set ``n_bytes``."""
+
+    @abstractmethod
+    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
+        """Yield pieces of about so many rows: their number, and the cells of each column."""
+
+    def _understood(self) -> AbstractContextManager[None]:
+        return understood(self.path, self.kind, "; copy it afresh")
 
     def pieces(self, position: int, n_bytes: int) -> Iterator[tuple[Columns, int]]:
         """Yield columns of some rows, and the row after them, from a row on."""
-        pa = imported("pyarrow", "pyarrow", self.path)
-        rows, at = max(n_bytes // (8 * len(self.header)), 1), 0
-        for batch in self._batches(self.path, rows):
-            start, at = at, at + batch.num_rows
-            if at <= position:
-                continue
-            table = pa.Table.from_batches([batch.slice(max(position - start, 0))])
-            labels = self.form.labels | {self.header[place] for place in self.text}
-            yield (
-                [
-                    arrow_column(table.column(place), self.path, name, labels)
-                    for place, name in enumerate(self.header)
-                ],
-                at,
-            )
+        at, tables = 0, self._tables(max(n_bytes // (8 * len(self.header)), 1))
+        while True:
+            with self._understood():
+                n_rows, columns = next(tables, (0, ()))
+            if not n_rows:
+                return
+            skipped = max(position - at, 0)
+            at += n_rows
+            if skipped < n_rows:
+                with self._understood():
+                    cells = [self._cells(j, column[skipped:]) for j, column in enumerate(columns)]
+                yield cells, at
 
-    def line(self, row: int) -> str:
-        """Return where a row stands, for messages."""
-        return f"row {row + 1}"
-
-
-def _one_by_one(path: Path, kind: str, batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield batches, each read by itself: what is done with it is none of the parser's."""
-    left = iter(batches)
-    while True:
-        with understood(path, kind):
-            batch = next(left, None)
-        if batch is None:
-            return
-        yield batch
+    def _cells(self, place: int, column: Any) -> NDArray[Any]:
+        """Return a column as numbers, or as text; labels stay text."""
+        name = self.header[place]
+        values = column if isinstance(column, list) else _arrow_values(column, name)
+        if isinstance(values, np.ndarray):
+            return values
+        return _objects(values, name, place in self.text or name in self.form.labels)
 
 
-def parquet_file(path: Path, form: TextForm) -> TypedFile:
-    """Return the rows of a Parquet file."""
-    pq = imported("pyarrow.parquet", "pyarrow", path)
-
-    def batches(path: Path, rows: int) -> Iterator[Any]:
-        with understood(path, "Parquet file"):
-            file = pq.ParquetFile(path)
-        yield from _one_by_one(path, "Parquet file", file.iter_batches(batch_size=rows))
-
-    with understood(path, "Parquet file"):
-        names = list(pq.ParquetFile(path).schema_arrow.names)
-    return TypedFile(path, form, names, batches)
+def _arrow_names(schema: Any) -> list[str]:
+    """Return names of columns; what pandas stores as its index is one, and told as an index."""
+    return ["index" if name.startswith("__index_level_") else name for name in schema.names]
 
 
-def arrow_file(path: Path, form: TextForm) -> TypedFile:
-    """Return the rows of an Arrow or Feather file (IPC, as a file or as a stream)."""
-    ipc = imported("pyarrow.ipc", "pyarrow", path)
-    pa = imported("pyarrow", "pyarrow", path)
+class ParquetFile(TypedFile):
+    """The rows of a Parquet file."""
 
-    def opened(path: Path) -> Any:
-        held = pa.memory_map(str(path))
+    kind, module, extra = "Parquet file", "pyarrow.parquet", "pyarrow"
+
+    def _opened(self) -> list[str]:
+        with self._understood():
+            self._file = self._reader.ParquetFile(self.path)
+            schema = self._file.schema_arrow
+            self.dtypes = {
+                field.name: np.dtype(field.type.to_pandas_dtype())
+                for field in schema
+                if _is_number(field.type)
+            }
+        self.n_bytes = 8 * self._file.metadata.num_rows * len(schema)
+        return _arrow_names(schema)
+
+    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
+        # A thread that could not be made, for the limit of memory, would end the process.
+        for batch in self._file.iter_batches(batch_size=rows, use_threads=False):
+            yield batch.num_rows, batch.columns
+
+
+class ArrowFile(TypedFile):
+    """The rows of an Arrow or Feather file (IPC, as a file or as a stream)."""
+
+    kind, module, extra = "Arrow file", "pyarrow.ipc", "pyarrow"
+
+    def _source(self) -> tuple[Any, Iterator[Any]]:
+        """Return the schema and the batches."""
+        from pyarrow import ArrowInvalid, memory_map
+
+        held, options = memory_map(str(self.path)), self._reader.IpcReadOptions(use_threads=False)
         try:
-            return ipc.open_file(held)
-        except pa.ArrowInvalid:
-            return ipc.open_stream(held)
+            file = self._reader.open_file(held, options=options)
+        except ArrowInvalid:
+            stream = self._reader.open_stream(held, options=options)
+            return stream.schema, iter(stream)
+        return file.schema, map(file.get_batch, range(file.num_record_batches))
 
-    def batches(path: Path, rows: int) -> Iterator[Any]:
-        with understood(path, "Arrow file"):
-            source = opened(path)
-            count = getattr(source, "num_record_batches", None)
-            whole = source if count is None else map(source.get_batch, range(count))
-        for batch in _one_by_one(path, "Arrow file", whole):
+    def _opened(self) -> list[str]:
+        with self._understood():
+            return _arrow_names(self._source()[0])
+
+    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
+        for batch in self._source()[1]:
             for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
+                part = batch.slice(start, rows)
+                yield part.num_rows, part.columns
 
-    with understood(path, "Arrow file"):
-        names = list(opened(path).schema.names)
-    return TypedFile(path, form, names, batches)
+
+class ExcelFile(TypedFile):
+    """The rows of a sheet of a workbook, the first one by default."""
+
+    kind, module, extra = "Excel file", "openpyxl", "excel"
+
+    def _opened(self) -> list[str]:
+        with self._understood():
+            with zipfile.ZipFile(self.path) as parts:
+                total = sum(item.file_size for item in parts.infolist())
+            hold(self.path, "its parts", total, self.path.stat().st_size, LIMITS.unpacked)
+            book = self._reader.load_workbook(self.path, read_only=True, data_only=True)
+        sheets = book.sheetnames
+        if self.sheet is None and len(sheets) > 1:
+            told = listed(sheets[1:])
+            self.notes.append(f"the first of {len(sheets)} sheets was read (--sheet NAME: {told})")
+        if self.sheet not in (None, *sheets):
+            raise ValueError(f"{self.path} has no sheet {self.sheet!r}; there are {listed(sheets)}")
+        with contextlib.closing(book), self._understood():
+            rows = self._rows(book[self.sheet or sheets[0]])
+        if len(rows) < 2:
+            raise ValueError(
+                f"a sheet of {self.path} holds no table (header and rows); give --sheet"
+            )
+        width = max(map(len, rows))
+        self.n_bytes = 8 * len(rows) * width
+        cells = [row + [None] * (width - len(row)) for row in rows]
+        self._columns = [list(column) for column in zip(*cells[1:], strict=True)]
+        return [_text(cell) for cell in cells[0]]
+
+    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
+        yield len(self._columns[0]), self._columns
+
+    def _rows(self, sheet: Any) -> list[list[Any]]:
+        """Return the rows that hold anything, each as far as it does."""
+        rows, held, stored = list[list[Any]](), 0, self.path.stat().st_size
+        for number, cells in enumerate(sheet.iter_rows(values_only=True)):
+            if number >= _MOST_ROWS:
+                raise ValueError(f"its sheet has more than the {_MOST_ROWS:,} rows that Excel has")
+            last = next((n for n in range(len(cells), 0, -1) if cells[n - 1] is not None), 0)
+            held += 8 * last
+            if last:
+                rows.append(list(cells[:last]))
+                hold(self.path, "its cells", held, stored, LIMITS.unpacked)
+        return rows
+
+
+def frame_of(table: Any, path: Path = Path("the table")) -> Frame:
+    """Return the frame of a data frame of pandas or polars, or of a mapping of columns."""
+    names = list(table) if isinstance(table, Mapping) else list(table.columns)
+    columns = {}
+    for name in names:
+        values = np.asarray(table[name])
+        if values.dtype.kind in "biuf":
+            cells = values.astype(np.float64)
+        elif values.dtype.kind == "M":
+            days = values.astype("datetime64[s]").astype(str)
+            cells = np.where(days == "NaT", "", days).astype(object)
+        else:
+            cells = _objects(values.tolist(), str(name))
+        columns[str(name)] = cells
+    return frame_of_columns(path, columns)
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_primitive(kind) and not types.is_temporal(kind))
+
+
+def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
+    """Return a column as numbers, else as a list of what its cells hold."""
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_nested(kind):
+        raise ValueError(f"column {name!r} holds {kind}, several values a cell; type --drop {name}")
+    if types.is_boolean(kind):
+        column = column.cast("int8")
+    if _is_number(kind):
+        numbers = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+        return np.asarray(numbers, dtype=np.float64)
+    if types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if types.is_dictionary(kind):
+        # Each label once, however many cells have it.
+        held = [*column.dictionary.to_pylist(), None]
+        return [held[place] for place in column.indices.fill_null(len(held) - 1).to_pylist()]
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any]:
+    """Return cells of any type as text, dates as YYYY-MM-DD; numbers where all are."""
+    words = [_text(cell) for cell in cells]
+    found = np.array(words, dtype=object)
+    if is_label or (is_id_name(name) and any(map(is_code, words))):
+        return found
+    return as_numbers(found)
+
+
+def _text(cell: Any) -> str:
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell != cell:
+        return ""
+    if isinstance(cell, datetime.datetime):
+        return cell.isoformat(sep=" ") if cell.time() != datetime.time() else str(cell.date())
+    if isinstance(cell, bytes):
+        return cell.decode("utf-8", errors="replace")
+    if isinstance(cell, bool):
+        return str(int(cell))
+    return str(cell).strip()
