@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array
-from atomlearn.estimators.cross_validated import CrossValidatedModel
+from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.reports.drawing import (
     MOST_NAMED,
     OTHERS,

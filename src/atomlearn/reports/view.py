@@ -20,7 +20,7 @@ from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.core.problem.result import Result
 from atomlearn.designs import as_design, feature_names
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.cross_validated import CrossValidatedModel
+from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.findings.held_out import unsearched
 from atomlearn.maps.feature_map import FeatureMap, map_of
 

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from atomlearn import _kernels
 from atomlearn.core.interfaces.arrays import Array, Columns
 from atomlearn.core.interfaces.norm import Norm
-from atomlearn.core.interfaces.scores import ArrayScores, Scores
+from atomlearn.core.interfaces.scores import ArrayScores, Scores, norms_by_label
 from atomlearn.core.interfaces.solver import WarmStart
 
 
@@ -145,7 +144,7 @@ class LiftedScores(Scores):
         """Return the norms over sets; of nested ones without listing z, which may be implicit."""
         nested = self.expansion.nested
         if nested is None or labels is not nested.labels:
-            return _kernels.group_norms(self.full(), labels, n_groups)
+            return norms_by_label(self.full(), labels, n_groups)
         cells = self.base.group_norms(nested.home, nested.inside.shape[1])
         return np.asarray(np.sqrt(nested.inside @ cells**2))
 
