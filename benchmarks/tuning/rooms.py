@@ -1,7 +1,7 @@
 """What the numbers of a room trade: each field of its settings a factor of four down and up.
 
 Rooms: data (``core/data/limits.py``), maps, matrices, papers, lifting (their ``settings.py``), and
-four files of ``matrices/solver``: steps (``generation.py``), spans, sweeps, ``sparse_gauge.py``.
+three files of ``matrices/solver``: steps (``generation.py``), spans, sweeps.
 Every variant does the same as the settings as they are, in turns with them. A row gives the ratios
 of processor times and of passes (geometric means over the cases), and the cases where passes differ
 or where the answer is another one beyond 1e-6: numbers that tell rounding are no matter of speed.
@@ -20,13 +20,11 @@ import scipy.sparse as sp
 
 from atomlearn import designs, norms, solve, solvers
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.solvers.gauge import gauge_by_generation
 from atomlearn.lifting.settings import SETTINGS as OF_LIFTING
 from atomlearn.maps.settings import SETTINGS as OF_MAPS
 from atomlearn.matrices.settings import SETTINGS as OF_MATRICES
 from atomlearn.matrices.solver.generation import TUNING as OF_STEPS
 from atomlearn.matrices.solver.spans import SETTINGS as OF_SPANS
-from atomlearn.matrices.solver.sparse_gauge import SETTINGS as OF_GAUGES
 from atomlearn.matrices.solver.sweeps import SETTINGS as OF_SWEEPS
 from atomlearn.papers.settings import SETTINGS as OF_PAPERS
 from benchmarks.harness.options import Options
@@ -143,24 +141,6 @@ def lifting(scale: int) -> dict[str, Case]:
     return {name: valued(norm) for name, norm in kinds.items()}
 
 
-def gauges(scale: int) -> dict[str, Case]:
-    """Return gauges of sums of sparse atoms, which interior points find."""
-    rng = np.random.default_rng(0)
-    side = 4 + scale
-    U = np.zeros((side, 3))
-    for column in range(3):
-        U[rng.permutation(side)[:2], column] = rng.standard_normal(2)
-    both = {
-        "pairs": norms.SparseRankOne(2, 2, (side, side)),
-        "psd": norms.SparsePSD(2, (side,) * 2),
-    }
-
-    def valued(norm: Any) -> Callable[[], tuple[float, float]]:
-        return lambda: (float(gauge_by_generation(norm, (U @ U.T).reshape(-1))[0]), 1.0)
-
-    return {name: valued(norm) for name, norm in both.items()}
-
-
 ROOMS = {
     "data": (LIMITS, data),
     "maps": (OF_MAPS, maps),
@@ -168,7 +148,6 @@ ROOMS = {
     "steps": (OF_STEPS, matrices),
     "spans": (OF_SPANS, matrices),
     "sweeps": (OF_SWEEPS, matrices),
-    "gauges": (OF_GAUGES, gauges),
     "papers": (OF_PAPERS, papers),
     "lifting": (OF_LIFTING, lifting),
 }

@@ -87,21 +87,10 @@ class Settings:
     #: Share of the least alpha without components.
     share_of_alpha: float = 0.1
 
-    # Atoms, and the gauge of sparse ones.
+    # Atoms.
 
     #: Atoms whose inner product is within this of 1 are one atom.
     same_atom: float = 1e-12
-    #: Supports that may enter at a time.
-    supports_together: int = 20
-    #: Eigenvalues below this share of the largest are zeros.
-    zero_eigenvalue: float = 1e-12
-    #: How far down the dual is beside the range of a singular W.
-    far: float = 1e6
-    #: Supports that are looked at one by one where W is singular.
-    enumerated: int = 20_000
-    #: Weight of ||Y||^2 / 2 in the barrier of semidefinite parts, where solutions of the dual may
-    #: lie at infinity (W at the border of the cone): the parts then miss W by this times Y / t.
-    pull: float = 1e-4
 
 
 SETTINGS = Settings()

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Design, Term, whole_number
-from atomlearn.core.norms.vectors import to_float64
 from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.found import Found, joined, merged, positive_part
 from atomlearn.matrices.norms.base import MatrixNorm
@@ -36,8 +35,6 @@ from atomlearn.matrices.norms.sparse_vectors import (
 from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.rays import Rays
-from atomlearn.matrices.solver.sparse_gauge import sparse_gauge
-from atomlearn.matrices.solver.supports import Pairs, Squares, Supports
 
 
 class SparseNorm(MatrixNorm):
@@ -52,30 +49,17 @@ class SparseNorm(MatrixNorm):
         """The atoms themselves, orthogonal on each pair of supports."""
         return merged(left, weights, right)
 
-    @abstractmethod
-    def covering(self, W: Array) -> Supports:
-        """Return supports of atoms that make up W, to begin with."""
-
-    def gauge_bounds(self, w: Array, gap: float) -> tuple[float, float] | None:
-        """Interior points over supports, for small matrices; infinite outside the cone of atoms."""
-        if w.size > SETTINGS.branch_entries:
-            return None
-        W = w.reshape(self.shape)
-        return sparse_gauge(self, W, gap)
+    @property
+    def knows_value(self) -> bool:
+        """False: the value is as hard as the best atom."""
+        return False
 
     def value(self, w: NDArray[Any]) -> float:
-        """gauge(W) to 1e-6, for small matrices; else raise: it is as hard as the oracle."""
-        if np.ndim(w) == 2:
-            return float(self.with_shape(np.shape(w)).value(np.ravel(w)))
-        vector = to_float64(w)
-        self.check(vector.size)
-        known = self.gauge_bounds(vector, 1e-8) if vector.any() else (0.0, 0.0)
-        if known is None or not known[1] <= 1e-6 * known[0] < math.inf:
-            raise TypeError(
-                f"the value of {type(self).__name__} is NP-hard; "
-                "solvers.gauge_by_generation(norm, w) gives bounds on it"
-            )
-        return known[0]
+        """Raise: the value is NP-hard, as the best atom is."""
+        raise TypeError(
+            f"the value of {type(self).__name__} is NP-hard; "
+            "solvers.gauge_by_generation(norm, w) gives bounds on it"
+        )
 
     @abstractmethod
     def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
@@ -163,10 +147,6 @@ class SparseRankOne(SparseNorm):
         lower = float(values[0])
         return Found(U[:, :count], V[:, :count], values[:count], lower, max(upper, lower))
 
-    def covering(self, W: Array) -> Supports:
-        p, n = W.shape
-        return Pairs.covering((p, n), (min(self.k, p), min(self.q, n)))
-
     def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
         """The singular vectors on each pair of supports, and power iterations from ``right``."""
         Z = matrix.dense()
@@ -242,15 +222,6 @@ class SparsePSD(SparseNorm):
                 U, values = np.column_stack([tree.left, U]), np.append(tree.value, values)
                 lower = tree.value
         return positive_part(U[:, :count], values[:count], lower, max(upper, lower))
-
-    def gauge_bounds(self, w: Array, gap: float) -> tuple[float, float] | None:
-        W = w.reshape(self.shape)
-        if float(np.linalg.eigvalsh(0.5 * (W + W.T))[-1]) <= 0.0:
-            return math.inf, math.inf
-        return super().gauge_bounds(w, gap)
-
-    def covering(self, W: Array) -> Supports:
-        return Squares.covering(0.5 * (W + W.T), min(self.k, W.shape[0]))
 
     @staticmethod
     def _upper(A: Array, k: int, largest: float) -> float:
