@@ -12,14 +12,14 @@ from numpy.testing import assert_allclose
 
 from atomlearn.designs import ArrayScores
 from atomlearn.lifting import value as lifted_value
-from atomlearn.matrices.norms import sparse_search, sparse_vectors
+from atomlearn.matrices.norms import sparse_search
 from atomlearn.matrices.norms.lanczos import lanczos
 from atomlearn.matrices.scores import DenseMatrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union
 from atomlearn.testing.norms import NormChecks
 
-SEEDS = range(42)  # each kind of random_matrix, and most pairs of them
+SEEDS = range(21)  # each kind of random_matrix, and most pairs of them
 
 
 class TestTraceChecks(NormChecks):
@@ -145,8 +145,7 @@ def test_sparse_psd_is_that_of_all_supports(seed: int) -> None:
 @pytest.mark.parametrize("kind", ["pairs", "vectors"])
 def test_a_search_that_is_cut_off_still_bounds(monkeypatch, kind: str) -> None:
     """With two nodes only, branch and bound gives a bound that is above, not a guess."""
-    for room in (sparse_search, sparse_vectors):
-        monkeypatch.setattr(room, "SETTINGS", replace(SETTINGS, branch_nodes=2))
+    monkeypatch.setattr(sparse_search, "SETTINGS", replace(SETTINGS, branch_nodes=2, starts=1))
     apart = 0
     for seed in range(40):
         Z = np.random.default_rng(seed).normal(size=(6, 6))

@@ -55,22 +55,14 @@ class Settings:
     ritz_rounding: float = 1e-14
     #: A matrix is symmetric, and an eigenvalue not negative, up to this share of its size.
     asymmetry: float = 1e-10
-    #: Relative accuracy at which branch and bound ends: the bound is then exact to this.
-    branched: float = 1e-10
-    #: How many singular vectors the power iterations start from.
-    starts: int = 5
-    #: Power iterations from one start.
-    power_steps: int = 60
-    #: Starts from rows and at random, in a quick search ...
-    quick: tuple[int, int] = (30, 20)
-    #: ... and in a thorough one.
-    thorough: tuple[int, int] = (200, 200)
-    #: The same of single vectors, for symmetric matrices.
-    quick_vectors: tuple[int, int] = (12, 6)
-    #: ... and in a thorough search.
-    thorough_vectors: tuple[int, int] = (100, 60)
-    #: Matrices of at most so many entries are searched by branch and bound, ...
-    branch_entries: int = 1024
+    #: Relative rounding of values, of inner products of atoms that are one, and of bounds.
+    rounding: float = 1e-12
+    #: Supports a search for sparse atoms starts from: of vectors, of discs, and at random.
+    starts: int = 20
+    #: Indices that may leave a support, and that may enter it, in one exchange.
+    exchanges: int = 3
+    #: Matrices of at most so many rows, and columns, on average, see branch and bound, ...
+    branch_side: int = 32
     #: ... to so many nodes.
     branch_nodes: int = 3000
 
@@ -86,11 +78,6 @@ class Settings:
     rows_together: int = 4096
     #: Share of the least alpha without components.
     share_of_alpha: float = 0.1
-
-    # Atoms.
-
-    #: Atoms whose inner product is within this of 1 are one atom.
-    same_atom: float = 1e-12
 
 
 SETTINGS = Settings()

@@ -86,7 +86,7 @@ class FactoredAtoms:
         """Return the number of this atom, or -1 where it is none of them."""
         same = (atom.left @ self.left) * (atom.right @ self.right)
         number = int(same.argmax()) if same.size else -1
-        return number if number >= 0 and same[number] >= 1.0 - SETTINGS.same_atom else -1
+        return number if number >= 0 and same[number] >= 1.0 - SETTINGS.rounding else -1
 
     def combine(self, shares: Array) -> Array:
         """Return w over ``columns``: nothing."""

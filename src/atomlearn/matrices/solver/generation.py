@@ -50,15 +50,13 @@ class Tuning:
 
     ``benchmarks/tuning/rooms.py`` varies each of them.
 
-    lazy : a search near the rays in use is enough where it promises this share of the first such
-    search in a row; turns : re-fits of rays that turn on their supports, between two passes;
+    turns : re-fits of rays that turn on their supports, between two passes;
     loose : share of the last relative gap, and of 1, that the bounds on the polar may leave open;
     newton_size : coordinates of spans beside rays up to which Newton steps pay, as their Jacobian
     has the square of it; warm_gap : relative gap that a warm start is taken to have before its
     first pass, which sets how closely it is re-fitted.
     """
 
-    lazy: float = 0.1
     turns: int = 5
     loose: float = 0.1
     newton_size: int = 400
@@ -201,7 +199,6 @@ class MatrixGeneration(Solver):
             linear,
             refit.intercept,
             certificate.relative_gap,
-            state.nearby,
         )
         following.master_steps = state.master_steps + refit.steps
         following.iteration = state.iteration + 1
@@ -284,7 +281,6 @@ class MatrixGeneration(Solver):
         linear: Array,
         intercept: float,
         before: float,
-        nearby: float = 0.0,
     ) -> MatrixState:
         """One pass: scores, candidates of every term, and the certificate of this very point."""
         intercept = problem.optimal_intercept(linear, intercept)
@@ -297,9 +293,8 @@ class MatrixGeneration(Solver):
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
         accuracy = min(max(TUNING.loose * before, 0.05 * self.tolerance), TUNING.loose)
-        least = max(TUNING.lazy * nearby, 10.0 * self.tolerance)
         at = Pricing(
-            scores, v, problem.tau, multiplier, accuracy, False, least,
+            scores, v, problem.tau, multiplier, accuracy, False,
             self.batch, self.columns, problem.deadline,
         )  # fmt: skip
 
@@ -313,7 +308,6 @@ class MatrixGeneration(Solver):
 
         found, certificate = self._searched(terms, values, at, proved)
         columns, weights = summed_entries(terms, values)
-        promised = max(one.promised for one in found)
         return MatrixState(
             columns=columns,
             weights=weights,
@@ -324,7 +318,6 @@ class MatrixGeneration(Solver):
             values=tuple(values),
             candidates=tuple(one.wanting for one in found),
             ahead=tuple(one.ahead for one in found),
-            nearby=promised if nearby == 0.0 or promised == 0.0 else nearby,
         )
 
     def _searched(

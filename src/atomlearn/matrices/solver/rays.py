@@ -1,10 +1,4 @@
-"""Rays: a term of W as a sum of sparse atoms, and searches for atoms near those in use.
-
-A search for sparse atoms is NP-hard, and its heuristics take most of a pass. Near the rays in use
-(on their very supports, or a few exchanges of indices away) good atoms are found at a fraction of
-the price, as a lazy Frank-Wolfe method does (Braun, Pokutta, Zink 2017); only where those promise
-little is a search everywhere worth it.
-"""
+"""Rays: a term of W as a sum of sparse atoms."""
 
 from __future__ import annotations
 
@@ -68,18 +62,14 @@ class Rays(Coordinates):
         return following, np.append(x, np.zeros(new.size))
 
     def searched(self, x: Array, at: Pricing) -> Searched:
-        """Search near the rays in use, and everywhere only where that promises little."""
+        """Search everywhere, and on the supports of the rays in use."""
         matrix = score_matrix(at.scores, cast(Shape, self.design.matrix_shape))
         matrix.deadline = at.deadline
-        multiplier = at.multiplier * self.term.factor
-        level = 0.0 if at.thorough else multiplier
-        near = self._norm.search_near(matrix, self.left, self.right) if self.size else None
-        promised = near.lower / level - 1.0 if near is not None and level > 0 else 0.0
-        if near is None or promised < at.nearby or promised == 0.0:
-            found, promised = self._norm.search(matrix, at.batch, at.accuracy, at.thorough), 0.0
-            near = found if near is None else joined(found, near)
-        wanting = near.above(multiplier)
-        return Searched((near.lower, near.upper), wanting, wanting, promised)
+        found = self._norm.search(matrix, at.batch, at.accuracy, at.thorough)
+        if self.size:
+            found = joined(self._norm.search_near(matrix, self.left, self.right), found)
+        wanting = found.above(at.multiplier * self.term.factor)
+        return Searched((found.lower, found.upper), wanting, wanting)
 
     def turned(self, x: Array, v: Array, multiplier: float) -> tuple[Placed, float]:
         """Return the rays with the best ones on the supports in use, at weight zero.
@@ -102,7 +92,7 @@ class Rays(Coordinates):
         left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
         some = self.design.span(left, right).transpose_dot(v)
         Z = DenseMatrix(some.reshape(rows.size, cols.size))
-        found = self._norm.search_on_supports(Z, self.left[rows], self.right[cols])
+        found = self._norm.search_near(Z, self.left[rows], self.right[cols])
         return replace(found, left=left @ found.left, right=right @ found.right)
 
     def part(self, x: Array) -> MatrixPart:
