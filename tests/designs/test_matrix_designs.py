@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import Counted, DenseDesign, Entries, Identity, Tasks, as_matrix_design
 from atomlearn.interfaces import Design
 from atomlearn.matrices.scores import score_matrix
-from atomlearn.matrices.settings import SETTINGS
 from atomlearn.testing.designs import DesignChecks
 
 P, Q = 7, 6
@@ -56,23 +52,6 @@ class TestTasks(DesignChecks):
     @pytest.fixture(autouse=True)
     def _setting(self, kind: str) -> None:
         self.kind = kind
-
-    def build(self) -> tuple[Design, np.ndarray]:
-        return tasks(self.kind)
-
-
-@pytest.mark.parametrize("kind", ["float64", "float32"])
-class TestTaskBlocks(DesignChecks):
-    """The same where the columns are kept as pairs of feature and task."""
-
-    @pytest.fixture(autouse=True)
-    def _setting(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.kind = kind
-        monkeypatch.setattr(
-            "atomlearn.matrices.designs.tasks.LIMITS", replace(LIMITS, small_entries=0)
-        )
-        few = replace(SETTINGS, copied_entries=40)
-        monkeypatch.setattr("atomlearn.matrices.designs.task_block.SETTINGS", few)
 
     def build(self) -> tuple[Design, np.ndarray]:
         return tasks(self.kind)

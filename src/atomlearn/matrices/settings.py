@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 
@@ -22,16 +21,6 @@ class Settings:
     #: Samples for each number of S from which on a product is cheaper after an SVD of S that lowers
     #: its rank.
     samples_a_number: int = 20
-    #: Entries of the rows that are copied at a time.
-    copied_entries: int = 2**19
-    #: From this share of all pairs on, X'V by BLAS is faster than the products of the pairs alone.
-    share_of_pairs: float = 1 / 16
-    #: Columns of a task, on average over columns, from which on a smaller copy does not pay.
-    columns_of_a_task: int = 128
-    #: Rounding of a Gram matrix and of its factorization, relative to its trace, for each column.
-    gram_rounding: float = 4.0 * sys.float_info.epsilon
-    #: Where so many columns fit in a small dense block, that is faster than using their structure.
-    few_columns: int = 100
     #: Numbers of the images of rays that are formed in one product: a few milliseconds.
     rays_at_once: int = 2**20
 
