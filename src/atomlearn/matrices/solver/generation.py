@@ -20,7 +20,6 @@ from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.coupled_newton import CoupledNewton
 from atomlearn.core.masters.free_newton import FreeNewton
-from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
@@ -59,7 +58,6 @@ class Tuning:
 
     turns: int = 5
     loose: float = 0.1
-    newton_size: int = 400
     warm_gap: float = 1e-2
 
 
@@ -90,9 +88,8 @@ class MatrixGeneration(Solver):
     Parameters
     ----------
     master : Master, optional
-        Re-fits the coordinates. None: accelerated proximal gradient where there are spans, whose
-        proximal map is an SVD of S; semismooth Newton for rays beside others where they are few;
-        the active-set method of [V] for rays alone.
+        Re-fits the coordinates. None: the active-set method of [V] for rays alone, else
+        accelerated proximal gradient, whose proximal map is an SVD of S where there are spans.
     batch : int
         Atoms one pass asks of each matrix norm.
     columns : int
@@ -367,12 +364,7 @@ def at_zero(term: Term, design: Design) -> Coordinates:
 
 
 def master_for(terms: list[Coordinates]) -> Master:
-    """Return the master that suits the kinds of coordinates."""
-    kinds = {term.kind for term in terms}
-    if kinds == {"rays"}:
+    """Return the active-set method of [V] for rays alone, else accelerated gradient steps."""
+    if all(term.kind == "rays" for term in terms):
         return SequentialQP()
-    size = sum(term.size for term in terms)
-    # Rays lie close together, which takes second order; the Jacobian over a span is (r s)^2.
-    if "span" in kinds and not ("rays" in kinds and size <= TUNING.newton_size):
-        return CoupledNewton(AcceleratedGradient())
-    return CoupledNewton(SemismoothNewton())
+    return CoupledNewton(AcceleratedGradient())
