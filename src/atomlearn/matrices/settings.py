@@ -61,9 +61,7 @@ class Settings:
     entries_a_sample: int = 4
     #: Share of the least alpha without a part in use: noise far below the signal, little shrinkage.
     share_of_noise: float = 0.01
-    #: Newton steps on rows, each exact once it knows which entries are gross errors.
-    newton_steps: int = 5
-    #: Rows they are taken on at a time.
+    #: Rows whose robust coordinates are fitted at a time.
     rows_together: int = 4096
     #: Share of the least alpha without components.
     share_of_alpha: float = 0.1
