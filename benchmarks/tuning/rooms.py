@@ -1,7 +1,6 @@
 """What the numbers of a room trade: each field of its settings a factor of four down and up.
 
-Rooms: data (``core/data/limits.py``), maps, matrices, papers, lifting (their ``settings.py``), and
-three files of ``matrices/solver``: steps (``generation.py``), spans, sweeps.
+Rooms: data (``core/data/limits.py``), maps, matrices, papers, lifting (their ``settings.py``).
 Every variant does the same as the settings as they are, in turns with them. A row gives the ratios
 of processor times and of passes (geometric means over the cases), and the cases where passes differ
 or where the answer is another one beyond 1e-6: numbers that tell rounding are no matter of speed.
@@ -23,9 +22,6 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.lifting.settings import SETTINGS as OF_LIFTING
 from atomlearn.maps.settings import SETTINGS as OF_MAPS
 from atomlearn.matrices.settings import SETTINGS as OF_MATRICES
-from atomlearn.matrices.solver.generation import TUNING as OF_STEPS
-from atomlearn.matrices.solver.spans import SETTINGS as OF_SPANS
-from atomlearn.matrices.solver.sweeps import SETTINGS as OF_SWEEPS
 from atomlearn.papers.settings import SETTINGS as OF_PAPERS
 from benchmarks.harness.options import Options
 from benchmarks.tuning.turns import Case, table_of
@@ -145,9 +141,6 @@ ROOMS = {
     "data": (LIMITS, data),
     "maps": (OF_MAPS, maps),
     "matrices": (OF_MATRICES, matrices),
-    "steps": (OF_STEPS, matrices),
-    "spans": (OF_SPANS, matrices),
-    "sweeps": (OF_SWEEPS, matrices),
     "papers": (OF_PAPERS, papers),
     "lifting": (OF_LIFTING, lifting),
 }

@@ -35,7 +35,7 @@ GAP = 1e-7
 def spans(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices are held whole; these tests see spans grow, unless they ask for both."""
     if getattr(request, "param", "growing spans") == "growing spans":
-        monkeypatch.setattr(span_module, "SETTINGS", replace(span_module.SETTINGS, whole=0))
+        monkeypatch.setattr(span_module, "SETTINGS", replace(span_module.SETTINGS, whole_entries=0))
 
 
 BOTH_SPANS = pytest.mark.parametrize("spans", ["growing spans", "whole spans"], indirect=True)
@@ -434,7 +434,7 @@ def test_memory_of_completion_is_a_few_numbers_a_sample(loss: str) -> None:
 @pytest.mark.parametrize("norm", [norms.TraceNorm(), norms.PSD()], ids=repr)
 def test_factors_a_step_earlier_save_passes(norm, monkeypatch) -> None:
     """Steps of conjugate gradients: fewer passes than along the steepest descent, same optimum."""
-    monkeypatch.setattr(span_module, "SETTINGS", replace(span_module.SETTINGS, whole=0))
+    monkeypatch.setattr(span_module, "SETTINGS", replace(span_module.SETTINGS, whole_entries=0))
     rng = np.random.default_rng(12)
     X = rng.normal(size=(40, 30)) * np.arange(1, 31) ** -0.5
     low = rng.normal(size=(30, 3))
@@ -508,7 +508,7 @@ def test_ridge_beside_psd_and_with_lanczos(monkeypatch) -> None:
     expected = (U * np.maximum(values - 1.0, 0.0) / 1.5) @ U.T
     assert psd.converged
     assert_allclose(psd.coef, expected, atol=1e-4)
-    monkeypatch.setattr(lanczos, "SETTINGS", replace(lanczos.SETTINGS, dense_side=0))
+    monkeypatch.setattr(lanczos, "SETTINGS", replace(lanczos.SETTINGS, decomposed_entries=0))
     design, y = data("entries")
     ours = solve(design, y, norm="trace", level=1.0, tau=0.5)
     monkeypatch.undo()

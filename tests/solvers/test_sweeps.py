@@ -26,7 +26,7 @@ LOSSES = {"squared": Squared(), "logistic": Logistic(), "squared_hinge": Squared
 @pytest.fixture(autouse=True)
 def spans_are_not_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices would be fitted as a whole."""
-    monkeypatch.setattr(spans, "SETTINGS", replace(spans.SETTINGS, whole=0))
+    monkeypatch.setattr(spans, "SETTINGS", replace(spans.SETTINGS, whole_entries=0))
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def norm_of(ratio: float, shape: tuple[int, int]) -> Norm:
 def default_alpha(X: Array, ratio: float) -> float:
     """Return a hundredth of max(sigma_1(X), max |X_ij| / ratio), from where on both are zero."""
     largest = norm_of(ratio, (X.shape[0], X.shape[1])).polar(MatrixScores(X))
-    return SETTINGS.share_of_noise * largest if largest > 0 else 1.0
+    return 0.01 * largest if largest > 0 else 1.0
 
 
 def decomposition(X: Array, alpha: float, ratio: float, form: Form) -> Problem:
@@ -61,7 +61,7 @@ def robust_coordinates(X: Array, V: Array, threshold: float, max_iter: int) -> t
     """
     if not V.shape[1] or not threshold > 0:
         return X @ V, 0.0
-    size = SETTINGS.rows_together
+    size = 1 + SETTINGS.numbers_at_once // (V.shape[0] + V.shape[1] ** 2)
     parts = [_huber(X[i : i + size], V, threshold, max_iter) for i in range(0, X.shape[0], size)]
     C = np.vstack([C for C, _, _ in parts])
     value, bound = (float(sum(part[side] for part in parts)) for side in (1, 2))

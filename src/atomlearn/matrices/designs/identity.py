@@ -11,7 +11,6 @@ from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.scores import MatrixScores
-from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape, check_tensor_shape
 
 
@@ -91,8 +90,6 @@ class Identity(MatrixDesign):
 
     def predictions_of_each(self, images: Array, right: Array) -> Array:
         """Return the predictions of each pair of columns, side by side."""
-        if self.n_samples * images.shape[1] > SETTINGS.rays_at_once:
-            return super().predictions_of_each(images, right)
         Deadline.current().check()
         each = np.einsum("ir,jr->rij", images, right).reshape(images.shape[1], -1)
         places: Any = np.arange(self.n_samples)

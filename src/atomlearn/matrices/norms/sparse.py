@@ -20,9 +20,6 @@ from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.rays import Rays
 
-#: Accuracy of the spectrum, which sparse atoms stay far below.
-SPECTRUM = 1e-3
-
 
 class SparseNorm(MatrixNorm):
     """What the two norms with sparse atoms share: rays, no value of their own, no prox."""
@@ -53,12 +50,12 @@ class SparseNorm(MatrixNorm):
         """Return the search for the best sparse vectors."""
 
     @abstractmethod
-    def _dense(self, matrix: ScoreMatrix) -> Found:
+    def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
         """Return the best atoms that need not be sparse, whose bound holds for sparse ones too."""
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
         """The best sparse atoms found, with bounds."""
-        search, dense = self._sparse(matrix), self._dense(matrix)
+        search, dense = self._sparse(matrix), self._dense(matrix, accuracy)
         top = np.vstack([dense.left, dense.right])[: search.labels.size]
         X, values, upper = search.best(top, dense.upper, thorough)
         return _atoms(X[:, :count], values[:count], matrix, upper)
@@ -130,8 +127,8 @@ class SparseRankOne(SparseNorm):
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
         return SparseSearch.of_pairs(matrix.dense(), self.k, self.q, matrix.deadline)
 
-    def _dense(self, matrix: ScoreMatrix) -> Found:
-        return top_singular(matrix, SETTINGS.starts, SPECTRUM)
+    def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
+        return top_singular(matrix, SETTINGS.starts, accuracy)
 
 
 class SparsePSD(SparseNorm):
@@ -178,5 +175,5 @@ class SparsePSD(SparseNorm):
         A = SymmetricPart(matrix).dense()
         return SparseSearch.of_vectors(A, self.k, matrix.deadline)
 
-    def _dense(self, matrix: ScoreMatrix) -> Found:
-        return PSD(matrix.shape).search(matrix, SETTINGS.starts, SPECTRUM)
+    def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
+        return PSD(matrix.shape).search(matrix, SETTINGS.starts, accuracy)

@@ -19,7 +19,7 @@ from atomlearn.core.problem.factored import Factored, MatrixPart
 
 
 @dataclass(frozen=True, slots=True)
-class Pricing:
+class TermPricing:
     """What a pass tells of a point, and how hard to search for what may enter.
 
     scores : X'v; multiplier : of the whole gauge there; tau : weight of the ridge term; accuracy,
@@ -69,6 +69,11 @@ class Coordinates(ABC):
         """Number of coordinates m."""
 
     @property
+    def matrix_norm(self) -> Any:
+        """The norm over W_i as one of matrices, whose module builds on this one."""
+        return self.term.norm
+
+    @property
     def rank(self) -> int:
         """Number of atoms or entries in use."""
         return self.size
@@ -106,7 +111,7 @@ class Coordinates(ABC):
         """Return the term with what may enter, at weight zero."""
 
     @abstractmethod
-    def searched(self, x: Array, at: Pricing) -> Searched:
+    def searched(self, x: Array, at: TermPricing) -> Searched:
         """Return bounds on the polar of the term's norm, and what may enter."""
 
     def turned(self, x: Array, v: Array, multiplier: float) -> tuple[Placed, float]:

@@ -7,7 +7,7 @@ the images of the atoms as products with their factors; the point as a term of a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.scores import score_matrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape
-
-if TYPE_CHECKING:
-    from atomlearn.matrices.norms.base import MatrixNorm
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +52,9 @@ class FactoredAtoms:
         return not self.term.norm.proximal
 
     @property
-    def _norm(self) -> MatrixNorm:
-        return cast("MatrixNorm", self.term.norm)
+    def _norm(self) -> Any:
+        """The norm as one of matrices, whose module builds on this one."""
+        return self.term.norm
 
     @property
     def columns(self) -> Columns:

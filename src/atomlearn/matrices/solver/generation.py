@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,8 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Status
 from atomlearn.lifting.blocks import Blocks
 from atomlearn.matrices.designs.factor_blocks import SideBySide
-from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, Searched
+from atomlearn.matrices.settings import SETTINGS
+from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Searched, TermPricing
 from atomlearn.matrices.solver.entrywise import Entrywise
 from atomlearn.matrices.solver.spans import Span
 from atomlearn.matrices.solver.state import (
@@ -38,30 +39,6 @@ from atomlearn.matrices.solver.state import (
     with_candidates,
 )
 from atomlearn.matrices.solver.sweeps import can_sweep, swept
-
-if TYPE_CHECKING:
-    from atomlearn.matrices.norms.base import MatrixNorm
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """What a step takes for enough; none of it changes what is proved.
-
-    ``benchmarks/tuning/rooms.py`` varies each of them.
-
-    turns : re-fits of rays that turn on their supports, between two passes;
-    loose : share of the last relative gap, and of 1, that the bounds on the polar may leave open;
-    newton_size : coordinates of spans beside rays up to which Newton steps pay, as their Jacobian
-    has the square of it; warm_gap : relative gap that a warm start is taken to have before its
-    first pass, which sets how closely it is re-fitted.
-    """
-
-    turns: int = 5
-    loose: float = 0.1
-    warm_gap: float = 1e-2
-
-
-TUNING = Tuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +131,9 @@ class MatrixGeneration(Solver):
         gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
         objective = problem.loss_value(shifted(linear, intercept))
         objective += problem.regularizer.value(gauge)
-        aim = Aim(objective, TUNING.warm_gap * abs(objective), intercept)
+        aim = Aim(objective, SETTINGS.loose * abs(objective), intercept)
         small, linear, refit = self._moved(problem, aim, terms, values)
-        return self._priced(problem, *apart(small), linear, refit.intercept, TUNING.warm_gap)
+        return self._priced(problem, *apart(small), linear, refit.intercept, SETTINGS.loose)
 
     def saved(self, state: MatrixState) -> dict[str, NDArray[Any]]:
         """Return the factors and entries of the terms, for a checkpoint."""
@@ -210,7 +187,7 @@ class MatrixGeneration(Solver):
         """Return re-fitted terms without zeros, and predictions without intercept: no pass."""
         refit = self._refitted(problem, aim, terms, values)
         small = compressed(terms, refit)
-        for _ in range(TUNING.turns):
+        for _ in range(SETTINGS.turns):
             if problem.deadline.passed:
                 break
             if (turned := self._turned(problem, aim, small, refit)) is None:
@@ -289,8 +266,8 @@ class MatrixGeneration(Solver):
         ridge = np.concatenate(values) if problem.tau else np.zeros(0)
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
-        accuracy = min(max(TUNING.loose * before, 0.05 * self.tolerance), TUNING.loose)
-        at = Pricing(
+        accuracy = min(max(SETTINGS.loose * before, 0.05 * self.tolerance), SETTINGS.loose)
+        at = TermPricing(
             scores, v, problem.tau, multiplier, accuracy, False,
             self.batch, self.columns, problem.deadline,
         )  # fmt: skip
@@ -321,7 +298,7 @@ class MatrixGeneration(Solver):
         self,
         terms: list[Coordinates],
         values: list[Array],
-        at: Pricing,
+        at: TermPricing,
         proved: Callable[[list[Searched]], Certificate],
     ) -> tuple[list[Searched], Certificate]:
         """Return what the searches of all terms found, and what that proves."""
@@ -360,7 +337,9 @@ def at_zero(term: Term, design: Design) -> Coordinates:
     """Return a term at zero, in the coordinates of its norm: entries where it is one of vectors."""
     if not term.norm.of_matrices:
         return Entrywise(term, design, np.zeros(0, dtype=np.int64))
-    return cast("MatrixNorm", term.norm).at_zero(term, design)
+    norm: Any = term.norm
+    coordinates: Coordinates = norm.at_zero(term, design)
+    return coordinates
 
 
 def master_for(terms: list[Coordinates]) -> Master:

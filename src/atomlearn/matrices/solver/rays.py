@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
@@ -14,10 +14,7 @@ from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.matrices.found import Found, joined, merged
 from atomlearn.matrices.scores import DenseMatrix, score_matrix
 from atomlearn.matrices.shapes import Shape
-from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, Searched
-
-if TYPE_CHECKING:
-    from atomlearn.matrices.norms.sparse import SparseNorm
+from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Searched, TermPricing
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +29,6 @@ class Rays(Coordinates):
     @property
     def size(self) -> int:
         return int(self.left.shape[1])
-
-    @property
-    def _norm(self) -> SparseNorm:
-        return cast("SparseNorm", self.term.norm)
 
     def block(self) -> Block:
         return self.design.rays(self.left, self.right)
@@ -61,13 +54,13 @@ class Rays(Coordinates):
         )
         return following, np.append(x, np.zeros(new.size))
 
-    def searched(self, x: Array, at: Pricing) -> Searched:
+    def searched(self, x: Array, at: TermPricing) -> Searched:
         """Search everywhere, and on the supports of the rays in use."""
         matrix = score_matrix(at.scores, cast(Shape, self.design.matrix_shape))
         matrix.deadline = at.deadline
-        found = self._norm.search(matrix, at.batch, at.accuracy, at.thorough)
+        found = self.matrix_norm.search(matrix, at.batch, at.accuracy, at.thorough)
         if self.size:
-            found = joined(self._norm.search_near(matrix, self.left, self.right), found)
+            found = joined(self.matrix_norm.search_near(matrix, self.left, self.right), found)
         wanting = found.above(at.multiplier * self.term.factor)
         return Searched((found.lower, found.upper), wanting, wanting)
 
@@ -92,7 +85,7 @@ class Rays(Coordinates):
         left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
         some = self.design.span(left, right).transpose_dot(v)
         Z = DenseMatrix(some.reshape(rows.size, cols.size))
-        found = self._norm.search_near(Z, self.left[rows], self.right[cols])
+        found = self.matrix_norm.search_near(Z, self.left[rows], self.right[cols])
         return replace(found, left=left @ found.left, right=right @ found.right)
 
     def part(self, x: Array) -> MatrixPart:

@@ -18,29 +18,9 @@ from atomlearn.core.interfaces import Array
 from atomlearn.core.losses import pieces
 from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.designs.entries import EntryRidge
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.coordinates import Coordinates
-from atomlearn.matrices.solver.spans import SETTINGS as SPANS
 from atomlearn.matrices.solver.spans import Span
-
-
-@dataclass(frozen=True, slots=True)
-class SweepSettings:
-    """When sweeps pay: one costs O(n r^2) for rank r, a step within the span O(n r).
-
-    ``benchmarks/tuning/rooms.py`` varies each of them.
-
-    most : sweeps between two passes; share : of what all sweeps have gained so far that one must
-    gain for each unit of rank; rank : up to which they are made; halvings : of a step that does
-    not lower the objective.
-    """
-
-    most: int = 30
-    share: float = 1e-4
-    rank: int = 128
-    halvings: int = 8
-
-
-SETTINGS = SweepSettings()
 
 
 def can_sweep(problem: Problem, term: Coordinates) -> bool:
@@ -50,7 +30,7 @@ def can_sweep(problem: Problem, term: Coordinates) -> bool:
     """
     return (
         term.turns_freely
-        and term.rank <= SETTINGS.rank
+        and term.rank <= SETTINGS.sweep_rank
         and term.design.has_ridge_steps
         and problem.regularizer.form == "penalized"
         and problem.tau == 0.0
@@ -68,10 +48,10 @@ def swept(
     """
     sweep = _begun(problem, term, x, linear, intercept)
     first = before = sweep.objective
-    for _ in range(SETTINGS.most):
+    while True:
         sweep.once()
         rank, after = sweep.left.shape[1], sweep.objective
-        least = max(enough, SETTINGS.share * rank * (first - after))
+        least = max(enough, SETTINGS.sweep_gain * rank * (first - after))
         if not rank or before - after <= least or problem.deadline.passed:
             break
         before = after
@@ -110,33 +90,28 @@ class _Sweeps:
         self._balance()
 
     def _half(self, to_left: bool) -> None:
-        """Fit one factor; a step that does not lower the objective is halved, or not made."""
+        """Fit one factor; a step that does not lower the objective is not made."""
         problem, shift = self.problem, self.intercept
         slope = problem.loss_gradient(self.linear, shift)
         curvature = np.empty_like(slope)
         for part, own in pieces.each(problem.loss, slope.size):
             z = pieces.shifted(self.linear[part], shift)
             curvature[part] = own.curvature(problem.y[part], z, problem.weight[part])
-        before = self.left if to_left else self.right
         fit = self.steps.left if to_left else self.steps.right
         after = fit(slope, curvature, self.left, self.right, self.price)
         del slope, curvature
         linear = self._predictions(*((after, self.right) if to_left else (self.left, after)))
-        for _ in range(SETTINGS.halvings):
-            left, right = (after, self.right) if to_left else (self.left, after)
-            loss = problem.loss_value(linear, shift)
-            if loss + self._penalty(left, right) < self.objective:
-                self.left, self.right, self.linear, self.loss = left, right, linear, loss
-                return
-            after = 0.5 * (after + before)
-            linear = 0.5 * (linear + self.linear)
+        left, right = (after, self.right) if to_left else (self.left, after)
+        loss = problem.loss_value(linear, shift)
+        if loss + self._penalty(left, right) < self.objective:
+            self.left, self.right, self.linear, self.loss = left, right, linear, loss
 
     def _balance(self) -> None:
         """Give both factors the singular vectors of their product, and drop its zeros."""
         left, left_core = np.linalg.qr(self.left)
         right, right_core = np.linalg.qr(self.right)
         P, values, Qt = np.linalg.svd(left_core @ right_core.T)
-        kept = values > SPANS.independent**2 * float(values.max(initial=0.0))
+        kept = values > SETTINGS.rounding * float(values.max(initial=0.0))
         root = np.sqrt(values[kept])
         self.left, self.right = left @ (P[:, kept] * root), right @ (Qt[kept].T * root)
 
