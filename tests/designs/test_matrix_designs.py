@@ -44,7 +44,8 @@ class TestIdentity(DesignChecks):
 class TestUnfolded(DesignChecks):
     def build(self) -> tuple[Design, np.ndarray]:
         order = np.moveaxis(np.arange(P * Q).reshape(P, 2, 3), 1, 0).reshape(-1)
-        return Identity((P, 2, 3)).unfolded((P, 2, 3), 1), np.eye(P * Q)[:, order]
+        design = as_matrix_design(Identity((P, 2, 3)), (2, 3 * P), (P, 2, 3), 1)
+        return design, np.eye(P * Q)[:, order]
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "sparse"])

@@ -85,7 +85,7 @@ class Rays(Coordinates):
         left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
         some = self.design.span(left, right).transpose_dot(v)
         Z = DenseMatrix(some.reshape(rows.size, cols.size))
-        found = self.matrix_norm.search_near(Z, self.left[rows], self.right[cols])
+        found: Found = self.matrix_norm.search_near(Z, self.left[rows], self.right[cols])
         return replace(found, left=left @ found.left, right=right @ found.right)
 
     def part(self, x: Array) -> MatrixPart:

@@ -75,7 +75,7 @@ class _Sweeps:
     left: Array
     right: Array
     linear: Array
-    others: Array | None
+    others: Array
     loss: float
 
     @property
@@ -117,7 +117,7 @@ class _Sweeps:
 
     def _predictions(self, left: Array, right: Array) -> Array:
         linear = self.steps.predictions(left, right)
-        return linear if self.others is None else np.add(linear, self.others, out=linear)
+        return np.add(linear, self.others, out=linear)
 
     def _penalty(self, left: Array, right: Array) -> float:
         return 0.5 * self.price * float((left**2).sum() + (right**2).sum())
@@ -132,11 +132,5 @@ def _begun(problem: Problem, term: Span, x: Array, linear: Array, intercept: flo
     left, right = term.left * root, term.right * root
     rest = steps.predictions(left, right)
     np.subtract(linear, rest, out=rest)
-    others = None if _largest(rest) <= 1e-12 * _largest(linear) else rest
     loss = problem.loss_value(linear, intercept)
-    return _Sweeps(problem, steps, price, intercept, left, right, linear, others, loss)
-
-
-def _largest(z: Array) -> float:
-    """Return max |z|, without an array of magnitudes."""
-    return max(float(z.max()), -float(z.min()))
+    return _Sweeps(problem, steps, price, intercept, left, right, linear, rest, loss)
