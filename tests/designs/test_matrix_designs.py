@@ -48,7 +48,7 @@ class TestUnfolded(DesignChecks):
         return design, np.eye(P * Q)[:, order]
 
 
-@pytest.mark.parametrize("kind", ["float64", "float32", "sparse"])
+@pytest.mark.parametrize("kind", ["float32", "sparse"])
 class TestTasks(DesignChecks):
     @pytest.fixture(autouse=True)
     def _setting(self, kind: str) -> None:
@@ -58,7 +58,7 @@ class TestTasks(DesignChecks):
         return tasks(self.kind)
 
 
-@pytest.mark.parametrize("kind", ["plain", "sorted", "repeated"])
+@pytest.mark.parametrize("kind", ["sorted", "repeated"])
 class TestEntries(DesignChecks):
     @pytest.fixture(autouse=True)
     def _setting(self, kind: str) -> None:
@@ -75,10 +75,8 @@ def sensing() -> tuple[Design, np.ndarray]:
 
 CASES = {
     "identity": lambda: (Identity((P, Q)), np.eye(P * Q)),
-    "tasks": lambda: tasks("float64"),
     "tasks-float32": lambda: tasks("float32"),
     "tasks-sparse": lambda: tasks("sparse"),
-    "entries": lambda: entries("plain"),
     "entries-repeated": lambda: entries("repeated"),
     "sensing": sensing,
     "counted": lambda: (Counted(entries("plain")[0]), entries("plain")[1]),
@@ -86,7 +84,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(("r", "s"), [(2, 3), (3, 1), (0, 2)])
+@pytest.mark.parametrize(("r", "s"), [(2, 3), (0, 2)])
 def test_factored_products(name: str, r: int, s: int) -> None:
     """Spans, rays and matrices of scores agree with W and Z formed in full."""
     design, X = CASES[name]()

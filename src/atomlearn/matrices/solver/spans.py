@@ -53,12 +53,13 @@ class Span(Coordinates):
         core: Norm = self.matrix_norm.of_core((self.left.shape[1], self.right.shape[1]))
         return core
 
-    def _core(self, x: Array) -> Array:
+    def core(self, x: Array) -> Array:
+        """Return S (r, s)."""
         return x.reshape(self.left.shape[1], self.right.shape[1])
 
     def compressed(self, x: Array) -> tuple[Span, Array]:
         """Return the span of the singular vectors of W_i: S becomes diagonal, without zeros."""
-        P, values, Qt = np.linalg.svd(self._core(x), full_matrices=False)
+        P, values, Qt = np.linalg.svd(self.core(x), full_matrices=False)
         kept = _not_zero(values)
         left, right = self.left @ P[:, kept], self.right @ Qt[kept].T
         return replace(self, left=left, right=right), np.diag(values[kept]).reshape(-1)
@@ -71,7 +72,7 @@ class Span(Coordinates):
 
     def _padded(self, x: Array, rows: int, columns: int) -> Array:
         S = np.zeros((rows, columns))
-        S[: self.left.shape[1], : self.right.shape[1]] = self._core(x)
+        S[: self.left.shape[1], : self.right.shape[1]] = self.core(x)
         return S.reshape(-1)
 
     def scores(self, x: Array, at: TermPricing) -> ScoreMatrix:
@@ -79,7 +80,7 @@ class Span(Coordinates):
         scores = at.scores if self.matrix_norm.tensor is None else self.design.scores(at.v)
         matrix = score_matrix(scores, cast(Shape, self.design.matrix_shape))
         if at.tau and x.size:
-            return LessFactored(matrix, at.tau, self.left, self._core(x), self.right)
+            return LessFactored(matrix, at.tau, self.left, self.core(x), self.right)
         return matrix
 
     def searched(self, x: Array, at: TermPricing) -> Searched:
@@ -138,7 +139,7 @@ class SymmetricSpan(Span):
 
     def compressed(self, x: Array) -> tuple[Span, Array]:
         """Return the span of the eigenvectors of W_i: S becomes diagonal, without zeros."""
-        S = self._core(x)
+        S = self.core(x)
         values, P = np.linalg.eigh(0.5 * (S + S.T))
         kept = _not_zero(values)
         basis = self.left @ P[:, kept]
