@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Design, Term, whole_number
+from atomlearn.core.norms.vectors import to_float64
+from atomlearn.core.solvers.gauge import gauge_by_generation
 from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.found import Found, merged
 from atomlearn.matrices.norms.base import MatrixNorm
@@ -39,11 +41,19 @@ class SparseNorm(MatrixNorm):
         return False
 
     def value(self, w: NDArray[Any]) -> float:
-        """Raise: the value is NP-hard, as the best atom is."""
-        raise TypeError(
-            f"the value of {type(self).__name__} is NP-hard; "
-            "solvers.gauge_by_generation(norm, w) gives bounds on it"
-        )
+        """gauge(W) to a relative 1e-6, by generation of atoms; raise where that proves no value."""
+        if np.ndim(w) == 2:
+            return float(self.with_shape(np.shape(w)).value(np.ravel(w)))
+        vector = to_float64(w)
+        value = gap = math.inf
+        if sum(self._shape_of(vector.size)) <= 2 * SETTINGS.branch_side:
+            value, gap = gauge_by_generation(self, vector, gap=1e-6)
+        if not gap <= 1e-6 * value < math.inf:
+            raise TypeError(
+                f"the value of {type(self).__name__} is NP-hard; "
+                "solvers.gauge_by_generation(norm, w) gives bounds on it"
+            )
+        return value
 
     @abstractmethod
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:

@@ -61,11 +61,11 @@ def swept(
         for is_left in (True, False):
             fit = steps.left if is_left else steps.right
             factor = fit(*_derivatives(problem, linear, intercept), left, right, price)
-            pair = (factor, right) if is_left else (left, factor)
-            trial = steps.predictions(*pair)
+            turned_left, turned_right = (factor, right) if is_left else (left, factor)
+            trial = steps.predictions(turned_left, turned_right)
             trial += others
-            if objective(*pair, trial) < objective(left, right, linear):
-                (left, right), linear = pair, trial
+            if objective(turned_left, turned_right, trial) < objective(left, right, linear):
+                left, right, linear = turned_left, turned_right, trial
         left, right = _balanced(left, right)
         after = objective(left, right, linear)
         rank = left.shape[1]
