@@ -38,7 +38,7 @@ class MatrixSettings:
     #: Supports a search for sparse atoms starts from: of vectors, of discs, and at random.
     starts: int = 20
     #: Indices that may leave a support, and that may enter it, in one exchange.
-    exchanges: int = 3
+    exchanges: int = 2
     #: Matrices of at most so many rows, and columns, on average, see branch and bound, ...
     branch_side: int = 32
     #: ... to so many nodes.
