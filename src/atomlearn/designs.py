@@ -24,7 +24,6 @@ from atomlearn.maps.levels import nearest
 from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
 from atomlearn.maps.pairs.scores import PolynomialScores
 from atomlearn.maps.terms import TermScores
-from atomlearn.matrices.designs.complement import Complement
 from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.designs.reshaped import as_matrix_design
@@ -69,7 +68,6 @@ __all__ = [
     "ChunkScores",
     "CodedBlock",
     "ColumnSubset",
-    "Complement",
     "Concatenated",
     "ConcatenatedScores",
     "Counted",

@@ -59,14 +59,7 @@ KINDS = [
     (norms.L1(), "squared", dense(2000, 23), {}, "SequentialQP"),
     (norms.L1(), "logistic", dense(2000, 20), {}, "SequentialQP"),
     (pairs(20), "squared", dense(2000, 20), {}, "CompressedSamples WorkingSets ScalingNewton"),
-    (
-        norms.L1(),
-        "squared",
-        tasks(30, 12, 60),
-        {},
-        "CompressedSamples WorkingSets SemismoothNewton",
-    ),
-    (norms.L1(), "squared", tasks(30, 12, 60), {"intercept": True}, "WorkingSets SemismoothNewton"),
+    (norms.L1(), "squared", tasks(30, 12, 60), {}, "WorkingSets SemismoothNewton"),
     (norms.L1(), "multinomial", tasks(30, 4, 3), {}, "SequentialQP"),
     (
         norms.KSupport(3),

@@ -145,7 +145,8 @@ def test_other_problems_of_classes_keep_all_columns() -> None:
     Xt = base.design.dense()[::Q, ::Q].T
     whole = TaskBlock(Xt, features, tasks, Q)
     assert levelled(replace(base, design=whole)) is not None
-    assert levelled(base) is None  # a block that does not know its rows
+    explicit = replace(base, design=whole.explicit())
+    assert levelled(explicit) is None  # a block that does not know its rows
     assert levelled(replace(base, design=TaskBlock(Xt, features, tasks[::-1], Q))) is None
     for norm in (norms.L1(), norms.Groups(np.repeat(np.arange(2), SIZE // 2))):
         other = replace(base, design=whole, regularizer=Regularizer(norm, "penalized", 1.0))

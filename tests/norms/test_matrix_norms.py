@@ -11,23 +11,17 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn.designs import ArrayScores
-from atomlearn.lifting import value as lifted_value
-from atomlearn.matrices.norms import sparse_search, sparse_vectors
+from atomlearn.matrices.norms import sparse_search
 from atomlearn.matrices.norms.lanczos import lanczos
 from atomlearn.matrices.scores import DenseMatrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union
 from atomlearn.testing.norms import NormChecks
 
-SEEDS = range(42)  # each kind of random_matrix, and most pairs of them
+SEEDS = range(12)  # each kind of random_matrix
 
 
 class TestTraceChecks(NormChecks):
-    norm = TraceNorm((3, 4))
-    n_features = 12
-
-
-class TestTallTraceChecks(NormChecks):
     norm = TraceNorm((4, 2))
     n_features = 8
 
@@ -145,8 +139,7 @@ def test_sparse_psd_is_that_of_all_supports(seed: int) -> None:
 @pytest.mark.parametrize("kind", ["pairs", "vectors"])
 def test_a_search_that_is_cut_off_still_bounds(monkeypatch, kind: str) -> None:
     """With two nodes only, branch and bound gives a bound that is above, not a guess."""
-    for room in (sparse_search, sparse_vectors):
-        monkeypatch.setattr(room, "SETTINGS", replace(SETTINGS, branch_nodes=2))
+    monkeypatch.setattr(sparse_search, "SETTINGS", replace(SETTINGS, branch_nodes=2, starts=1))
     apart = 0
     for seed in range(40):
         Z = np.random.default_rng(seed).normal(size=(6, 6))
@@ -236,7 +229,7 @@ def latent_value(W: np.ndarray, weights: list[float]) -> float:
     return float(problem.solve(solver=cp.CLARABEL))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_tensor_trace_is_that_of_the_cone_program(seed: int) -> None:
     rng = np.random.default_rng(seed)
     W, weights = rng.normal(size=(2, 3, 2)), [1.0, 0.8, 1.3]
@@ -252,7 +245,7 @@ def test_tensor_trace_is_that_of_the_cone_program(seed: int) -> None:
     assert_allclose(atom.values @ W.reshape(-1)[atom.columns], max(tops))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_sparse_plus_low_rank_is_that_of_the_cone_program(seed: int) -> None:
     W, share = np.random.default_rng(seed).normal(size=(3, 4)), 0.4
     low, rest = cp.Variable((3, 4)), cp.Variable((3, 4))
@@ -265,27 +258,6 @@ def test_sparse_plus_low_rank_is_that_of_the_cone_program(seed: int) -> None:
     assert_allclose(shaped.polar(ArrayScores(W.reshape(-1))), polar)
     atom = atom_of(norm, W)
     assert_allclose((atom * W).sum(), polar)
-
-
-def test_the_value_takes_few_iterations_where_duals_are_small(monkeypatch) -> None:
-    # Steps balanced by absolute residuals ran away here: bounds had not met after 50,000.
-    W = np.array(
-        [
-            [0.272, 0.439, 0.0, 0.24],
-            [0.0, 0.83, 0.0, 0.111],
-            [-0.015, 0.471, -0.158, 0.0],
-            [0.0, 0.0, -0.293, 0.0],
-            [0.02, 0.0, -0.292, 0.404],
-            [0.455, 0.0, 0.0, 1.0],
-        ]
-    )
-    low, rest = cp.Variable(W.shape), cp.Variable(W.shape)
-    cost = cp.normNuc(low) + 0.475 * cp.sum(cp.abs(rest))
-    optimum = cp.Problem(cp.Minimize(cost), [low + rest == W]).solve(solver=cp.CLARABEL)
-    few = replace(lifted_value.SETTINGS, most_iterations=5_000)
-    monkeypatch.setattr(lifted_value, "SETTINGS", few)
-    norm = Union([TraceNorm(), Scaled(L1(), 0.475)])
-    assert_allclose(norm.value(W), optimum, rtol=1e-7)
 
 
 @pytest.mark.parametrize(

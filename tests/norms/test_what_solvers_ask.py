@@ -127,7 +127,6 @@ def test_a_scaled_norm_is_that_norm_times_its_factor(norm: Norm) -> None:
     assert_allclose(scaled.thresholds(W, columns, N), 2.5 * norm.thresholds(W, columns, N))
     atom, inner = scaled.best_atom(scores), norm.best_atom(scores)
     assert_allclose(atom.values, inner.values / 2.5)
-    assert scaled.gauge_bounds(W, 0.1) is None
     assert Scaled(scaled, 2.0).on(N).value(W) == pytest.approx(5.0 * norm.value(W), rel=1e-14)
 
 
@@ -190,9 +189,6 @@ def test_ratings_by_hand() -> None:
 class _Told(L2):
     """The l2 norm, with the answers of norms that have bounds, shapes and excesses."""
 
-    def gauge_bounds(self, w: np.ndarray, gap: float) -> tuple[float, float]:
-        return 3.0, 5.0
-
     def polar_bounds(self, scores: object, thorough: bool = False) -> tuple[float, float]:
         return 4.0, 6.0 if thorough else 7.0
 
@@ -202,7 +198,6 @@ class _Told(L2):
 
 def test_factors_reach_every_bound() -> None:
     norm, scores = Scaled(_Told(), 2.0), ArrayScores(W)
-    assert norm.gauge_bounds(W, 0.1) == (6.0, 10.0)
     assert norm.polar_bounds(scores) == (2.0, 3.5)
     assert norm.polar_bounds(scores, thorough=True) == (2.0, 3.0)
     assert norm.with_shape(None) is norm

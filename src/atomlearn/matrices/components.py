@@ -14,7 +14,6 @@ from atomlearn.core.problem.result import Result
 from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.norms.sparse import SparsePSD
 from atomlearn.matrices.scores import MatrixScores
-from atomlearn.matrices.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ def default_alpha(S: Array, k: int) -> float:
     """Return a tenth of the largest variance along a direction with k non-zeros."""
     shape = (S.shape[0], S.shape[0])
     lower, _ = SparsePSD(k, shape=shape).polar_bounds(MatrixScores(S))
-    return SETTINGS.share_of_alpha * lower if lower > 0 else 1.0
+    return 0.1 * lower if lower > 0 else 1.0
 
 
 def sparse_components(S: Array, k: int, alpha: float, form: Form) -> Problem:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.interfaces import Array
+from atomlearn.matrices.settings import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Found:
 
     def above(self, level: float) -> tuple[Array, Array]:
         """Return the atoms whose value is beyond the level, by more than rounding."""
-        kept = self.values > level * (1 + 1e-12)
+        kept = self.values > level * (1 + SETTINGS.rounding)
         return self.left[:, kept], self.right[:, kept]
 
 
@@ -60,9 +61,6 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
     for number, (u, v) in enumerate(zip(left.T, right.T, strict=True)):
         key = np.flatnonzero(u).tobytes(), np.flatnonzero(v).tobytes()
         groups.setdefault(key, []).append(number)
-    if len(groups) == left.shape[1]:
-        return left, weights, right
-    symmetric = np.array_equal(left, right)
     alone = [group[0] for group in groups.values() if len(group) == 1]
     parts = [(left[:, alone], weights[alone], right[:, alone])]
     for group in groups.values():
@@ -70,13 +68,13 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
             continue
         rows, cols = np.flatnonzero(left[:, group[0]]), np.flatnonzero(right[:, group[0]])
         W = (left[:, group][rows] * weights[group]) @ right[:, group][cols].T
-        if symmetric:
-            values, P = np.linalg.eigh(0.5 * (W + W.T))
+        if np.array_equal(left, right):
+            values, P = np.linalg.eigh(W)
             Q = P
         else:
             P, values, Qt = np.linalg.svd(W, full_matrices=False)
             Q = Qt.T
-        kept = np.flatnonzero(values > 1e-14 * float(values.max(initial=0.0)))
+        kept = np.flatnonzero(values > SETTINGS.rounding * values.max(initial=0.0))
         U, V = np.zeros((left.shape[0], kept.size)), np.zeros((right.shape[0], kept.size))
         U[rows], V[cols] = P[:, kept], Q[:, kept]
         parts.append((U, values[kept], V))

@@ -10,14 +10,11 @@ from atomlearn.core.interfaces import Array, Form, Norm
 from atomlearn.core.losses import Squared
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.lifting.union import Union
-from atomlearn.matrices.designs.complement import Complement
 from atomlearn.matrices.designs.identity import Identity
-from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.norms.trace import TraceNorm
 from atomlearn.matrices.scores import MatrixScores
 from atomlearn.matrices.settings import SETTINGS
@@ -36,7 +33,7 @@ def norm_of(ratio: float, shape: tuple[int, int]) -> Norm:
 def default_alpha(X: Array, ratio: float) -> float:
     """Return a hundredth of max(sigma_1(X), max |X_ij| / ratio), from where on both are zero."""
     largest = norm_of(ratio, (X.shape[0], X.shape[1])).polar(MatrixScores(X))
-    return SETTINGS.share_of_noise * largest if largest > 0 else 1.0
+    return 0.01 * largest if largest > 0 else 1.0
 
 
 def decomposition(X: Array, alpha: float, ratio: float, form: Form) -> Problem:
@@ -56,56 +53,56 @@ def multiplier_of(result: Result, X: Array, form: Form, amount: float) -> float:
     return Regularizer(norm_of(1.0, shape), form, amount).multiplier(gauge, inner)
 
 
-def robust_coordinates(
-    X: Array, V: Array, threshold: float, settings: Settings
-) -> tuple[Array, Result | None]:
-    """Return argmin over C, S of 1/2 ||X - C V' - S||_F^2 + threshold ||S||_1; V'V = I.
+def robust_coordinates(X: Array, V: Array, threshold: float, max_iter: int) -> tuple[Array, float]:
+    """Return argmin over C, S of 1/2 ||X - C V' - S||_F^2 + threshold ||S||_1, V'V = I.
 
-    C (n_rows, r) = (X - S) V; what is left is an l1 problem in S' over the complement of V, whose
-    result comes along (None where there is nothing to solve). Each row is a Huber regression on V;
-    Newton steps make rows exact that are nearly so, whatever rows they came with.
+    C is (n_rows, r), S the part of the residuals beyond the threshold: each row is a Huber
+    regression on V. The second number is the relative gap that is proved.
     """
     if not V.shape[1] or not threshold > 0:
-        return X @ V, None
-    complement = Complement(V)
-    design = Tasks(complement, X.shape[0])
-    target = np.ascontiguousarray(complement.product(X.T)).reshape(-1)
-    regularizer = Regularizer(L1(), "penalized", threshold)
-    problem = Problem.build(design, target, Squared(), regularizer)
-    result = settings.run(problem)
-    errors = np.zeros(X.size)
-    errors[result.columns] = result.weights
-    C = (X - errors.reshape(X.shape[::-1]).T) @ V
-    for start in range(0, X.shape[0], SETTINGS.rows_together):
-        part = slice(start, start + SETTINGS.rows_together)
-        C[part] = _exact(X[part], V, threshold, C[part])
-    return C, result
+        return X @ V, 0.0
+    size = 1 + SETTINGS.numbers_at_once // (V.shape[0] + V.shape[1] ** 2)
+    parts = [_huber(X[i : i + size], V, threshold, max_iter) for i in range(0, X.shape[0], size)]
+    C = np.vstack([C for C, _, _ in parts])
+    value, bound = (float(sum(part[side] for part in parts)) for side in (1, 2))
+    return C, max(value - bound, 0.0) / value if value > 0.0 else 0.0
 
 
-def _exact(X: Array, V: Array, threshold: float, C: Array) -> Array:
-    """Return the coordinates after Newton steps on sum huber(X - C V'), where they descend."""
+def _huber(X: Array, V: Array, threshold: float, max_iter: int) -> tuple[Array, float, float]:
+    """Return C, the sum of Huber losses of X - C V', and a bound on it from below.
+
+    Newton steps, exact once they know which entries are gross errors; where they fail, steps of
+    re-weighted least squares, which never raise the loss.
+    """
 
     def at(C: Array) -> tuple[Array, Array, Array]:
         R = X - C @ V.T
         clipped = np.clip(R, -threshold, threshold)
-        return R, clipped @ V, (clipped * (R - 0.5 * clipped)).sum(axis=1)
+        return R, clipped, (clipped * (R - 0.5 * clipped)).sum(axis=1)
 
-    rank = V.shape[1]
-    squares = (V[:, :, None] * V[:, None, :]).reshape(V.shape[0], rank * rank)
-    R, slope, value = at(C)
-    for _ in range(SETTINGS.newton_steps):
-        inside = (np.abs(R) <= threshold).astype(np.float64)
-        H = (inside @ squares).reshape(-1, rank, rank)
-        steps = np.matmul(np.linalg.pinv(H, hermitian=True), slope[:, :, None])[:, :, 0]
-        trial = C + steps
-        R_there, slope_there, value_there = at(trial)
+    def stepped(C: Array, weights: Array, slope: Array) -> Array:
+        H = (weights @ squares).reshape(-1, V.shape[1], V.shape[1])
+        return np.asarray(C + (np.linalg.pinv(H, hermitian=True) @ slope[:, :, None])[:, :, 0])
+
+    squares = (V[:, :, None] * V[:, None, :]).reshape(V.shape[0], -1)
+    C = X @ V
+    R, clipped, value = at(C)
+    for _ in range(max_iter):
+        slope = clipped @ V
+        trial = stepped(C, (np.abs(R) <= threshold).astype(np.float64), slope)
+        _, there, reached = at(trial)
         # The values of a convex function hardly differ near its minimum: slopes tell.
-        better = np.linalg.norm(slope_there, axis=1) < np.linalg.norm(slope, axis=1)
-        better &= value_there <= value * (1.0 + 1e-12)
-        if not better.any():
+        newton = np.linalg.norm(there @ V, axis=1) < 0.9 * np.linalg.norm(slope, axis=1)
+        newton &= reached <= value * (1.0 + SETTINGS.rounding)
+        careful = stepped(C, threshold / np.maximum(np.abs(R), threshold), slope)
+        lower = at(careful)[2] < value * (1.0 - SETTINGS.rounding)
+        careful = np.where(lower[:, None], careful, C)
+        following = np.where(newton[:, None], trial, careful)
+        if not (newton | lower).any():
             break
-        keep = ~better
-        C = np.where(keep[:, None], C, trial)
-        R, slope = np.where(keep[:, None], R, R_there), np.where(keep[:, None], slope, slope_there)
-        value = np.where(keep, value, value_there)
-    return C
+        C = following
+        R, clipped, value = at(C)
+    # The dual: U orthogonal to V, no entry beyond the threshold.
+    U = clipped - clipped @ V @ V.T
+    U *= (threshold / np.maximum(np.abs(U).max(axis=1), threshold))[:, None]
+    return C, float(value.sum()), float((U * X - 0.5 * U * U).sum())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class MatrixSettings:
     """What decides between ways to the same answer, and what tells rounding.
 
     None of them changes what is proved. Sizes bound memory or were found by timing both ways
@@ -19,21 +18,8 @@ class Settings:
 
     #: Entries of the largest matrix of scores that is ever made dense on request.
     dense_entries: int = 2**27
-    #: Samples for each number of S from which on a product is cheaper after an SVD of S that lowers
-    #: its rank.
-    samples_a_number: int = 20
-    #: Entries of the rows that are copied at a time.
-    copied_entries: int = 2**19
-    #: From this share of all pairs on, X'V by BLAS is faster than the products of the pairs alone.
-    share_of_pairs: float = 1 / 16
-    #: Columns of a task, on average over columns, from which on a smaller copy does not pay.
-    columns_of_a_task: int = 128
-    #: Rounding of a Gram matrix and of its factorization, relative to its trace, for each column.
-    gram_rounding: float = 4.0 * sys.float_info.epsilon
-    #: Where so many columns fit in a small dense block, that is faster than using their structure.
-    few_columns: int = 100
-    #: Numbers of the images of rays that are formed in one product: a few milliseconds.
-    rays_at_once: int = 2**20
+    #: Numbers that are worked on at a time, where all of them may be too many.
+    numbers_at_once: int = 2**20
 
     # Norms and the search for their best atoms.
 
@@ -41,67 +27,37 @@ class Settings:
     accuracy: float = 1e-9
     #: Probability that a bound from above fails (over the random start; that is delta above).
     failure: float = 1e-12
-    #: Matrices whose shorter side is at most this ...
-    dense_side: int = 256
-    #: ... and that have at most so many entries are decomposed in full.
-    decomposed_entries: int = 2**19
+    #: Matrices of at most so many entries are decomposed in full.
+    decomposed_entries: int = 2**17
     #: Steps of Lanczos between two looks at the bounds ...
     look: int = 8
     #: ... and in all.
     most_steps: int = 500
-    #: Columns of a block of the bases.
-    basis_columns: int = 16
-    #: Rounding of a Ritz value, relative to the largest one.
-    ritz_rounding: float = 1e-14
-    #: A matrix is symmetric, and an eigenvalue not negative, up to this share of its size.
-    asymmetry: float = 1e-10
-    #: Relative accuracy at which branch and bound ends: the bound is then exact to this.
-    branched: float = 1e-10
-    #: How many singular vectors the power iterations start from.
-    starts: int = 5
-    #: Power iterations from one start.
-    power_steps: int = 60
-    #: Starts from rows and at random, in a quick search ...
-    quick: tuple[int, int] = (30, 20)
-    #: ... and in a thorough one.
-    thorough: tuple[int, int] = (200, 200)
-    #: The same of single vectors, for symmetric matrices.
-    quick_vectors: tuple[int, int] = (12, 6)
-    #: ... and in a thorough search.
-    thorough_vectors: tuple[int, int] = (100, 60)
-    #: Matrices of at most so many entries are searched by branch and bound, ...
-    branch_entries: int = 1024
+    #: Relative rounding of values, of inner products of atoms that are one, and of bounds.
+    rounding: float = 1e-12
+    #: Supports a search for sparse atoms starts from: of vectors, of discs, and at random.
+    starts: int = 20
+    #: Indices that may leave a support, and that may enter it, in one exchange.
+    exchanges: int = 2
+    #: Matrices of at most so many rows, and columns, on average, see branch and bound, ...
+    branch_side: int = 32
     #: ... to so many nodes.
     branch_nodes: int = 3000
 
-    # Pursuit, robust components and sparse ones.
+    # The solver.
 
-    #: Entries of an atom for each sample, as in Figures 2 and 3 of [L].
-    entries_a_sample: int = 4
-    #: Share of the least alpha without a part in use: noise far below the signal, little shrinkage.
-    share_of_noise: float = 0.01
-    #: Newton steps on rows, each exact once it knows which entries are gross errors.
-    newton_steps: int = 5
-    #: Rows they are taken on at a time.
-    rows_together: int = 4096
-    #: Share of the least alpha without components.
-    share_of_alpha: float = 0.1
-
-    # Atoms, and the gauge of sparse ones.
-
-    #: Atoms whose inner product is within this of 1 are one atom.
-    same_atom: float = 1e-12
-    #: Supports that may enter at a time.
-    supports_together: int = 20
-    #: Eigenvalues below this share of the largest are zeros.
-    zero_eigenvalue: float = 1e-12
-    #: How far down the dual is beside the range of a singular W.
-    far: float = 1e6
-    #: Supports that are looked at one by one where W is singular.
-    enumerated: int = 20_000
-    #: Weight of ||Y||^2 / 2 in the barrier of semidefinite parts, where solutions of the dual may
-    #: lie at infinity (W at the border of the cone): the parts then miss W by this times Y / t.
-    pull: float = 1e-4
+    #: Matrices of at most so many entries are held whole by a span, where decompositions of all of
+    #: W cost less than a second pass.
+    whole_entries: int = 1024
+    #: Re-fits of rays that turn on their supports, between two passes.
+    turns: int = 5
+    #: Share of the last relative gap, and of 1, that the bounds on the polar may leave open.
+    loose: float = 0.1
+    #: Share of what all sweeps gained so far that one must gain for each unit of rank, as it costs
+    #: O(n r^2) for rank r, a step within the span O(n r).
+    sweep_gain: float = 1e-4
+    #: Rank up to which factors are fitted in turn.
+    sweep_rank: int = 128
 
 
-SETTINGS = Settings()
+SETTINGS = MatrixSettings()

@@ -233,9 +233,6 @@ class Block(Design):
         """The same columns without the Gram matrices that a ``CachedBlock`` keeps."""
         return self
 
-    #: Whether ``compressed`` may have an answer, whatever the size of the block.
-    compresses: bool = False
-
     #: Whether columns are stored as numbers, of which Gram matrices are fast products.
     keeps_gram: bool = False
 
@@ -264,14 +261,6 @@ class Block(Design):
     @abstractmethod
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i a_ij^2 for each column j (c = 1 where None)."""
-
-    def compressed(self, y: Array, weight: Array) -> tuple[Block, Array] | None:
-        """Return B, t with 1/2 sum_i weight_i (y - A w)_i^2 = 1/2 |t - B w|^2 + c for every w.
-
-        c does not depend on w; rounding is of the size of eps A'A. None, the default, where B
-        would not be much smaller, or would cost too much.
-        """
-        return None
 
     def explicit(self) -> Block:
         """Return the same columns with their entries stored."""

@@ -266,13 +266,6 @@ class Norm(Ratings, ABC):
         """Return the terms whose union the norm is: itself, unless it is a union."""
         return [Term(self)]
 
-    def gauge_bounds(self, w: Array, gap: float) -> tuple[float, float] | None:
-        """Return value, bound with value - bound <= gauge(w) <= value, by a method of its own.
-
-        bound <= gap * value as a rule. None: the norm has no such method, ``value`` has to do.
-        """
-        return None
-
     # Which solver.
 
     def solver(self, tolerance: float) -> Solver | None:

@@ -46,8 +46,7 @@ def choose_master(problem: Problem) -> Master:
     the loss couples predictions (several classes), up to   ``CoupledNewton``
     2000 columns, no intercept of its own and no ridge;
     beyond, by working sets of fewer
-    squared loss over many more samples than columns, or    ``CompressedSamples``
-    over a block of several tasks
+    squared loss over many more samples than columns        ``CompressedSamples``
     more than 500 columns, unless as many are free          ``WorkingSets``
     anything else                                           nothing
     ======================================================  ====================

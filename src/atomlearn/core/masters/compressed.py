@@ -2,9 +2,9 @@
 
 With A = Q R in the scale of the sample weights, 1/2 ||y - A w||^2 is 1/2 ||Q'y - R w||^2 plus what
 no w can change. The problem over R has the weights, the gradients and the gaps of the first one,
-and fewer samples: as many as columns in use. R comes task by task from designs with several of
-them, else from the Gram matrix that the block keeps and extends, where samples are many: once the
-intercept is minimised out, that of the columns less their means.
+and fewer samples: as many as columns in use. R comes from the Gram matrix that the block keeps and
+extends, where samples are many: once the intercept is minimised out, that of the columns less their
+means.
 """
 
 from __future__ import annotations
@@ -84,12 +84,10 @@ class CompressedSamples(Master):
 
 
 def is_compressible(problem: Problem) -> bool:
-    """Return whether the samples can be made fewer; a block of tasks may still say no."""
+    """Return whether the samples can be made fewer."""
     block, size = problem.design, problem.design.shape[1]
     if not (isinstance(problem.loss, Squared) and isinstance(block, Block)):
         return False
-    if block.bare.compresses:
-        return not problem.fit_intercept
     many = max(TUNING.many_samples, TUNING.samples_a_square * size * size)
     return block.bare is not block and size > 0 and block.shape[0] >= many
 
@@ -99,10 +97,7 @@ def compressed(problem: Problem) -> Problem | None:
     if not is_compressible(problem):
         return None
     block = CachedBlock.of(block_of(problem))
-    if block.bare.compresses:
-        found = block.bare.compressed(problem.y, problem.weight)
-    else:
-        found = _from_gram(problem, block)
+    found = _from_gram(problem, block)
     if found is None:
         return None
     smaller, target = found

@@ -130,11 +130,6 @@ class Scaled(Wrapper):
         lower, upper = self.norm.polar_bounds(scores, thorough)
         return lower / self.factor, upper / self.factor
 
-    def gauge_bounds(self, w: Array, gap: float) -> tuple[float, float] | None:
-        """factor times those of the norm inside."""
-        inner = self.norm.gauge_bounds(w, gap)
-        return None if inner is None else (self.factor * inner[0], self.factor * inner[1])
-
     def best_atom(self, scores: Scores) -> Atom:
         """The atom of the norm inside, divided by the factor."""
         atom = self.norm.best_atom(scores)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.convert import readable
@@ -20,6 +18,7 @@ from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.checks import keep, whole
+from atomlearn.estimators.matrices.matrix_models import MatrixModel
 from atomlearn.estimators.matrices.observed import Observed, column_losses, row_factor
 from atomlearn.losses import as_loss
 from atomlearn.matrices.mixed import Mixed
@@ -35,7 +34,7 @@ class Search:
     hopeless: int = 3
 
 
-class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     """min over L of  sum_observed loss_j(z_ij, L_ij) + level ||L||_*: fills in what is NaN.
 
     z are the entries of X, each column centered by the mean of what is observed in it and divided
@@ -75,7 +74,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     losses_ : list of str, one a column
     mean_, scale_ : (n_features,) ndarray
         Of columns of 0 and 1, ``mean_`` are the log-odds of 1.
-    objective_, gap_, status_, n_passes_, result_
+    objective_, gap_, status_, n_passes_, n_iter_, history_, result_
         As of other estimators, of the final fit to all observed entries.
     n_features_in_, feature_names_in_
 
@@ -123,7 +122,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> MatrixCompletion:
         """Find L for X (n_samples, n_features), whose missing entries are NaN; y is not used."""
-        data = self._checked(X, reset=True)
+        data = self._with_gaps(X, reset=True)
         observed = np.isfinite(data)
         if not observed.any():
             raise ValueError("X has no entry that is observed; expected numbers, some of them NaN")
@@ -144,6 +143,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             level = float(before[-1]) if before.size else 1.2 * level
             result = self._settings().run(entries.problem(level), result.warm_start())
         self._take(result, level)
+        self._report(result)
         return self
 
     def _targets(self, data: Array) -> Array:
@@ -161,7 +161,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         offsets = np.where([name == "logistic" for name in self.losses_], self.mean_, 0.0)
         return Mixed([as_loss(name) for name in names], kinds[cols], offsets[cols])
 
-    def _checked(self, X: Any, *, reset: bool) -> Array:
+    def _with_gaps(self, X: Any, *, reset: bool) -> Array:
+        """Return X in float64, NaN where entries are missing, its names and width compared."""
         dtypes = [np.float64, np.float32]
         checked: Array = validate_data(
             self, readable(X), reset=reset, dtype=dtypes, ensure_all_finite="allow-nan"
@@ -233,22 +234,11 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         root = np.sqrt(held.weights)
         self.left_, self.right_ = held.left * root, held.right * root
         self.level_, self.rank_ = level, int(held.weights.size)
-        self.result_, self.status_ = result, result.status
-        self.objective_, self.gap_ = float(result.objective), float(result.gap)
-        self.n_passes_ = float(result.passes)
-        self.n_iter_ = max(len(result.history), 1)
-        if not result.converged:
-            warnings.warn(
-                f"MatrixCompletion: {self.status_}. Relative gap proved: "
-                f"{result.relative_gap:.2e}, asked for: tol={self.tol:.2e}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray[Any]:
         """Return X with its missing entries filled in by L; observed ones stay as they are."""
         self.fit(X)
-        data = self._checked(X, reset=False)
+        data = self._with_gaps(X, reset=False)
         return self._filled(data, self.left_ @ self.right_.T)
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -258,7 +248,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         gives back the rows of L for the rows of the fit.
         """
         check_is_fitted(self)
-        data = self._checked(X, reset=False)
+        data = self._with_gaps(X, reset=False)
         z, observed = self._targets(data), np.isfinite(data)
         left = np.zeros((data.shape[0], self.rank_))
         for row in range(data.shape[0]):

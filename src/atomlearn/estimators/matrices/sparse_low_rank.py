@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from atomlearn.core.interfaces import Form, Solver
-from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
+from atomlearn.core.problem.result import Status
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, amount, double
 from atomlearn.matrices.robust import (
@@ -22,7 +22,6 @@ from atomlearn.matrices.robust import (
     multiplier_of,
     robust_coordinates,
 )
-from atomlearn.papers.fista import FISTA
 
 
 class SparseLowRank(MatrixTransformer):
@@ -126,15 +125,13 @@ class SparseLowRank(MatrixTransformer):
         """
         check_is_fitted(self)
         checked = self._checked(X, reset=False)
-        # Accelerated steps over all entries at once: nearly every row has some gross errors.
-        settings = Settings(self._settings().gap, 100 * whole("max_iter", self.max_iter), FISTA())
-        coordinates, result = robust_coordinates(
-            double(checked), self._basis, self._threshold, settings
-        )
-        if result is not None and not result.converged:
+        tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
+        steps = whole("max_iter", self.max_iter)
+        coordinates, gap = robust_coordinates(double(checked), self._basis, self._threshold, steps)
+        if gap > tol:
             warnings.warn(
-                f"SparseLowRank.transform: {result.status}. Relative gap proved: "
-                f"{result.relative_gap:.2e}, asked for: tol={self.tol:.2e}",
+                f"SparseLowRank.transform: {Status.ITERATION_LIMIT}. Relative gap proved: "
+                f"{gap:.2e}, asked for: tol={self.tol:.2e}",
                 ConvergenceWarning,
                 stacklevel=2,
             )

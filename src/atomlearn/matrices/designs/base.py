@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Block, Deadline, Design
-from atomlearn.matrices.designs.factor_blocks import RayBlock, SpanBlock
+from atomlearn.matrices.designs.factor_blocks import OperatorBlock
 from atomlearn.matrices.shapes import Shape
 
 
@@ -85,3 +85,52 @@ class MatrixDesign(Design):
 
     def rays(self, left: Array, right: Array) -> Block:
         return RayBlock(self, self.images(left), right)
+
+
+class SpanBlock(OperatorBlock):
+    """S -> predictions of left S right', S in row-major order; ``images`` stand for left."""
+
+    def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
+        self._design, self._images, self._right = design, images, right
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._design.n_samples, self._images.shape[1] * self._right.shape[1]
+
+    def dot(self, weights: Array) -> Array:
+        return self._design.predictions(*self._factors(weights))
+
+    def predict_into(self, weights: Array, out: Array) -> Array:
+        """Return the predictions, in ``out`` where the design can do that."""
+        return self._design.predictions_into(*self._factors(weights), out)
+
+    def _factors(self, weights: Array) -> tuple[Array, Array]:
+        """Return the images of left and right of W = left S right', with few columns."""
+        S = weights.reshape(self._images.shape[1], self._right.shape[1])
+        if S.shape[0] <= S.shape[1]:
+            return self._images, self._right @ S.T
+        return self._images @ S, self._right
+
+    def transpose_dot(self, v: Array) -> Array:
+        return np.asarray(self._images.T @ self._design.pulled(v, self._right)).reshape(-1)
+
+
+class RayBlock(OperatorBlock):
+    """c -> predictions of left diag(c) right'."""
+
+    def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
+        self._design, self._images, self._right = design, images, right
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._design.n_samples, self._images.shape[1]
+
+    def dot(self, weights: Array) -> Array:
+        return self._design.predictions(self._images * weights, self._right)
+
+    def transpose_dot(self, v: Array) -> Array:
+        pulled = self._design.pulled(v, self._right)
+        return np.asarray(np.einsum("ij,ij->j", self._images, pulled))
+
+    def dense(self) -> Array:
+        return self._design.predictions_of_each(self._images, self._right)

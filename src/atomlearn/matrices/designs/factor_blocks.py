@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline
-from atomlearn.matrices.settings import SETTINGS
-
-if TYPE_CHECKING:
-    from atomlearn.matrices.designs.base import MatrixDesign
 
 
 class OperatorBlock(Block):
@@ -54,57 +50,6 @@ class OperatorBlock(Block):
 
     def append(self, other: Block) -> Block:
         return self._stored().append(DenseBlock(np.asarray(other.dense(), dtype=np.float64)))
-
-
-class SpanBlock(OperatorBlock):
-    """S -> predictions of left S right', S in row-major order; ``images`` stand for left."""
-
-    def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
-        self._design, self._images, self._right = design, images, right
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._design.n_samples, self._images.shape[1] * self._right.shape[1]
-
-    def dot(self, weights: Array) -> Array:
-        return self._design.predictions(*self._factors(weights))
-
-    def _factors(self, weights: Array) -> tuple[Array, Array]:
-        """Return the images of left and right of W = left S right', with few columns."""
-        S = weights.reshape(self._images.shape[1], self._right.shape[1])
-        if SETTINGS.samples_a_number * S.size <= self._design.n_samples:
-            P, sigma, Qt = np.linalg.svd(S, full_matrices=False)
-            floor = max(S.shape) * float(np.finfo(np.float64).eps) * sigma.max(initial=0.0)
-            rank = int(np.count_nonzero(sigma > floor))
-            if rank < sigma.size:  # as proximal maps of the trace norm leave it
-                return self._images @ (P[:, :rank] * sigma[:rank]), self._right @ Qt[:rank].T
-        if S.shape[0] <= S.shape[1]:
-            return self._images, self._right @ S.T
-        return self._images @ S, self._right
-
-    def transpose_dot(self, v: Array) -> Array:
-        return np.asarray(self._images.T @ self._design.pulled(v, self._right)).reshape(-1)
-
-
-class RayBlock(OperatorBlock):
-    """c -> predictions of left diag(c) right'."""
-
-    def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
-        self._design, self._images, self._right = design, images, right
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._design.n_samples, self._images.shape[1]
-
-    def dot(self, weights: Array) -> Array:
-        return self._design.predictions(self._images * weights, self._right)
-
-    def transpose_dot(self, v: Array) -> Array:
-        pulled = self._design.pulled(v, self._right)
-        return np.asarray(np.einsum("ij,ij->j", self._images, pulled))
-
-    def dense(self) -> Array:
-        return self._design.predictions_of_each(self._images, self._right)
 
 
 class SideBySide(OperatorBlock):

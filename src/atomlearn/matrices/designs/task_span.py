@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from atomlearn.core.interfaces import Array
 from atomlearn.matrices.designs.factor_blocks import OperatorBlock
@@ -40,41 +41,33 @@ class TaskSpan(OperatorBlock):
     def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
         """Return (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), from the two factors.
 
-        c : (n_samples,); K : sparse (n_samples, k). Where all columns of K stay within a row of
-        the data, row i has a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: so many
+        c : (n_samples,); K : sparse (n_samples, k). Of the columns of K those within a row of the
+        data leave row i with a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: so many
         Gram matrices as C has different entries, O(n_rows r^2) each. Other columns are summed.
         """
         A, B = self._images, self._right
-        r, s = A.shape[1], B.shape[1]
-        C = np.einsum("it,ta,tb->iab", np.reshape(curvature, (A.shape[0], B.shape[0])), B, B)
-        wide = self._within_rows(C, coupling.tocsc())
+        (n_rows, r), (n_tasks, s) = A.shape, B.shape
+        K = sparse.csc_array(coupling)
+        owners = np.repeat(np.arange(K.shape[1]), np.diff(K.indptr))
+        # Column i of K belongs to row i, in losses of several classes; others may follow.
+        inside = (owners < n_rows) & (K.indices // n_tasks == owners)
+        wide = np.unique(owners[~inside])
+        inside &= ~np.isin(owners, wide)
+        shares = np.zeros((n_rows, n_tasks))
+        shares[owners[inside], K.indices[inside] % n_tasks] = K.data[inside]
+        U = shares @ B
+        C = np.einsum("it,ta,tb->iab", np.reshape(curvature, (n_rows, n_tasks)), B, B)
+        C -= U[:, :, None] * U[:, None, :]
         blocks = np.empty((r, s, r, s))
         for a in range(s):
             for b in range(a, s):
                 blocks[:, a, :, b] = _weighted(A, C[:, a, b])
                 blocks[:, b, :, a] = blocks[:, a, :, b]
         H: Array = blocks.reshape(r * s, r * s)
-        for column in wide.T:
-            pulled = self.transpose_dot(column.toarray().ravel())
+        for column in wide:
+            pulled = self.transpose_dot(K[:, [column]].toarray().ravel())
             H -= np.outer(pulled, pulled)
         return H
-
-    def _within_rows(self, C: Array, K: Any) -> Any:
-        """Take the columns of K within one row off the matrices of the rows; return the others."""
-        n_tasks = self._right.shape[0]
-        counts = np.diff(K.indptr)
-        owners = np.repeat(np.arange(K.shape[1]), counts)
-        rows = K.indices // n_tasks
-        first = np.zeros(K.shape[1], dtype=np.int64)
-        first[counts > 0] = rows[K.indptr[:-1][counts > 0]]
-        wide = np.zeros(K.shape[1], dtype=bool)
-        wide[owners[rows != first[owners]]] = True
-        own = ~wide[owners]
-        shares = np.zeros((K.shape[1], n_tasks))
-        np.add.at(shares, (owners[own], K.indices[own] % n_tasks), K.data[own])
-        U = shares @ self._right
-        np.subtract.at(C, first, U[:, :, None] * U[:, None, :])
-        return K[:, np.flatnonzero(wide)]
 
 
 def _weighted(A: Array, weight: Array) -> Array:

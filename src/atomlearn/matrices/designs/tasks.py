@@ -9,13 +9,11 @@ import numpy as np
 
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Scores, is_whole
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.designs.task_block import TaskBlock
 from atomlearn.matrices.designs.task_span import TaskSpan
 from atomlearn.matrices.scores import MatrixScores
-from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape
 
 
@@ -49,9 +47,6 @@ class Tasks(MatrixDesign):
                 f"Tasks: n_tasks must be a whole number >= 1, got {n_tasks!r}; use Y.shape[1]"
             )
         self.n_tasks = int(n_tasks)
-        stored = self.base.stored()
-        # One view: blocks of the same design know each other by it.
-        self._transposed = None if stored is None else stored.T
 
     @property
     def matrix_shape(self) -> Shape:
@@ -95,16 +90,17 @@ class Tasks(MatrixDesign):
         return np.column_stack(parts).reshape(-1)
 
     def gather(self, columns: Columns) -> Block:
-        if (
-            self._transposed is not None
-            and SETTINGS.few_columns * self.n_samples > LIMITS.small_entries
-        ):
-            features, tasks = columns // self.n_tasks, columns % self.n_tasks
-            return TaskBlock(self._transposed, features, tasks, self.n_tasks)
         features, places = np.unique(columns // self.n_tasks, return_inverse=True)
-        return spread_columns(
-            self.base.gather(features), places.ravel(), columns % self.n_tasks, self.n_tasks
-        )
+        block, tasks = self.base.gather(features), columns % self.n_tasks
+        stored = block.stored_sparse()
+        if stored is None:
+            rows = np.ascontiguousarray(block.dense().T, dtype=np.float64)
+            return TaskBlock(rows, places.ravel(), tasks, self.n_tasks)
+        # The columns e_t kron x_j, stored.
+        matrix = stored[:, places.ravel()].tocsc()
+        owner = np.repeat(np.arange(places.size), np.diff(matrix.indptr))
+        rows = matrix.indices.astype(np.int64) * self.n_tasks + tasks[owner]
+        return SparseBlock(matrix.data, rows, matrix.indptr, self.n_samples)
 
     def span(self, left: Array, right: Array) -> Block:
         """Return the design of S where W = left S right': holds X left (n_rows, r)."""
@@ -124,18 +120,3 @@ class Tasks(MatrixDesign):
 
     def _rows(self, v: Array) -> Array:
         return np.reshape(v, (self.base.shape[0], self.n_tasks))
-
-
-def spread_columns(block: Block, places: Columns, tasks: Columns, n_tasks: int) -> SparseBlock:
-    """Return the columns e_t kron x_j of these (place of j in the block, t), sparse."""
-    n_rows = block.shape[0]
-    stored = block.stored_sparse()
-    if stored is not None:
-        matrix = stored[:, places].tocsc()
-        owner = np.repeat(np.arange(places.size), np.diff(matrix.indptr))
-        rows = matrix.indices.astype(np.int64) * n_tasks + tasks[owner]
-        return SparseBlock(matrix.data, rows, matrix.indptr, n_rows * n_tasks)
-    dense = np.asarray(block.dense(), dtype=np.float64)[:, places]
-    rows = np.arange(n_rows, dtype=np.int64)[None, :] * n_tasks + tasks[:, None]
-    starts = np.arange(places.size + 1, dtype=np.int64) * n_rows
-    return SparseBlock(dense.T.reshape(-1), rows.reshape(-1), starts, n_rows * n_tasks)

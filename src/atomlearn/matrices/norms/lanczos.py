@@ -11,9 +11,9 @@ delta / sqrt(n) with a probability of less than delta.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
+from scipy.optimize import brentq
 
 from atomlearn.core.interfaces import Array
 from atomlearn.matrices.found import Found
@@ -31,7 +31,7 @@ def top_singular(matrix: ScoreMatrix, count: int, accuracy: float) -> Found:
     (reproducibly, from its scores).
     """
     p, q = matrix.shape
-    if min(p, q) <= SETTINGS.dense_side and p * q <= SETTINGS.decomposed_entries:
+    if p * q <= SETTINGS.decomposed_entries:
         left, sigma, right = np.linalg.svd(matrix.dense(), full_matrices=False)
         top = float(sigma[0])
         return Found(left[:, :count], right[:count].T, sigma[:count], top, top)
@@ -44,39 +44,29 @@ def lanczos(
     """Return the triplets by Golub-Kahan-Lanczos; see ``top_singular``."""
     p, q = matrix.shape
     steps = min(p, q, max_steps)
-    b = _random_start(matrix)
-    U, V = _Basis(p), _Basis(q)
-    alpha, beta = np.zeros(steps), np.zeros(steps)
-    v = b / np.linalg.norm(b)
-    V.append(v)
-    upper, scale, k = math.inf, 0.0, 0
-    P, sigma, Q = np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0))
-    while k < steps:
-        u, alpha[k] = U.orthogonal(matrix.dot(v))
-        U.append(u)
-        v, beta[k] = V.orthogonal(matrix.transpose_dot(u))
-        V.append(v)
-        scale = max(scale, alpha[k], beta[k])
+    U, V = np.empty((p, SETTINGS.look), order="F"), np.empty((q, SETTINGS.look), order="F")
+    start = _random_start(matrix)
+    V[:, 0] = start / np.linalg.norm(start)
+    alpha, beta, k = np.zeros(steps), np.zeros(steps), 0
+    while True:
+        if k + 1 == U.shape[1]:
+            U, V = (np.asfortranarray(np.hstack([basis, basis])) for basis in (U, V))
+        U[:, k], alpha[k] = _orthogonal(matrix.dot(V[:, k]), U[:, :k])
+        V[:, k + 1], beta[k] = _orthogonal(matrix.transpose_dot(U[:, k]), V[:, : k + 1])
         k += 1
-        ended = min(alpha[k - 1], beta[k - 1]) <= SETTINGS.ritz_rounding * scale or k == min(p, q)
+        least = SETTINGS.rounding * max(alpha.max(), beta.max())
+        ended = min(alpha[k - 1], beta[k - 1]) <= least or k == min(p, q)
         if not (ended or k % SETTINGS.look == 0 or k == steps):
             continue
-        B = np.diag(alpha[:k]) + np.diag(beta[: k - 1], 1)
-        P, sigma, Q = np.linalg.svd(B)
-        if ended:
-            upper = float(sigma[0])
-            break
-        upper = _upper_bound(sigma, alpha[:k] * beta[:k], q)
-        enough = upper <= (1 + accuracy) * sigma[0]
+        P, sigma, Q = np.linalg.svd(np.diag(alpha[:k]) + np.diag(beta[: k - 1], 1))
+        lower = float(sigma[0])
+        upper = lower if ended else _upper_bound(sigma, alpha[:k] * beta[:k], q)
         # Triplets are of use once their residuals beta_k |P_k| have become small.
-        settled = beta[k - 1] * np.abs(P[-1, : min(count, k)]).max() <= 0.01 * sigma[0]
-        if enough and settled:
+        settled = beta[k - 1] * np.abs(P[-1, :count]).max() <= 0.01 * lower
+        if ended or k == steps or (settled and upper <= (1 + accuracy) * lower):
             break
-    lower = float(sigma[0])
-    kept = min(count, k)
-    left, right = U.combined(P[:, :kept]), V.combined(Q[:kept].T)
-    upper = max(upper, lower) * (1 + 4 * SETTINGS.ritz_rounding)
-    return Found(left, right, sigma[:kept].copy(), lower, upper)
+    left, right = U[:, :k] @ P[:, :count], V[:, :k] @ Q[:count].T
+    return Found(left, right, sigma[:count], lower, upper * (1 + SETTINGS.rounding))
 
 
 def _random_start(matrix: ScoreMatrix) -> Array:
@@ -87,68 +77,28 @@ def _random_start(matrix: ScoreMatrix) -> Array:
     return np.random.default_rng(np.random.SeedSequence(seed.tolist()[: 2**12])).normal(size=q)
 
 
-class _Basis:
-    """Orthonormal columns, kept in blocks: it grows without a copy and without room to spare."""
-
-    def __init__(self, length: int) -> None:
-        self._length, self._count = length, 0
-        self._blocks: list[Array] = []
-
-    def append(self, x: Array) -> None:
-        """Add a column."""
-        place = self._count % SETTINGS.basis_columns
-        if place == 0:
-            self._blocks.append(np.empty((self._length, SETTINGS.basis_columns), order="F"))
-        self._blocks[-1][:, place] = x
-        self._count += 1
-
-    def combined(self, weights: Array) -> Array:
-        """Return the basis, as many columns as weights has rows, times weights (k, t)."""
-        result = np.zeros((self._length, weights.shape[1]))
-        for used, start in self._used(weights.shape[0]):
-            result += used @ weights[start : start + SETTINGS.basis_columns]
-        return result
-
-    def orthogonal(self, x: Array) -> tuple[Array, float]:
-        """Return x without its part in the span (twice is enough), unit, and its norm."""
-        before = float(np.linalg.norm(x))
-        for _ in range(2):
-            parts = [(used, used.T @ x) for used, _ in self._used(self._count)]
-            for used, weights in parts:
-                x = x - used @ weights
-        norm = float(np.linalg.norm(x))
-        if norm <= SETTINGS.ritz_rounding * before or norm == 0.0:
-            return np.zeros_like(x), 0.0
-        return x / norm, norm
-
-    def _used(self, count: int) -> Iterator[tuple[Array, int]]:
-        for start, block in zip(
-            range(0, count, SETTINGS.basis_columns), self._blocks, strict=False
-        ):
-            yield block[:, : count - start], start
+def _orthogonal(x: Array, basis: Array) -> tuple[Array, float]:
+    """Return x without its part in the span (twice is enough), unit, and its norm."""
+    before = float(np.linalg.norm(x))
+    for _ in range(2):
+        x = x - basis @ (basis.T @ x)
+    norm = float(np.linalg.norm(x))
+    if norm <= SETTINGS.rounding * before:
+        return np.zeros_like(x), 0.0
+    return x / norm, norm
 
 
 def _upper_bound(sigma: Array, couplings: Array, n: int) -> float:
     """Return sqrt(x) for the x > sigma_1^2 with p(x) delta / sqrt(n) = prod of the couplings."""
-    theta = sigma * sigma
-    largest = float(theta[0])
-    if largest == 0.0:
-        return 0.0
-    # In units of the largest Ritz value, in logarithms.
+    largest = float(sigma[0]) ** 2
+    # In units of the largest Ritz value, and in logarithms: x is largest (1 + exp(above)).
     goal = float(np.log(couplings / largest).sum()) + math.log(math.sqrt(n) / SETTINGS.failure)
-    gaps = 1.0 - theta / largest
+    gaps, most = 1.0 - sigma * sigma / largest, min(goal / sigma.size, 700.0)
 
     def excess(above: float) -> float:
-        return float(np.log(gaps + above).sum()) - goal
+        return float(np.log(gaps + math.exp(above)).sum()) - goal
 
-    low, high = SETTINGS.ritz_rounding, math.exp(min(goal / sigma.size, 700.0))
-    if excess(low) >= 0.0:
-        high = low
-    low = math.log(low)
-    high = max(math.log(high), low)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if excess(math.exp(middle)) < 0.0 else (low, middle)
-        if high - low <= 1e-3:
-            break
-    return math.sqrt(largest * (1.0 + math.exp(high)))
+    above = math.log(SETTINGS.rounding)
+    if excess(above) < 0.0:
+        above = brentq(excess, above, max(most, above), xtol=1e-3) + 1e-3
+    return math.sqrt(largest * (1.0 + math.exp(above)))

@@ -61,27 +61,27 @@ class PSD(MatrixNorm, VectorNorm):
         if size == 0.0:
             return 0.0
         W = W / size
-        if float(np.abs(W - W.T).max()) > SETTINGS.asymmetry:
+        if float(np.abs(W - W.T).max()) > SETTINGS.accuracy:
             return math.inf
         least = float(np.linalg.eigvalsh(0.5 * (W + W.T))[0])
-        return math.inf if least < -SETTINGS.asymmetry * W.shape[0] else size * float(np.trace(W))
+        return math.inf if least < -SETTINGS.accuracy * W.shape[0] else size * float(np.trace(W))
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
         """The largest eigenpairs with positive eigenvalues."""
         n = matrix.shape[0]
-        if n <= SETTINGS.dense_side or n * n <= SETTINGS.decomposed_entries:
+        if n * n <= SETTINGS.decomposed_entries:
             values, vectors = np.linalg.eigh(SymmetricPart(matrix).dense())
             top, U = values[::-1][:count], vectors[:, ::-1][:, :count]
             lower = upper = max(float(values[-1]), 0.0)
             return positive_part(U, top, lower, upper)
         # Shifted by a bound on -l_min the largest eigenvalue is the largest singular value.
         reach = lanczos(SymmetricPart(matrix), 1, 1e-2).upper
-        shifted = lanczos(SymmetricPart(matrix, reach), count, 0.5 * accuracy * 0.5, max_steps=1000)
+        shifted = lanczos(SymmetricPart(matrix, reach), count, 0.25 * accuracy)
         symmetric = SymmetricPart(matrix)
         U = shifted.right
         values = np.einsum("ij,ij->j", U, symmetric.dot(U))
         order = np.argsort(-values)
-        upper = max(shifted.upper - reach, 0.0) + 1e-14 * reach
+        upper = max(shifted.upper - reach, 0.0) + SETTINGS.rounding * reach
         lower = max(float(values.max(initial=0.0)), 0.0)
         return positive_part(U[:, order], values[order], lower, max(upper, lower))
 
@@ -95,7 +95,7 @@ class PSD(MatrixNorm, VectorNorm):
         """The eigenvectors of the sum, without zeros."""
         P, A = np.linalg.qr(left)
         values, U = np.linalg.eigh((A * weights) @ A.T)
-        kept = values > SETTINGS.ritz_rounding * values.max(initial=0.0)
+        kept = values > SETTINGS.rounding * values.max(initial=0.0)
         vectors = P @ U[:, kept]
         return vectors, values[kept], vectors
 

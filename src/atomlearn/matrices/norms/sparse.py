@@ -11,33 +11,16 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Design, Term, whole_number
 from atomlearn.core.norms.vectors import to_float64
+from atomlearn.core.solvers.gauge import gauge_by_generation
 from atomlearn.matrices.designs.reshaped import as_matrix_design
-from atomlearn.matrices.found import Found, joined, merged, positive_part
+from atomlearn.matrices.found import Found, merged
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.lanczos import top_singular
-from atomlearn.matrices.norms.psd import check_square
-from atomlearn.matrices.norms.sparse_search import (
-    Branching,
-    branch_pairs,
-    frobenius_bound,
-    pair_starts,
-    pairs_on_supports,
-    power_pairs,
-)
-from atomlearn.matrices.norms.sparse_vectors import (
-    branch_vectors,
-    disc_bound,
-    exchanged,
-    power_vectors,
-    supports_of,
-    vector_starts,
-    vectors_on_supports,
-)
+from atomlearn.matrices.norms.psd import PSD, check_square
+from atomlearn.matrices.norms.sparse_search import SparseSearch
 from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.rays import Rays
-from atomlearn.matrices.solver.sparse_gauge import sparse_gauge
-from atomlearn.matrices.solver.supports import Pairs, Squares, Supports
 
 
 class SparseNorm(MatrixNorm):
@@ -52,44 +35,58 @@ class SparseNorm(MatrixNorm):
         """The atoms themselves, orthogonal on each pair of supports."""
         return merged(left, weights, right)
 
-    @abstractmethod
-    def covering(self, W: Array) -> Supports:
-        """Return supports of atoms that make up W, to begin with."""
-
-    def gauge_bounds(self, w: Array, gap: float) -> tuple[float, float] | None:
-        """Interior points over supports, for small matrices; infinite outside the cone of atoms."""
-        if w.size > SETTINGS.branch_entries:
-            return None
-        W = w.reshape(self.shape)
-        return sparse_gauge(self, W, gap)
+    @property
+    def knows_value(self) -> bool:
+        """False: the value is as hard as the best atom."""
+        return False
 
     def value(self, w: NDArray[Any]) -> float:
-        """gauge(W) to 1e-6, for small matrices; else raise: it is as hard as the oracle."""
+        """gauge(W) to a relative 1e-6, by generation of atoms; raise where that proves no value."""
         if np.ndim(w) == 2:
             return float(self.with_shape(np.shape(w)).value(np.ravel(w)))
         vector = to_float64(w)
-        self.check(vector.size)
-        known = self.gauge_bounds(vector, 1e-8) if vector.any() else (0.0, 0.0)
-        if known is None or not known[1] <= 1e-6 * known[0] < math.inf:
+        value = gap = math.inf
+        if sum(self._shape_of(vector.size)) <= 2 * SETTINGS.branch_side:
+            value, gap = gauge_by_generation(self, vector, gap=1e-6)
+        if not gap <= 1e-6 * value < math.inf:
             raise TypeError(
                 f"the value of {type(self).__name__} is NP-hard; "
                 "solvers.gauge_by_generation(norm, w) gives bounds on it"
             )
-        return known[0]
+        return value
 
     @abstractmethod
+    def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
+        """Return the search for the best sparse vectors."""
+
+    @abstractmethod
+    def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
+        """Return the best atoms that need not be sparse, whose bound holds for sparse ones too."""
+
+    def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
+        """The best sparse atoms found, with bounds."""
+        search, dense = self._sparse(matrix), self._dense(matrix, accuracy)
+        top = np.vstack([dense.left, dense.right])[: search.labels.size]
+        X, values, upper = search.best(top, dense.upper, thorough)
+        return _atoms(X[:, :count], values[:count], matrix, upper)
+
     def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
-        """Return the best atoms on the supports of these, and where they lead by local search.
+        """Return all atoms of positive value on these supports, and where exchanges lead from them.
 
-        A fraction of the price of ``search``; ``upper`` is the same bound.
+        A small decomposition for each. ``matrix`` may be that of some rows and columns only.
+        ``upper`` is infinite.
         """
+        search = self._sparse(matrix)
+        supports = search.supports(np.vstack([left, right])[: search.labels.size])
+        near = np.vstack([supports, search.exchanged(search.ranked(supports))])
+        return _atoms(*search.on_supports(np.unique(near, axis=0)), matrix, math.inf)
 
-    @abstractmethod
-    def search_on_supports(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
-        """Return all atoms of positive value on these supports: a small decomposition for each.
 
-        ``matrix`` may be that of some rows and columns only. ``upper`` is infinite.
-        """
+def _atoms(X: Array, values: Array, matrix: ScoreMatrix, upper: float) -> Found:
+    """Return the columns of X, which are u or (u, v) / sqrt(2), as atoms."""
+    left, right = X[: matrix.shape[0]], X[-matrix.shape[1] :]
+    left, right = left / np.linalg.norm(left, axis=0), right / np.linalg.norm(right, axis=0)
+    return Found(left, right, values, float(values.max(initial=0.0)), upper)
 
 
 class SparseRankOne(SparseNorm):
@@ -107,11 +104,11 @@ class SparseRankOne(SparseNorm):
 
     Notes
     -----
-    The polar is NP-hard. ``search`` takes truncated power iterations from singular vectors, the
-    best rows and random starts; its bound from above is the least of the largest singular value,
-    the largest k x q sum of squares by rows or columns, and, for at most 1024 entries, of branch
-    and bound, which ends exact as a rule. Where the bounds stay apart a fit can end with
-    ``Status.SEARCH_RELATIVE``.
+    The polar is NP-hard. ``search`` exchanges indices one by one, from the supports of singular
+    vectors, of the best rows and columns, and of random starts; its bound from above is the least
+    of the largest singular value, the largest sums of k x q magnitudes or squares by rows or
+    columns, and, where p + n is at most 64, of branch and bound, which ends exact as a rule. Where
+    the bounds stay apart a fit can end with ``Status.SEARCH_RELATIVE``.
 
     References
     ----------
@@ -137,48 +134,11 @@ class SparseRankOne(SparseNorm):
         whole_number("SparseRankOne", "q", self.q)
         super().check(n_features)
 
-    def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """The best pairs of sparse vectors found, with bounds."""
-        Z = matrix.dense()
-        k, q = min(self.k, Z.shape[0]), min(self.q, Z.shape[1])
-        spectrum = top_singular(matrix, SETTINGS.starts, 1e-3)
-        rng = np.random.default_rng(0)
-        sizes = SETTINGS.thorough if thorough else SETTINGS.quick
-        starts = pair_starts(Z, q, spectrum.right, rng, sizes)
-        U, V, values = power_pairs(Z, k, q, starts, matrix.deadline)
-        if not values.size:
-            return Found(U, V, values, 0.0, 0.0)
-        upper = min(spectrum.upper, frobenius_bound(Z, k, q))
-        if (
-            thorough
-            and upper > values[0] * (1 + SETTINGS.branched)
-            and Z.size <= SETTINGS.branch_entries
-        ):
-            best = Branching(float(values[0]), U[:, 0], V[:, 0], upper)
-            tree = branch_pairs(Z, k, q, best, SETTINGS.branched, matrix.deadline)
-            upper = min(upper, tree.bound)
-            if tree.value > values[0]:
-                U, V = np.column_stack([tree.left, U]), np.column_stack([tree.right, V])
-                values = np.append(tree.value, values)
-        lower = float(values[0])
-        return Found(U[:, :count], V[:, :count], values[:count], lower, max(upper, lower))
+    def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
+        return SparseSearch.of_pairs(matrix.dense(), self.k, self.q, matrix.deadline)
 
-    def covering(self, W: Array) -> Supports:
-        p, n = W.shape
-        return Pairs.covering((p, n), (min(self.k, p), min(self.q, n)))
-
-    def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
-        """The singular vectors on each pair of supports, and power iterations from ``right``."""
-        Z = matrix.dense()
-        k, q = min(self.k, Z.shape[0]), min(self.q, Z.shape[1])
-        upper = min(top_singular(matrix, 1, 1e-3).upper, frobenius_bound(Z, k, q))
-        near = Found(*power_pairs(Z, k, q, right, matrix.deadline), 0.0, upper)
-        return joined(near, self.search_on_supports(matrix, left, right))
-
-    def search_on_supports(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
-        """The singular vectors on each pair of supports."""
-        U, V, values = pairs_on_supports(matrix.dense(), left, right, matrix.deadline)
-        return Found(U, V, values, float(values.max(initial=0.0)), math.inf)
+    def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
+        return top_singular(matrix, SETTINGS.starts, accuracy)
 
 
 class SparsePSD(SparseNorm):
@@ -195,9 +155,9 @@ class SparsePSD(SparseNorm):
 
     Notes
     -----
-    The polar, max u'Zu, is NP-hard: truncated power iterations (Yuan, Zhang 2013) from several
-    starts, then exchanges of one index; bounded from above by the largest eigenvalue, Gershgorin's
-    discs of k x k blocks, sums of squares, and branch and bound for p <= 32; see SparseRankOne.
+    The polar, max u'Zu, is NP-hard: exchanges of one index from several starts, bounded from above
+    by the largest eigenvalue, Gershgorin's discs of k x k blocks, sums of squares, and branch and
+    bound for p <= 32; see SparseRankOne.
 
     References
     ----------
@@ -221,53 +181,9 @@ class SparsePSD(SparseNorm):
         super().check(n_features)
         check_square(self)
 
-    def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """The best sparse vectors found, with bounds; those of positive value only."""
+    def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
         A = SymmetricPart(matrix).dense()
-        k = min(self.k, A.shape[0])
-        eigenvalues, vectors = np.linalg.eigh(A)
-        sizes = SETTINGS.thorough_vectors if thorough else SETTINGS.quick_vectors
-        top, rng = vectors[:, ::-1][:, : SETTINGS.starts], np.random.default_rng(0)
-        starts = vector_starts(A, k, top, rng, sizes)
-        supports = power_vectors(A, k, starts, max(0.0, -float(eigenvalues[0])))
-        values, U, _ = exchanged(A, supports, matrix.deadline)
-        upper = self._upper(A, k, float(eigenvalues[-1]))
-        lower = max(float(values[0]), 0.0)
-        apart = upper > lower * (1 + SETTINGS.branched) and upper > 0.0
-        if thorough and apart and A.size <= SETTINGS.branch_entries:
-            best = Branching(lower, U[:, 0], U[:, 0], upper)
-            tree = branch_vectors(A, k, best, SETTINGS.branched, matrix.deadline)
-            upper = min(upper, tree.bound)
-            if tree.value > lower:
-                U, values = np.column_stack([tree.left, U]), np.append(tree.value, values)
-                lower = tree.value
-        return positive_part(U[:, :count], values[:count], lower, max(upper, lower))
+        return SparseSearch.of_vectors(A, self.k, matrix.deadline)
 
-    def gauge_bounds(self, w: Array, gap: float) -> tuple[float, float] | None:
-        W = w.reshape(self.shape)
-        if float(np.linalg.eigvalsh(0.5 * (W + W.T))[-1]) <= 0.0:
-            return math.inf, math.inf
-        return super().gauge_bounds(w, gap)
-
-    def covering(self, W: Array) -> Supports:
-        return Squares.covering(0.5 * (W + W.T), min(self.k, W.shape[0]))
-
-    @staticmethod
-    def _upper(A: Array, k: int, largest: float) -> float:
-        """Return the least of the bounds that cost little: the eigenvalue, discs, squares."""
-        return max(min(largest, disc_bound(A, k), frobenius_bound(A, k, k)), 0.0)
-
-    def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
-        """The eigenvectors on each support, and exchanges of indices from there."""
-        A = SymmetricPart(matrix).dense()
-        k = min(self.k, A.shape[0])
-        values, U, _ = exchanged(A, supports_of(A, k, left), matrix.deadline)
-        upper = self._upper(A, k, float(np.linalg.eigvalsh(A)[-1]))
-        near = positive_part(U, values, max(float(values[0]), 0.0), upper)
-        return joined(near, self.search_on_supports(matrix, left, right))
-
-    def search_on_supports(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
-        """The eigenvectors on each support."""
-        A = SymmetricPart(matrix).dense()
-        U, values = vectors_on_supports(A, supports_of(A, min(self.k, A.shape[0]), left))
-        return positive_part(U, values, max(float(values.max()), 0.0), math.inf)
+    def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
+        return PSD(matrix.shape).search(matrix, SETTINGS.starts, accuracy)

@@ -1,9 +1,11 @@
-"""Search for sparse rank-one atoms u v': power iterations, bounds, branch and bound.
+"""Search for sparse rank-one atoms: exchanges of indices, bounds, branch and bound.
 
-max u'Zv over unit u, v with at most k and q non-zeros is NP-hard. What is found is a bound from
-below; from above there are the singular value, the largest k x q sums of squares, and, for small
-matrices, branch and bound, which is exact when it ends and a bound whenever it is cut off.
-Atoms u u' are searched for in ``sparse_vectors``.
+Atoms u u' maximize x'Ax over unit x with at most k non-zeros, A symmetric. Atoms u v' do the same
+for A = [0 Z; Z' 0] and x = (u, v) / sqrt(2), with at most k non-zeros in the first part and q in
+the second: x'Ax is u'Zv. So there is one search, over supports with so many indices of each part.
+It is NP-hard. What is found is a bound from below; from above there are the largest eigenvalue,
+Gershgorin's discs, sums of squares, and, for small matrices, branch and bound, which is exact when
+it ends and a bound whenever it is cut off.
 """
 
 from __future__ import annotations
@@ -11,8 +13,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,222 +23,203 @@ from atomlearn.matrices.settings import SETTINGS
 
 Indices = NDArray[np.int64]
 
-#: No deadline: searches go on to their end.
-never = Deadline.never()
-
-
-def truncated(M: Array, count: int) -> Array:
-    """Return the columns of M with their ``count`` largest entries kept, scaled to length 1."""
-    result = np.array(M)
-    if count < M.shape[0]:
-        drop = np.argpartition(-np.abs(M), count - 1, axis=0)[count:]
-        np.put_along_axis(result, drop, 0.0, axis=0)
-    norms = np.linalg.norm(result, axis=0)
-    return np.asarray(result / np.where(norms > 0, norms, 1.0))
-
-
-def pair_starts(
-    Z: Array,
-    q: int,
-    right: Array,
-    rng: np.random.Generator,
-    sizes: tuple[int, int] = SETTINGS.quick,
-) -> Array:
-    """Return starting v: truncated singular vectors, the best rows, and some at random."""
-    n_rows, n_random = sizes
-    rows = truncated(Z.T, q)
-    gains = np.einsum("ij,ji->i", Z, rows)
-    best = np.argsort(-gains, kind="stable")[:n_rows]
-    random = rng.normal(size=(Z.shape[1], n_random))
-    return truncated(np.column_stack([right, rows[:, best], random]), q)
-
-
-def power_pairs(
-    Z: Array, k: int, q: int, V: Array, deadline: Deadline = never
-) -> tuple[Array, Array, Array]:
-    """Alternate u = T_k(Zv), v = T_q(Z'u), which never lowers u'Zv; return u, v, values."""
-    U, values = truncated(Z @ V, k), np.full(V.shape[1], -math.inf)
-    for _ in range(SETTINGS.power_steps):
-        V = truncated(Z.T @ U, q)
-        U = truncated(Z @ V, k)
-        reached = np.einsum("ij,ij->j", U, Z @ V)
-        if (reached <= values * (1 + 1e-12)).all() or deadline.passed:
-            break
-        values = reached
-    best = np.argsort(-np.einsum("ij,ij->j", U, Z @ V), kind="stable")
-    return _polished(Z, U[:, best], V[:, best], deadline)
-
-
-def _polished(Z: Array, U: Array, V: Array, deadline: Deadline) -> tuple[Array, Array, Array]:
-    """Return the best u, v on each pair of supports, best first, each pair of supports once.
-
-    Those that promise most come first, for where time ends it.
-    """
-    seen: dict[tuple[bytes, bytes], None] = {}
-    found: list[tuple[float, Array, Array]] = []
-    for u, v in zip(U.T, V.T, strict=True):
-        rows, cols = np.flatnonzero(u), np.flatnonzero(v)
-        key = (rows.tobytes(), cols.tobytes())
-        if key in seen or not rows.size or not cols.size:
-            continue
-        if found and deadline.passed:
-            break
-        seen[key] = None
-        left, sigma, right = np.linalg.svd(Z[np.ix_(rows, cols)], full_matrices=False)
-        new_u, new_v = np.zeros_like(u), np.zeros_like(v)
-        new_u[rows], new_v[cols] = left[:, 0], right[0]
-        found.append((float(sigma[0]), new_u, new_v))
-    found.sort(key=lambda item: -item[0])
-    if not found:
-        return U[:, :0], V[:, :0], np.zeros(0)
-    return (
-        np.column_stack([item[1] for item in found]),
-        np.column_stack([item[2] for item in found]),
-        np.array([item[0] for item in found]),
-    )
-
-
-def pairs_on_supports(
-    Z: Array, U: Array, V: Array, deadline: Deadline = never
-) -> tuple[Array, Array, Array]:
-    """Return all singular triplets on each pair of supports of u, v, best first: u, v, values."""
-    seen: dict[tuple[bytes, bytes], tuple[Array, Array, Array]] = {}
-    for u, v in zip(U.T, V.T, strict=True):
-        rows, cols = np.flatnonzero(u), np.flatnonzero(v)
-        key = (rows.tobytes(), cols.tobytes())
-        if key not in seen and not (seen and deadline.passed):
-            P, sigma, Qt = np.linalg.svd(Z[np.ix_(rows, cols)], full_matrices=False)
-            left, right = np.zeros((Z.shape[0], sigma.size)), np.zeros((Z.shape[1], sigma.size))
-            left[rows], right[cols] = P, Qt.T
-            seen[key] = left, right, sigma
-    left, right, values = (
-        np.concatenate(parts, axis=-1) for parts in zip(*seen.values(), strict=True)
-    )
-    order = np.argsort(-values, kind="stable")
-    return left[:, order], right[:, order], values[order]
-
-
-def _top_sum(values: Array, count: int) -> float:
-    """Return the sum of the ``count`` largest values."""
-    if count >= values.size:
-        return float(values.sum())
-    return float(np.partition(values, values.size - count)[values.size - count :].sum())
-
-
-def top_sums(M: Array, count: int) -> Array:
-    """Return the sum of the ``count`` largest entries of each row."""
-    if count >= M.shape[1]:
-        return np.asarray(M.sum(axis=1))
-    start = M.shape[1] - count
-    return np.asarray(np.partition(M, start, axis=1)[:, start:].sum(axis=1))
-
-
-def frobenius_bound(Z: Array, k: int, q: int) -> float:
-    """Return a bound on sqrt of the largest k x q sum of squares, hence on the polar."""
-    squares = Z * Z
-    by_rows = _top_sum(top_sums(squares, q), k)
-    by_cols = _top_sum(top_sums(squares.T, k), q)
-    return math.sqrt(min(by_rows, by_cols))
-
 
 @dataclass(frozen=True, slots=True)
-class Branching:
-    """A search tree over supports: the best value, with the vectors, and a bound on all values."""
+class SparseSearch:
+    """max x'Ax over unit x with at most ``limits[part]`` non-zeros in each part of the indices.
 
-    value: float
-    left: Array
-    right: Array
-    bound: float
-
-
-def branched(
-    limits: Sequence[tuple[slice, int]],
-    size: int,
-    bounded: Callable[[Mask, Mask], tuple[float, Array]],
-    improved: Callable[[Mask, Mask, Array, Branching], Branching],
-    best: Branching,
-    accuracy: float,
-    deadline: Deadline,
-) -> Branching:
-    """Best-first branch and bound over indices that are left out or kept for good.
-
-    Ends when bound <= (1 + accuracy) value, or after ``branch_nodes`` nodes, or when time is up,
-    with the bound of those that are left: a bound in any case.
-
-    Parameters
-    ----------
-    limits : parts of the indices, one behind the other, and how many a support has of each.
-    bounded : a bound over the supports within some indices that hold others, and a vector that
-        says how much each index matters.
-    improved : the better of ``best`` and what such a vector leads to.
+    A : (n, n) symmetric; labels : (n,) part of each index, increasing; limits : no more than the
+    part has; deadline : when to return what is found.
     """
-    tie = itertools.count()
-    alive, keep = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
-    bound, vector = bounded(alive, keep)
-    queue = [(-bound, next(tie), alive, keep, vector)]
-    for _ in range(SETTINGS.branch_nodes):
-        if not queue or -queue[0][0] <= best.value * (1 + accuracy) or deadline.passed:
-            break
-        _, _, alive, keep, vector = heapq.heappop(queue)
-        best = improved(alive, keep, vector, best)
-        shares = [_share(vector[at], alive[at], keep[at], count) for at, count in limits]
-        weights = np.concatenate(shares)
-        chosen = int(weights.argmax())
-        if weights[chosen] < 0.0:
-            continue  # the support itself: it has been tried
-        for kept in (True, False):
-            fewer, new_keep = alive.copy(), keep.copy()
-            if kept:
-                new_keep[chosen] = True
-                for at, count in limits:
-                    if new_keep[at].sum() == count:
-                        fewer[at] &= new_keep[at]
-            else:
-                fewer[chosen] = False
-            bound, below = bounded(fewer, new_keep)
-            if bound > best.value * (1 + accuracy):
-                heapq.heappush(queue, (-bound, next(tie), fewer, new_keep, below))
-    remaining = max((-entry[0] for entry in queue), default=0.0)
-    return Branching(best.value, best.left, best.right, max(best.value * (1 + accuracy), remaining))
 
+    A: Array
+    labels: Indices
+    limits: tuple[int, ...]
+    deadline: Deadline
 
-def branch_pairs(
-    Z: Array, k: int, q: int, best: Branching, accuracy: float, deadline: Deadline = never
-) -> Branching:
-    """max u'Zv by branch and bound over rows and columns."""
-    p, n = Z.shape
-    squares = Z * Z
+    @classmethod
+    def of_vectors(cls, A: Array, k: int, deadline: Deadline) -> SparseSearch:
+        """Return the search for atoms u u'."""
+        n = A.shape[0]
+        return cls(A, np.zeros(n, dtype=np.int64), (min(k, n),), deadline)
 
-    def bounded(alive: Mask, keep: Mask) -> tuple[float, Array]:
-        i, j = np.flatnonzero(alive[:p]), np.flatnonzero(alive[p:])
-        left, sigma, right = np.linalg.svd(Z[np.ix_(i, j)], full_matrices=False)
-        part = squares[np.ix_(i, j)]
-        energy = min(
-            forced_sum(top_sums(part, q), keep[:p][i], k),
-            forced_sum(top_sums(part.T, k), keep[p:][j], q),
+    @classmethod
+    def of_pairs(cls, Z: Array, k: int, q: int, deadline: Deadline) -> SparseSearch:
+        """Return the search for atoms u v'."""
+        p, n = Z.shape
+        A = np.block([[np.zeros((p, p)), Z], [Z.T, np.zeros((n, n))]])
+        return cls(A, np.repeat([0, 1], [p, n]), (min(k, p), min(q, n)), deadline)
+
+    def best(self, top: Array, upper: float, thorough: bool) -> tuple[Array, Array, float]:
+        """Return vectors (n, t), their values (t,), best first, and a bound on all values.
+
+        ``top`` : (n, s) eigenvectors to start from; ``upper`` : a bound on the largest eigenvalue;
+        ``thorough`` : branch and bound, too.
+        """
+        supports = self.exchanged(self._starts(top))
+        lower = float(self._tops(supports)[0].max())
+        upper = min(upper, self._bound(np.zeros(self.labels.size, dtype=np.bool_)))
+        if thorough and upper > lower + SETTINGS.rounding * abs(lower):
+            better, bound = self._branched(lower)
+            supports, upper = np.vstack([better, supports]), min(upper, bound)
+        X, values = self.on_supports(supports)
+        return X, values, max(upper, float(values.max(initial=0.0)))
+
+    def supports(self, M: Array) -> Indices:
+        """Return the distinct supports of the largest entries of the columns of M, one a row."""
+        chosen = []
+        for part, limit in enumerate(self.limits):
+            own = np.flatnonzero(self.labels == part)
+            chosen.append(own[np.argsort(-np.abs(M[own]), axis=0, kind="stable")[:limit]])
+        return np.unique(np.sort(np.vstack(chosen), axis=0).T, axis=0)
+
+    def on_supports(self, supports: Indices) -> tuple[Array, Array]:
+        """Return all eigenvectors of positive value on these supports, best first."""
+        values, vectors = np.linalg.eigh(self._blocks(supports))
+        which, place = np.nonzero(values > SETTINGS.accuracy * max(values.max(initial=0.0), 0.0))
+        values, vectors = values[which, place], vectors[which, :, place]
+        order = np.argsort(-values, kind="stable")
+        X = np.zeros((self.labels.size, order.size))
+        X[supports[which[order]].T, np.arange(order.size)] = vectors[order].T
+        return X, values[order]
+
+    def exchanged(self, supports: Indices) -> Indices:
+        """Exchange one index of each support for another one of its part, while that helps."""
+        supports = supports.copy()
+        values, X = self._tops(supports)
+        going_on = np.arange(values.size)
+        while going_on.size and not self.deadline.passed:
+            trials = self._exchanges(supports[going_on], values[going_on], X[going_on])
+            size, count, k = trials.shape
+            if not count:
+                break
+            reached = self._tops(trials.reshape(-1, k))[0].reshape(size, count)
+            best = trials[np.arange(size), reached.argmax(axis=1)]
+            least = values[going_on] + SETTINGS.rounding * np.abs(values[going_on])
+            better = reached.max(axis=1) > least
+            going_on = going_on[better]
+            supports[going_on] = best[better]
+            values[going_on], X[going_on] = self._tops(supports[going_on])
+        return np.unique(supports, axis=0)
+
+    def _exchanges(self, supports: Indices, values: Array, X: Array) -> Indices:
+        """Return exchanges (s, t, k): the smallest entries leave, those that promise most enter.
+
+        The promise is the largest eigenvalue over the span of x and the new unit vector.
+        """
+        rows = np.arange(values.size)[:, None]
+        whole = np.zeros((values.size, self.labels.size))
+        whole[rows, supports] = X
+        half = 0.5 * (values[:, None] - np.diag(self.A))
+        promised = values[:, None] - half + np.hypot(half, whole @ self.A)
+        promised[rows, supports] = -np.inf
+        trials = [np.zeros((values.size, 0, supports.shape[1]), dtype=np.int64)]
+        first = 0
+        for part, limit in enumerate(self.limits):
+            own = np.flatnonzero(self.labels == part)
+            at = np.arange(first, first + limit)
+            leave = at[np.argsort(np.abs(X[:, at]), axis=1)[:, : SETTINGS.exchanges]]
+            count = min(SETTINGS.exchanges, own.size - limit)
+            enter = own[np.argsort(-promised[:, own], axis=1)[:, :count]]
+            pairs = np.repeat(supports[:, None, :], leave.shape[1] * count, axis=1)
+            places = np.repeat(leave, count, axis=1)[:, :, None]
+            np.put_along_axis(pairs, places, np.tile(enter, leave.shape[1])[:, :, None], axis=2)
+            trials.append(np.sort(pairs, axis=2))
+            first += limit
+        return np.concatenate(trials, axis=1)
+
+    def _starts(self, top: Array) -> Indices:
+        """Return the best supports of eigenvectors, of the largest discs, and of random vectors."""
+        count, n = SETTINGS.starts, self.labels.size
+        best = np.argsort(-self._discs(), kind="stable")[:count]
+        discs = np.abs(self.A[:, best])
+        # The center is always kept, then the indices that are nearest to it, then those to them.
+        discs[best, np.arange(best.size)] = 2.0 * discs.max(initial=0.0) + 1.0
+        discs += (
+            1e-3 * np.abs(self.A) @ discs / max(float(np.abs(self.A).sum(axis=1).max()), 1e-300)
         )
-        both = np.zeros(p + n)
-        both[i], both[p + j] = left[:, 0], right[0]
-        return min(float(sigma[0]), math.sqrt(energy)), both
+        random = np.random.default_rng(0).normal(size=(n, count))
+        return self.ranked(self.supports(np.hstack([top, discs, random])))
 
-    def improved(alive: Mask, keep: Mask, both: Array, best: Branching) -> Branching:
-        """Return the better of ``best`` and what power iterations reach from v."""
-        U, V, values = power_pairs(Z, k, q, truncated(both[p:, None], q))
-        if values.size and values[0] > best.value:
-            return Branching(float(values[0]), U[:, 0], V[:, 0], best.bound)
-        return best
+    def ranked(self, supports: Indices) -> Indices:
+        """Return the best of these supports, as many as a search starts from."""
+        order = np.argsort(-self._tops(supports)[0], kind="stable")
+        return supports[order[: SETTINGS.starts]]
 
-    limits = (slice(p), k), (slice(p, p + n), q)
-    return branched(limits, p + n, bounded, improved, best, accuracy, deadline)
+    def _blocks(self, supports: Indices) -> Array:
+        return np.asarray(self.A[supports[:, :, None], supports[:, None, :]])
 
+    def _tops(self, supports: Indices) -> tuple[Array, Array]:
+        """Return the largest eigenvalue on each support and its vector, (s,) and (s, k)."""
+        values, vectors = np.linalg.eigh(self._blocks(supports))
+        return values[:, -1], vectors[:, :, -1]
 
-def forced_sum(values: Array, forced: Mask, count: int) -> float:
-    """Return the sum of the forced values and the largest others, ``count`` in all."""
-    rest = count - int(forced.sum())
-    return float(values[forced].sum()) + (_top_sum(values[~forced], rest) if rest > 0 else 0.0)
+    def _sums(self, M: Array) -> Array:
+        """Return the most that a row of M >= 0 can have on a support, its diagonal left out."""
+        M = M - np.diag(np.diag(M))
+        sums = np.zeros(M.shape[0])
+        for part, limit in enumerate(self.limits):
+            columns = np.sort(M[:, self.labels == part], axis=1)[:, ::-1].cumsum(axis=1)
+            counts = limit - (self.labels == part)
+            sums += np.where(counts > 0, columns[np.arange(sums.size), counts - 1], 0.0)
+        return sums
 
+    def _discs(self) -> Array:
+        """Return the right ends of Gershgorin's discs of all blocks on supports, (n,)."""
+        return np.asarray(np.diag(self.A) + self._sums(np.abs(self.A)))
 
-def _share(vector: Array, alive: Mask, keep: Mask, count: int) -> Array:
-    """Return |vector| where there is something to decide, -1 elsewhere."""
-    open_ = alive & ~keep if alive.sum() > count else np.zeros_like(alive)
-    return np.where(open_, np.abs(vector), -1.0)
+    def _bound(self, keep: Mask) -> float:
+        """Return a bound over the supports that hold these indices: discs, or sums of squares."""
+        squares = self.A * self.A
+        energy = np.diag(squares) + self._sums(squares)
+        sums = []
+        for part, limit in enumerate(self.limits):
+            own, kept = self.labels == part, keep & (self.labels == part)
+            rest = np.sort(energy[own & ~kept])[::-1][: limit - int(kept.sum())]
+            sums.append(float(energy[kept].sum() + rest.sum()))
+        return min(float(self._discs().max()), math.sqrt(min(sums)))
+
+    def _inside(self, alive: Mask, keep: Mask) -> tuple[float, Array]:
+        """Return a bound over the supports within ``alive``, and the best vector (n,) there."""
+        i = np.flatnonzero(alive)
+        part = replace(self, A=self.A[np.ix_(i, i)], labels=self.labels[i])
+        values, vectors = np.linalg.eigh(part.A)
+        x = np.zeros(alive.size)
+        x[i] = np.abs(vectors[:, -1])
+        return min(float(values[-1]), part._bound(keep[i])), x
+
+    def _branched(self, value: float) -> tuple[Indices, float]:
+        """Best-first branch and bound over indices that are left out or kept for good.
+
+        Returns supports of a value above this one, and a bound on all values: where it ends, the
+        best value, else that of the nodes that are left after ``branch_nodes``, or at the deadline.
+        """
+        size, limits, tie = self.labels.size, np.array(self.limits), itertools.count()
+        better = np.zeros((0, int(limits.sum())), dtype=np.int64)
+        alive, keep = np.ones(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
+        bound, x = self._inside(alive, keep)
+        queue = [(-bound, next(tie), alive, keep, x)]
+        small = size <= SETTINGS.branch_side * limits.size
+        for _ in range(SETTINGS.branch_nodes if small else 0):
+            enough = value + SETTINGS.rounding * abs(value)
+            if -queue[0][0] <= enough or self.deadline.passed:
+                break
+            _, _, alive, keep, x = heapq.heappop(queue)
+            support = self.supports((x + 2.0 * keep)[:, None])
+            reached = float(self._tops(support)[0][0])
+            if reached > value:
+                value, better = reached, support
+            undecided = np.bincount(self.labels[alive], minlength=limits.size) > limits
+            weights = np.where(alive & ~keep & undecided[self.labels], x, -1.0)
+            chosen = int(weights.argmax())
+            for kept in (True, False) if weights[chosen] >= 0.0 else ():
+                fewer, more = alive.copy(), keep.copy()
+                fewer[chosen], more[chosen] = kept, kept
+                full = np.bincount(self.labels[more], minlength=limits.size) == limits
+                fewer &= more | ~full[self.labels]
+                bound, x = self._inside(fewer, more)
+                heapq.heappush(queue, (-bound, next(tie), fewer, more, x))
+            if not queue:
+                break
+        left = max((-entry[0] for entry in queue), default=value)
+        return better, max(left, value) + SETTINGS.rounding * abs(value)

@@ -1,62 +1,30 @@
-"""Proximal maps of functions of singular values, with their derivatives."""
+"""Derivatives of functions of eigenvalues and of singular values, for small matrices."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from atomlearn.core.interfaces import Array, ProxJacobian, ProxPoint
 
 
-def quotients(values: Array, images: Array, slopes: Array) -> Array:
-    """Return (g_i - g_j) / (s_i - s_j), the mean slope of i and j where s_i = s_j."""
-    difference = values[:, None] - values[None, :]
-    rise = images[:, None] - images[None, :]
-    tie = np.abs(difference) <= 1e-12 * float(np.abs(values).max(initial=0.0))
-    mean = 0.5 * (slopes[:, None] + slopes[None, :])
-    return np.where(tie, mean, rise / np.where(tie, 1.0, difference))
-
-
 def singular_jacobian(W: Array, inner: ProxPoint) -> ProxJacobian:
     """Return the derivative of U diag(s) V' -> U diag(g(s)) V' at W, g = ``inner``.
 
-    In the basis u_i v_j' it is block diagonal: the Jacobian of g on the diagonal, the quotients
-    (g_i - g_j)/(s_i - s_j) and (g_i + g_j)/(s_i + s_j) on the symmetric and skew parts of each
-    pair, g_i / s_i on what goes beyond the square. [Lewis, Sendov 2001; Ding et al. 2018]
-    One factor (p q,) for each coefficient that is not zero: for small matrices.
+    That of the eigenvalues s, -s and 0 of [0 W; W' 0], whose images are g, -g and 0.
+    [Lewis, Sendov 2001; Ding et al. 2018]
     """
-    p, q = W.shape
-    m = min(p, q)
+    (p, q), m = W.shape, min(W.shape)
     U, s, Vt = np.linalg.svd(W, full_matrices=True)
+    rest, signs = np.zeros(abs(p - q)), np.array([1.0, -1.0])
+    left = np.hstack([U[:, :m], U[:, :m], np.sqrt(2.0) * U[:, m:], np.zeros((p, q - m))])
+    right = np.hstack([np.kron(signs, Vt[:m].T), np.zeros((q, p - m)), np.sqrt(2.0) * Vt[m:].T])
     jacobian = inner.jacobian()
-    g, top = inner.point, float(s.max(initial=0.0))
-    factors: list[Array] = []
-    coefficients: list[float] = []
-
-    def add(coefficient: float, factor: Array) -> None:
-        if coefficient > 0.0:
-            coefficients.append(min(coefficient, 1.0))
-            factors.append(factor.reshape(-1))
-
-    eigenvalues, vectors = np.linalg.eigh(jacobian.dense())
-    for value, vector in zip(eigenvalues, vectors.T, strict=True):
-        if value > 1e-15:
-            add(float(value), (U[:, :m] * vector) @ Vt[:m])
-    apart = quotients(s, g, jacobian.diagonal)
-    total = s[:, None] + s[None, :]
-    together = (g[:, None] + g[None, :]) / np.where(total > 0, total, 1.0)
-    together = np.where(total > 1e-12 * top, together, apart)
-    for i in range(m):
-        for j in range(i + 1, m):
-            first, second = np.outer(U[:, i], Vt[j]), np.outer(U[:, j], Vt[i])
-            add(float(apart[i, j]), (first + second) / np.sqrt(2.0))
-            add(float(together[i, j]), (first - second) / np.sqrt(2.0))
-    for i in range(m):
-        ratio = float(g[i] / s[i]) if s[i] > 0 else float(jacobian.diagonal[i])
-        for j in range(m, max(p, q)):
-            add(ratio, np.outer(U[:, i], Vt[j]) if q > p else np.outer(U[:, j], Vt[i]))
-    return _from_factors(p * q, factors, coefficients)
+    g, slopes = inner.point, jacobian.diagonal
+    mixed = np.pad(0.5 * np.kron(np.outer(signs, signs), jacobian.dense()), (0, rest.size))
+    values, images = np.concatenate([s, -s, rest]), np.concatenate([g, -g, rest])
+    slopes = np.concatenate([slopes, slopes, rest])
+    # Unit vectors are these over sqrt(2); the other half of each factor is the same once more.
+    return _derivative(values, images, slopes, mixed, 2.0**-0.25 * left, 2.0**-0.25 * right)
 
 
 def eigen_jacobian(values: Array, vectors: Array, inner: ProxPoint) -> ProxJacobian:
@@ -64,33 +32,32 @@ def eigen_jacobian(values: Array, vectors: Array, inner: ProxPoint) -> ProxJacob
 
     Zero on skew matrices: the map takes the symmetric part first.
     """
-    n = values.size
-    jacobian = inner.jacobian()
-    factors: list[Array] = []
-    coefficients: list[float] = []
-    positive = values > 0
-    dense = jacobian.dense() * positive[:, None] * positive[None, :]
-    for value, vector in zip(*_eigen(dense), strict=True):
-        if value > 1e-15:
-            coefficients.append(min(float(value), 1.0))
-            factors.append(((vectors * vector) @ vectors.T).reshape(-1))
+    jacobian, positive = inner.jacobian(), values > 0
+    mixed = jacobian.dense() * np.outer(positive, positive)
     slopes = jacobian.diagonal * positive
-    apart = quotients(values, inner.point, slopes)
-    for i in range(n):
-        for j in range(i + 1, n):
-            if apart[i, j] > 0.0:
-                pair = np.outer(vectors[:, i], vectors[:, j])
-                coefficients.append(min(float(apart[i, j]), 1.0))
-                factors.append(((pair + pair.T) / np.sqrt(2.0)).reshape(-1))
-    return _from_factors(n * n, factors, coefficients)
+    return _derivative(values, inner.point, slopes, mixed, vectors, vectors)
 
 
-def _eigen(dense: Array) -> tuple[Any, Any]:
-    values, vectors = np.linalg.eigh(dense)
-    return values, vectors.T
+def _derivative(
+    values: Array, images: Array, slopes: Array, mixed: Array, left: Array, right: Array
+) -> ProxJacobian:
+    """Return the derivative at these eigenvalues as factors over left right' (p, q).
 
-
-def _from_factors(size: int, factors: list[Array], coefficients: list[float]) -> ProxJacobian:
-    if not factors:
-        return ProxJacobian(np.zeros(size))
-    return ProxJacobian(np.zeros(size), np.column_stack(factors), np.array(coefficients))
+    ``mixed`` : derivatives of all images by all eigenvalues; ``slopes`` : of each by itself. The
+    pair u_i u_j' + u_j u_i' moves by (g_i - g_j) / (l_i - l_j), the mean slope where l_i = l_j.
+    """
+    own, turns = np.linalg.eigh(mixed)
+    i, j = np.triu_indices(values.size, 1)
+    difference = values[i] - values[j]
+    tie = np.abs(difference) <= 1e-12 * np.abs(values).max(initial=0.0)
+    mean = 0.5 * (slopes[i] + slopes[j])
+    quotients = np.where(tie, mean, (images[i] - images[j]) / np.where(tie, 1.0, difference))
+    turning, moving = own > 1e-15, quotients > 1e-15
+    i, j = i[moving], j[moving]
+    pairs = np.einsum("am,bm->abm", left[:, i], right[:, j])
+    pairs += np.einsum("am,bm->abm", left[:, j], right[:, i])
+    alone = np.einsum("ai,im,bi->abm", left, turns[:, turning], right)
+    factors = np.concatenate([alone, np.sqrt(0.5) * pairs], axis=2)
+    coefficients = np.minimum(np.append(own[turning], quotients[moving]), 1.0)
+    size = left.shape[0] * right.shape[0]
+    return ProxJacobian(np.zeros(size), factors.reshape(size, -1), coefficients)

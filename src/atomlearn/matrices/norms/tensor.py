@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Lift, Scores, Solver, Term, positive_number
+from atomlearn.core.interfaces import Lift, Solver, Term, positive_number
 from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.matrices.norms.trace import TraceNorm
-from atomlearn.matrices.scores import DenseMatrix
 from atomlearn.matrices.shapes import Shape, check_tensor_shape
 from atomlearn.matrices.solver.generation import MatrixGeneration
 
@@ -116,21 +115,6 @@ class TensorTrace(LiftedNorm):
         expansion = Expansion.repeating(np.concatenate(orders), size)
         modes = np.repeat(np.arange(len(shape)), size)
         return Lift(expansion, Blocks(norms, blocks), modes)
-
-    def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """The largest bounds on sigma_1 of an unfolding, divided by its weight."""
-        tensor = np.reshape(scores.full(), self.modes()[0])
-        lower = upper = 0.0
-        for mode, weight in enumerate(self.modes()[1]):
-            Z = np.moveaxis(tensor, mode, 0).reshape(tensor.shape[mode], -1)
-            found = TraceNorm(Z.shape).search(DenseMatrix(np.ascontiguousarray(Z)))
-            lower = max(lower, found.lower / weight)
-            upper = max(upper, found.upper / weight)
-        return lower, upper
-
-    def polar(self, scores: Scores) -> float:
-        """max_m sigma_1(Z_(m)) / weights_m"""
-        return self.polar_bounds(scores)[1]
 
     def value(self, w: NDArray[Any]) -> float:
         """The latent trace norm of a tensor, or of its vector of entries, to 1e-8."""

@@ -66,7 +66,7 @@ class TraceNorm(MatrixNorm, VectorNorm):
         P, A = np.linalg.qr(left * weights)
         Q, B = np.linalg.qr(right)
         U, values, Vt = np.linalg.svd(A @ B.T, full_matrices=False)
-        kept = values > SETTINGS.ritz_rounding * values.max(initial=0.0)
+        kept = values > SETTINGS.rounding * values.max(initial=0.0)
         return P @ U[:, kept], values[kept], Q @ Vt[kept].T
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:

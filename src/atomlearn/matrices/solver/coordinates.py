@@ -19,12 +19,11 @@ from atomlearn.core.problem.factored import Factored, MatrixPart
 
 
 @dataclass(frozen=True, slots=True)
-class Pricing:
+class TermPricing:
     """What a pass tells of a point, and how hard to search for what may enter.
 
     scores : X'v; multiplier : of the whole gauge there; tau : weight of the ridge term; accuracy,
-    thorough : of the bounds on the polar; nearby : a search near the rays in use is enough where
-    it promises at least this much; batch : atoms asked for; columns : entries asked for;
+    thorough : of the bounds on the polar; batch : atoms asked for; columns : entries asked for;
     deadline : when searches should return what they have.
     """
 
@@ -34,7 +33,6 @@ class Pricing:
     multiplier: float
     accuracy: float
     thorough: bool
-    nearby: float
     batch: int
     columns: int
     deadline: Deadline = field(default_factory=Deadline.never)
@@ -45,14 +43,12 @@ class Searched:
     """What the scores of a pass say of one term.
 
     bounds : lower <= polar <= upper of its norm, without the factor; wanting : what may enter, as
-    ``Coordinates.expanded`` takes it; ahead : the same for a problem with a lower level; promised :
-    what a search near the rays in use promises, 0 after a search everywhere.
+    ``Coordinates.expanded`` takes it; ahead : the same for a problem with a lower level.
     """
 
     bounds: tuple[float, float]
     wanting: Any
     ahead: Any
-    promised: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +67,11 @@ class Coordinates(ABC):
     @abstractmethod
     def size(self) -> int:
         """Number of coordinates m."""
+
+    @property
+    def matrix_norm(self) -> Any:
+        """The norm over W_i as one of matrices, whose module builds on this one."""
+        return self.term.norm
 
     @property
     def rank(self) -> int:
@@ -109,7 +110,7 @@ class Coordinates(ABC):
         """Return the term with what may enter, at weight zero."""
 
     @abstractmethod
-    def searched(self, x: Array, at: Pricing) -> Searched:
+    def searched(self, x: Array, at: TermPricing) -> Searched:
         """Return bounds on the polar of the term's norm, and what may enter."""
 
     def turned(self, x: Array, v: Array, multiplier: float) -> tuple[Placed, float]:

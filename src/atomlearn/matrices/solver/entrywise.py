@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Block, Columns, Norm, Scores
 from atomlearn.core.problem.factored import MatrixPart
-from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, Searched
+from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Searched, TermPricing
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Entrywise(Coordinates):
         padded[np.searchsorted(union, self.columns)] = x
         return replace(self, columns=union), padded
 
-    def searched(self, x: Array, at: Pricing) -> Searched:
+    def searched(self, x: Array, at: TermPricing) -> Searched:
         # A share of all entries at least: passes are dearer than idle columns.
         count = max(at.columns, 4 * self.size, at.scores.n_columns // 100)
         best = self.term.norm.best_columns(at.scores, count)

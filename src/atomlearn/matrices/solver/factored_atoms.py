@@ -7,7 +7,7 @@ the images of the atoms as products with their factors; the point as a term of a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.scores import score_matrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape
-
-if TYPE_CHECKING:
-    from atomlearn.matrices.norms.base import MatrixNorm
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +52,9 @@ class FactoredAtoms:
         return not self.term.norm.proximal
 
     @property
-    def _norm(self) -> MatrixNorm:
-        return cast("MatrixNorm", self.term.norm)
+    def _norm(self) -> Any:
+        """The norm as one of matrices, whose module builds on this one."""
+        return self.term.norm
 
     @property
     def columns(self) -> Columns:
@@ -87,7 +85,7 @@ class FactoredAtoms:
         """Return the number of this atom, or -1 where it is none of them."""
         same = (atom.left @ self.left) * (atom.right @ self.right)
         number = int(same.argmax()) if same.size else -1
-        return number if number >= 0 and same[number] >= 1.0 - SETTINGS.same_atom else -1
+        return number if number >= 0 and same[number] >= 1.0 - SETTINGS.rounding else -1
 
     def combine(self, shares: Array) -> Array:
         """Return w over ``columns``: nothing."""

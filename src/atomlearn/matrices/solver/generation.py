@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,14 @@ from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.coupled_newton import CoupledNewton
 from atomlearn.core.masters.free_newton import FreeNewton
-from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Status
 from atomlearn.matrices.designs.factor_blocks import SideBySide
-from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, Searched
+from atomlearn.matrices.settings import SETTINGS
+from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Searched, TermPricing
 from atomlearn.matrices.solver.entrywise import Entrywise
 from atomlearn.matrices.solver.spans import Span
 from atomlearn.matrices.solver.state import (
@@ -39,33 +39,6 @@ from atomlearn.matrices.solver.state import (
     with_candidates,
 )
 from atomlearn.matrices.solver.sweeps import can_sweep, swept
-
-if TYPE_CHECKING:
-    from atomlearn.matrices.norms.base import MatrixNorm
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """What a step takes for enough; none of it changes what is proved.
-
-    ``benchmarks/tuning/rooms.py`` varies each of them.
-
-    lazy : a search near the rays in use is enough where it promises this share of the first such
-    search in a row; turns : re-fits of rays that turn on their supports, between two passes;
-    loose : share of the last relative gap, and of 1, that the bounds on the polar may leave open;
-    newton_size : coordinates of spans beside rays up to which Newton steps pay, as their Jacobian
-    has the square of it; warm_gap : relative gap that a warm start is taken to have before its
-    first pass, which sets how closely it is re-fitted.
-    """
-
-    lazy: float = 0.1
-    turns: int = 5
-    loose: float = 0.1
-    newton_size: int = 400
-    warm_gap: float = 1e-2
-
-
-TUNING = Tuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +65,8 @@ class MatrixGeneration(Solver):
     Parameters
     ----------
     master : Master, optional
-        Re-fits the coordinates. None: accelerated proximal gradient where there are spans, whose
-        proximal map is an SVD of S; semismooth Newton for rays beside others where they are few;
-        the active-set method of [V] for rays alone.
+        Re-fits the coordinates. None: the active-set method of [V] for rays alone, else
+        accelerated proximal gradient, whose proximal map is an SVD of S where there are spans.
     batch : int
         Atoms one pass asks of each matrix norm.
     columns : int
@@ -159,9 +131,9 @@ class MatrixGeneration(Solver):
         gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
         objective = problem.loss_value(shifted(linear, intercept))
         objective += problem.regularizer.value(gauge)
-        aim = Aim(objective, TUNING.warm_gap * abs(objective), intercept)
+        aim = Aim(objective, SETTINGS.loose * abs(objective), intercept)
         small, linear, refit = self._moved(problem, aim, terms, values)
-        return self._priced(problem, *apart(small), linear, refit.intercept, TUNING.warm_gap)
+        return self._priced(problem, *apart(small), linear, refit.intercept, SETTINGS.loose)
 
     def saved(self, state: MatrixState) -> dict[str, NDArray[Any]]:
         """Return the factors and entries of the terms, for a checkpoint."""
@@ -201,7 +173,6 @@ class MatrixGeneration(Solver):
             linear,
             refit.intercept,
             certificate.relative_gap,
-            state.nearby,
         )
         following.master_steps = state.master_steps + refit.steps
         following.iteration = state.iteration + 1
@@ -216,7 +187,7 @@ class MatrixGeneration(Solver):
         """Return re-fitted terms without zeros, and predictions without intercept: no pass."""
         refit = self._refitted(problem, aim, terms, values)
         small = compressed(terms, refit)
-        for _ in range(TUNING.turns):
+        for _ in range(SETTINGS.turns):
             if problem.deadline.passed:
                 break
             if (turned := self._turned(problem, aim, small, refit)) is None:
@@ -284,7 +255,6 @@ class MatrixGeneration(Solver):
         linear: Array,
         intercept: float,
         before: float,
-        nearby: float = 0.0,
     ) -> MatrixState:
         """One pass: scores, candidates of every term, and the certificate of this very point."""
         intercept = problem.optimal_intercept(linear, intercept)
@@ -296,10 +266,9 @@ class MatrixGeneration(Solver):
         ridge = np.concatenate(values) if problem.tau else np.zeros(0)
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
-        accuracy = min(max(TUNING.loose * before, 0.05 * self.tolerance), TUNING.loose)
-        least = max(TUNING.lazy * nearby, 10.0 * self.tolerance)
-        at = Pricing(
-            scores, v, problem.tau, multiplier, accuracy, False, least,
+        accuracy = min(max(SETTINGS.loose * before, 0.05 * self.tolerance), SETTINGS.loose)
+        at = TermPricing(
+            scores, v, problem.tau, multiplier, accuracy, False,
             self.batch, self.columns, problem.deadline,
         )  # fmt: skip
 
@@ -313,7 +282,6 @@ class MatrixGeneration(Solver):
 
         found, certificate = self._searched(terms, values, at, proved)
         columns, weights = summed_entries(terms, values)
-        promised = max(one.promised for one in found)
         return MatrixState(
             columns=columns,
             weights=weights,
@@ -324,14 +292,13 @@ class MatrixGeneration(Solver):
             values=tuple(values),
             candidates=tuple(one.wanting for one in found),
             ahead=tuple(one.ahead for one in found),
-            nearby=promised if nearby == 0.0 or promised == 0.0 else nearby,
         )
 
     def _searched(
         self,
         terms: list[Coordinates],
         values: list[Array],
-        at: Pricing,
+        at: TermPricing,
         proved: Callable[[list[Searched]], Certificate],
     ) -> tuple[list[Searched], Certificate]:
         """Return what the searches of all terms found, and what that proves."""
@@ -370,16 +337,13 @@ def at_zero(term: Term, design: Design) -> Coordinates:
     """Return a term at zero, in the coordinates of its norm: entries where it is one of vectors."""
     if not term.norm.of_matrices:
         return Entrywise(term, design, np.zeros(0, dtype=np.int64))
-    return cast("MatrixNorm", term.norm).at_zero(term, design)
+    norm: Any = term.norm
+    coordinates: Coordinates = norm.at_zero(term, design)
+    return coordinates
 
 
 def master_for(terms: list[Coordinates]) -> Master:
-    """Return the master that suits the kinds of coordinates."""
-    kinds = {term.kind for term in terms}
-    if kinds == {"rays"}:
+    """Return the active-set method of [V] for rays alone, else accelerated gradient steps."""
+    if all(term.kind == "rays" for term in terms):
         return SequentialQP()
-    size = sum(term.size for term in terms)
-    # Rays lie close together, which takes second order; the Jacobian over a span is (r s)^2.
-    if "span" in kinds and not ("rays" in kinds and size <= TUNING.newton_size):
-        return CoupledNewton(AcceleratedGradient())
-    return CoupledNewton(SemismoothNewton())
+    return CoupledNewton(AcceleratedGradient())

@@ -1,15 +1,9 @@
-"""Rays: a term of W as a sum of sparse atoms, and searches for atoms near those in use.
-
-A search for sparse atoms is NP-hard, and its heuristics take most of a pass. Near the rays in use
-(on their very supports, or a few exchanges of indices away) good atoms are found at a fraction of
-the price, as a lazy Frank-Wolfe method does (Braun, Pokutta, Zink 2017); only where those promise
-little is a search everywhere worth it.
-"""
+"""Rays: a term of W as a sum of sparse atoms."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
@@ -20,10 +14,7 @@ from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.matrices.found import Found, joined, merged
 from atomlearn.matrices.scores import DenseMatrix, score_matrix
 from atomlearn.matrices.shapes import Shape
-from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, Searched
-
-if TYPE_CHECKING:
-    from atomlearn.matrices.norms.sparse import SparseNorm
+from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Searched, TermPricing
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +29,6 @@ class Rays(Coordinates):
     @property
     def size(self) -> int:
         return int(self.left.shape[1])
-
-    @property
-    def _norm(self) -> SparseNorm:
-        return cast("SparseNorm", self.term.norm)
 
     def block(self) -> Block:
         block: Block = self.design.of_matrix.rays(self.left, self.right)
@@ -68,19 +55,15 @@ class Rays(Coordinates):
         )
         return following, np.append(x, np.zeros(new.size))
 
-    def searched(self, x: Array, at: Pricing) -> Searched:
-        """Search near the rays in use, and everywhere only where that promises little."""
+    def searched(self, x: Array, at: TermPricing) -> Searched:
+        """Search everywhere, and on the supports of the rays in use."""
         matrix = score_matrix(at.scores, cast(Shape, self.design.matrix_shape))
         matrix.deadline = at.deadline
-        multiplier = at.multiplier * self.term.factor
-        level = 0.0 if at.thorough else multiplier
-        near = self._norm.search_near(matrix, self.left, self.right) if self.size else None
-        promised = near.lower / level - 1.0 if near is not None and level > 0 else 0.0
-        if near is None or promised < at.nearby or promised == 0.0:
-            found, promised = self._norm.search(matrix, at.batch, at.accuracy, at.thorough), 0.0
-            near = found if near is None else joined(found, near)
-        wanting = near.above(multiplier)
-        return Searched((near.lower, near.upper), wanting, wanting, promised)
+        found = self.matrix_norm.search(matrix, at.batch, at.accuracy, at.thorough)
+        if self.size:
+            found = joined(self.matrix_norm.search_near(matrix, self.left, self.right), found)
+        wanting = found.above(at.multiplier * self.term.factor)
+        return Searched((found.lower, found.upper), wanting, wanting)
 
     def turned(self, x: Array, v: Array, multiplier: float) -> tuple[Placed, float]:
         """Return the rays with the best ones on the supports in use, at weight zero.
@@ -103,7 +86,7 @@ class Rays(Coordinates):
         left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
         some = self.design.of_matrix.span(left, right).transpose_dot(v)
         Z = DenseMatrix(some.reshape(rows.size, cols.size))
-        found = self._norm.search_on_supports(Z, self.left[rows], self.right[cols])
+        found: Found = self.matrix_norm.search_near(Z, self.left[rows], self.right[cols])
         return replace(found, left=left @ found.left, right=right @ found.right)
 
     def part(self, x: Array) -> MatrixPart:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,29 +11,9 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.matrices.scores import LessFactored, ScoreMatrix, score_matrix
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape
-from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Pricing, Searched
-
-if TYPE_CHECKING:
-    from atomlearn.matrices.norms.base import MatrixNorm
-
-
-@dataclass(frozen=True, slots=True)
-class SpanSettings:
-    """Sizes of spans, each of which ``benchmarks/tuning/rooms.py`` varies.
-
-    independent : a vector whose part outside a span is below this share of it lies in the span,
-    which leaves the other half of the digits for the basis to be orthonormal; whole, longest :
-    matrices of so few entries and of no longer side are held whole, where decompositions of all
-    of W cost less than a second pass.
-    """
-
-    independent: float = 1e-7
-    whole: int = 1024
-    longest: int = 256
-
-
-SETTINGS = SpanSettings()
+from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Searched, TermPricing
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +46,21 @@ class Span(Coordinates):
     def turns_freely(self) -> bool:
         return not self.is_whole and self.rank > 0
 
-    @property
-    def _norm(self) -> MatrixNorm:
-        return cast("MatrixNorm", self.term.norm)
-
     def block(self) -> Block:
         block: Block = self.design.of_matrix.span(self.left, self.right)
         return block
 
     def inner_norm(self) -> Norm:
-        return self._norm.of_core((self.left.shape[1], self.right.shape[1]))
+        core: Norm = self.matrix_norm.of_core((self.left.shape[1], self.right.shape[1]))
+        return core
 
-    def _core(self, x: Array) -> Array:
+    def core(self, x: Array) -> Array:
+        """Return S (r, s)."""
         return x.reshape(self.left.shape[1], self.right.shape[1])
 
     def compressed(self, x: Array) -> tuple[Span, Array]:
         """Return the span of the singular vectors of W_i: S becomes diagonal, without zeros."""
-        P, values, Qt = np.linalg.svd(self._core(x), full_matrices=False)
+        P, values, Qt = np.linalg.svd(self.core(x), full_matrices=False)
         kept = _not_zero(values)
         left, right = self.left @ P[:, kept], self.right @ Qt[kept].T
         return replace(self, left=left, right=right), np.diag(values[kept]).reshape(-1)
@@ -95,23 +73,23 @@ class Span(Coordinates):
 
     def _padded(self, x: Array, rows: int, columns: int) -> Array:
         S = np.zeros((rows, columns))
-        S[: self.left.shape[1], : self.right.shape[1]] = self._core(x)
+        S[: self.left.shape[1], : self.right.shape[1]] = self.core(x)
         return S.reshape(-1)
 
-    def scores(self, x: Array, at: Pricing) -> ScoreMatrix:
+    def scores(self, x: Array, at: TermPricing) -> ScoreMatrix:
         """Return the scores of the smooth part as a matrix: those of W, or of its own unfolding."""
-        scores = at.scores if self._norm.tensor is None else self.design.scores(at.v)
+        scores = at.scores if self.matrix_norm.tensor is None else self.design.scores(at.v)
         matrix = score_matrix(scores, cast(Shape, self.design.matrix_shape))
         if at.tau and x.size:
-            return LessFactored(matrix, at.tau, self.left, self._core(x), self.right)
+            return LessFactored(matrix, at.tau, self.left, self.core(x), self.right)
         return matrix
 
-    def searched(self, x: Array, at: Pricing) -> Searched:
+    def searched(self, x: Array, at: TermPricing) -> Searched:
         matrix = self.scores(x, at)
         count = max(at.batch, self.rank // 2)  # a large rank is not reached in many small steps
-        found = self._norm.search(matrix, count, at.accuracy, at.thorough)
+        found = self.matrix_norm.search(matrix, count, at.accuracy, at.thorough)
         p, q = matrix.shape
-        if p * q <= SETTINGS.whole and max(p, q) <= SETTINGS.longest:
+        if p * q <= SETTINGS.whole_entries:
             wanting = ahead = np.eye(p), np.eye(q)
         else:
             turned = self._turns(matrix) if x.size else (np.zeros((p, 0)), np.zeros((q, 0)))
@@ -137,7 +115,7 @@ class Span(Coordinates):
         rank = span.left.shape[1]
         values = np.diag(diagonal.reshape(rank, rank)).copy()
         factored = Factored(span.left, values, span.right)
-        norm, factor = self._norm, self.term.factor
+        norm, factor = self.matrix_norm, self.term.factor
         gauge = factor * float(values.sum())
         return MatrixPart(norm, factor, gauge, factored, tensor=norm.tensor, mode=norm.mode)
 
@@ -162,7 +140,7 @@ class SymmetricSpan(Span):
 
     def compressed(self, x: Array) -> tuple[Span, Array]:
         """Return the span of the eigenvectors of W_i: S becomes diagonal, without zeros."""
-        S = self._core(x)
+        S = self.core(x)
         values, P = np.linalg.eigh(0.5 * (S + S.T))
         kept = _not_zero(values)
         basis = self.left @ P[:, kept]
@@ -177,7 +155,7 @@ class SymmetricSpan(Span):
 def _not_zero(values: Array) -> NDArray[np.int64]:
     """Return the positions of positive values that are not rounding beside the largest."""
     largest = float(np.abs(values).max(initial=0.0))
-    return np.flatnonzero(values > SETTINGS.independent**2 * largest)
+    return np.flatnonzero(values > SETTINGS.rounding * largest)
 
 
 def joined_bases(basis: Array, more: Array) -> Array:
@@ -189,7 +167,7 @@ def joined_bases(basis: Array, more: Array) -> Array:
     if not more.shape[1]:
         return basis
     left, sigma, _ = np.linalg.svd(more, full_matrices=False)
-    more = left[:, sigma > SETTINGS.independent]
+    more = left[:, sigma > np.sqrt(SETTINGS.rounding)]
     room = basis.shape[0] - basis.shape[1]
     more = more[:, :room]
     more = more - basis @ (basis.T @ more)

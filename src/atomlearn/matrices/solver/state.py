@@ -20,9 +20,7 @@ class MatrixState(State):
 
     terms : the coordinates of each term; values : x of each; candidates : what the last pass
     found, (left, right) or columns for each term; ahead : the same for a problem with a lower
-    level; nearby : what the first of the last passes in a row that searched near the rays
-    in use only promised, relative to the multiplier; 0 after a search everywhere. The search gap
-    of a certificate is that of its own search.
+    level.
     """
 
     terms: tuple[Coordinates, ...] = ()
@@ -30,7 +28,6 @@ class MatrixState(State):
     candidates: tuple[Any, ...] = ()
     ahead: tuple[Any, ...] = ()
     patience: float = 8
-    nearby: float = 0.0
     master_steps: int = 0
 
     def n_active(self) -> int:

@@ -10,37 +10,16 @@ Schuurmans 2012).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from atomlearn.core.interfaces import Array
 from atomlearn.core.losses import pieces
 from atomlearn.core.problem.problem import Problem
-from atomlearn.matrices.designs.entries import EntryRidge
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.coordinates import Coordinates
-from atomlearn.matrices.solver.spans import SETTINGS as SPANS
 from atomlearn.matrices.solver.spans import Span
-
-
-@dataclass(frozen=True, slots=True)
-class SweepSettings:
-    """When sweeps pay: one costs O(n r^2) for rank r, a step within the span O(n r).
-
-    ``benchmarks/tuning/rooms.py`` varies each of them.
-
-    most : sweeps between two passes; share : of what all sweeps have gained so far that one must
-    gain for each unit of rank; rank : up to which they are made; halvings : of a step that does
-    not lower the objective.
-    """
-
-    most: int = 30
-    share: float = 1e-4
-    rank: int = 128
-    halvings: int = 8
-
-
-SETTINGS = SweepSettings()
 
 
 def can_sweep(problem: Problem, term: Coordinates) -> bool:
@@ -50,7 +29,7 @@ def can_sweep(problem: Problem, term: Coordinates) -> bool:
     """
     return (
         term.turns_freely
-        and term.rank <= SETTINGS.rank
+        and term.rank <= SETTINGS.sweep_rank
         and term.design.of_matrix.has_ridge_steps
         and problem.regularizer.form == "penalized"
         and problem.tau == 0.0
@@ -66,102 +45,56 @@ def swept(
     x : S of a compressed term; linear : predictions of all terms without intercept; enough : a
     sweep that gains less than this is the last.
     """
-    sweep = _begun(problem, term, x, linear, intercept)
-    first = before = sweep.objective
-    for _ in range(SETTINGS.most):
-        sweep.once()
-        rank, after = sweep.left.shape[1], sweep.objective
-        least = max(enough, SETTINGS.share * rank * (first - after))
+    steps, price = (
+        term.design.of_matrix.ridge_steps(),
+        problem.regularizer.amount * term.term.factor,
+    )
+    root = np.sqrt(np.diag(term.core(x)))
+    left, right = term.left * root, term.right * root
+    others = linear - steps.predictions(left, right)
+
+    def objective(left: Array, right: Array, linear: Array) -> float:
+        """The loss and the price of the factors, without the gauges of other terms."""
+        size = float((left**2).sum() + (right**2).sum())
+        return problem.loss_value(linear, intercept) + 0.5 * price * size
+
+    first = after = objective(left, right, linear)
+    while True:
+        before = after
+        for is_left in (True, False):
+            fit = steps.left if is_left else steps.right
+            factor = fit(*_derivatives(problem, linear, intercept), left, right, price)
+            turned_left, turned_right = (factor, right) if is_left else (left, factor)
+            trial = steps.predictions(turned_left, turned_right)
+            trial += others
+            if objective(turned_left, turned_right, trial) < objective(left, right, linear):
+                left, right, linear = turned_left, turned_right, trial
+        left, right = _balanced(left, right)
+        after = objective(left, right, linear)
+        rank = left.shape[1]
+        least = max(enough, SETTINGS.sweep_gain * rank * (first - after))
         if not rank or before - after <= least or problem.deadline.passed:
             break
-        before = after
-    root = np.linalg.norm(sweep.left, axis=0)
-    turned = replace(term, left=sweep.left / root, right=sweep.right / root)
-    return turned, np.diag(root**2).reshape(-1), sweep.linear
+    root = np.linalg.norm(left, axis=0)
+    turned = replace(term, left=left / root, right=right / root)
+    return turned, np.diag(root**2).reshape(-1), linear
 
 
-@dataclass(slots=True)
-class _Sweeps:
-    """W = left right' with balanced factors: their columns are orthogonal, and of the same norms.
-
-    price : of the gauge of W; linear : predictions of all terms, those of the ``others`` included;
-    loss : its value there.
-    """
-
-    problem: Problem
-    steps: EntryRidge
-    price: float
-    intercept: float
-    left: Array
-    right: Array
-    linear: Array
-    others: Array | None
-    loss: float
-
-    @property
-    def objective(self) -> float:
-        """The loss and the price of the factors, without the gauges of other terms."""
-        return self.loss + self._penalty(self.left, self.right)
-
-    def once(self) -> None:
-        """Fit left, then right, and balance them."""
-        self._half(to_left=True)
-        self._half(to_left=False)
-        self._balance()
-
-    def _half(self, to_left: bool) -> None:
-        """Fit one factor; a step that does not lower the objective is halved, or not made."""
-        problem, shift = self.problem, self.intercept
-        slope = problem.loss_gradient(self.linear, shift)
-        curvature = np.empty_like(slope)
-        for part, own in pieces.each(problem.loss, slope.size):
-            z = pieces.shifted(self.linear[part], shift)
-            curvature[part] = own.curvature(problem.y[part], z, problem.weight[part])
-        before = self.left if to_left else self.right
-        fit = self.steps.left if to_left else self.steps.right
-        after = fit(slope, curvature, self.left, self.right, self.price)
-        del slope, curvature
-        linear = self._predictions(*((after, self.right) if to_left else (self.left, after)))
-        for _ in range(SETTINGS.halvings):
-            left, right = (after, self.right) if to_left else (self.left, after)
-            loss = problem.loss_value(linear, shift)
-            if loss + self._penalty(left, right) < self.objective:
-                self.left, self.right, self.linear, self.loss = left, right, linear, loss
-                return
-            after = 0.5 * (after + before)
-            linear = 0.5 * (linear + self.linear)
-
-    def _balance(self) -> None:
-        """Give both factors the singular vectors of their product, and drop its zeros."""
-        left, left_core = np.linalg.qr(self.left)
-        right, right_core = np.linalg.qr(self.right)
-        P, values, Qt = np.linalg.svd(left_core @ right_core.T)
-        kept = values > SPANS.independent**2 * float(values.max(initial=0.0))
-        root = np.sqrt(values[kept])
-        self.left, self.right = left @ (P[:, kept] * root), right @ (Qt[kept].T * root)
-
-    def _predictions(self, left: Array, right: Array) -> Array:
-        linear = self.steps.predictions(left, right)
-        return linear if self.others is None else np.add(linear, self.others, out=linear)
-
-    def _penalty(self, left: Array, right: Array) -> float:
-        return 0.5 * self.price * float((left**2).sum() + (right**2).sum())
+def _derivatives(problem: Problem, linear: Array, intercept: float) -> tuple[Array, Array]:
+    """Return the first and the second derivatives of the loss at each sample."""
+    slope = problem.loss_gradient(linear, intercept)
+    curvature = np.empty_like(slope)
+    for part, own in pieces.each(problem.loss, slope.size):
+        z = pieces.shifted(linear[part], intercept)
+        curvature[part] = own.curvature(problem.y[part], z, problem.weight[part])
+    return slope, curvature
 
 
-def _begun(problem: Problem, term: Span, x: Array, linear: Array, intercept: float) -> _Sweeps:
-    """Return the sweeps at the point where the term is."""
-    price = problem.regularizer.amount * term.term.factor
-    steps = term.design.of_matrix.ridge_steps()
-    rank = term.left.shape[1]
-    root = np.sqrt(np.diag(x.reshape(rank, rank)))
-    left, right = term.left * root, term.right * root
-    rest = steps.predictions(left, right)
-    np.subtract(linear, rest, out=rest)
-    others = None if _largest(rest) <= 1e-12 * _largest(linear) else rest
-    loss = problem.loss_value(linear, intercept)
-    return _Sweeps(problem, steps, price, intercept, left, right, linear, others, loss)
-
-
-def _largest(z: Array) -> float:
-    """Return max |z|, without an array of magnitudes."""
-    return max(float(z.max()), -float(z.min()))
+def _balanced(left: Array, right: Array) -> tuple[Array, Array]:
+    """Return the singular vectors of the product, times the roots of its values that are not 0."""
+    left, left_core = np.linalg.qr(left)
+    right, right_core = np.linalg.qr(right)
+    P, values, Qt = np.linalg.svd(left_core @ right_core.T)
+    kept = values > SETTINGS.rounding * float(values.max(initial=0.0))
+    root = np.sqrt(values[kept])
+    return left @ (P[:, kept] * root), right @ (Qt[kept].T * root)
