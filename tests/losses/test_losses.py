@@ -277,7 +277,7 @@ def test_a_best_shift_that_a_formula_knows_balances_the_slopes(loss: Loss, seed:
 def test_points_on_straight_parts_stay_there_whatever_the_scale(loss: Loss, far: float) -> None:
     rng = np.random.default_rng(0)
     y, ones = far * rng.normal(size=50), np.ones(50)
-    low, high, width = loss.kernel_slopes
+    low, high, width = loss.slopes
     z = y + np.where(np.arange(50) % 2 == 0, 2.0 * high, 2.0 * low) * width
     slope = loss.gradient(y, z, ones)
     assert set(slope) == {low, high}

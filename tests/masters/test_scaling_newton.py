@@ -134,34 +134,6 @@ def test_losses_that_are_straight_somewhere_go_to_the_fallback():
         assert bool(asked) == straight
 
 
-@pytest.mark.parametrize("n_samples", [40, 12])
-def test_many_groups_in_use_go_to_interior_point_steps(n_samples, monkeypatch):
-    """By Gram matrix and by columns; groups at rest are zero, and the gap is that asked for."""
-    monkeypatch.setattr(scaling_kernel, "TUNING", replace(TUNING, cheap_work=0.0))
-    asked = []
-
-    class _Watched(scaling_kernel.DualInterior):
-        def until(self, *arguments):
-            asked.append(self.steps)
-            return super().until(*arguments)
-
-    monkeypatch.setattr(scaling_kernel, "DualInterior", _Watched)
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        base = DenseBlock(np.asfortranarray(rng.normal(size=(n_samples, 15))))
-        members = np.concatenate([rng.choice(15, size=2, replace=False) for _ in range(60)])
-        block = CachedBlock(RepeatedBlock(base, np.arange(15), members))
-        norm = Groups(np.arange(120) // 2, rng.uniform(0.5, 2.0, size=60))
-        y = base.dense().sum(axis=1) + rng.normal(size=n_samples)
-        problem = Problem.build(block, y, as_loss("squared"), Regularizer(norm, "penalized", 0.02))
-        refit = ScalingNewton(_Forbidden()).solve(problem, np.zeros(120), 0.0, 1e-9)
-        reference = SemismoothNewton().solve(problem, np.zeros(120), 0.0, 1e-7)
-        assert refit.gap <= 1e-9
-        assert abs(refit.objective - reference.objective) <= 2e-7
-        assert not refit.weights.all()
-    assert asked
-
-
 def test_pieces_of_one_step_go_as_far_as_one_call(monkeypatch):
     """A step that does not lower the gap is no end: the next piece is longer."""
     monkeypatch.setattr(scaling_kernel, "TUNING", replace(TUNING, slice_work=1.0, cheap_work=1e4))

@@ -54,7 +54,7 @@ from atomlearn._kernels.many import (
     many_csr,
     many_dense,
 )
-from atomlearn._kernels.newton_qp import NEWTON_LOSSES, KeptHessian, newton_qp
+from atomlearn._kernels.newton_qp import KeptHessian, newton_qp
 from atomlearn._kernels.pairs import (
     PairLimits,
     PairScratch,

@@ -19,7 +19,6 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.masters.dual_interior import longest_inside
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.vectors import power_of_two
 from atomlearn.lifting.settings import SETTINGS
@@ -208,3 +207,11 @@ def _sizes(w: Array, family: FewLatent | OperatorFamily, eta: Array) -> Array:
         slack = slack + longest_inside(slack, slack_step) * slack_step
         eta = trial
     return np.maximum(eta, 1e-300)
+
+
+def longest_inside(x: Array, change: Array) -> float:
+    """Return the step, at most 1, that keeps x positive with a margin."""
+    falling = change < 0
+    if not falling.any():
+        return 1.0
+    return min(1.0, 0.99 * float((-x[falling] / change[falling]).min()))

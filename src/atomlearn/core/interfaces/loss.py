@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 
@@ -45,11 +44,6 @@ class Loss(ABC):
     has_probabilities: ClassVar[bool] = False
     #: True when the deviance is in units of a dispersion (a variance) that nobody gives.
     dispersed: ClassVar[bool] = True
-    #: Name by which the kernel of Newton steps knows it (``NEWTON_LOSSES``); "": it does not.
-    in_kernel: ClassVar[str] = ""
-    #: What that kernel has to know of losses like Huber's: (low, high, width) of
-    #: max over a in [low, high] of a (z - y) - width/2 a^2.
-    kernel_slopes: ClassVar[tuple[float, float, float]] = (-1.0, 1.0, 1.0)
 
     @property
     def is_classification(self) -> bool:
@@ -199,19 +193,6 @@ class Loss(ABC):
         with kinks are at most 1, and it translates: loss(y, z + c) = loss(y - c, z).
         """
         return None
-
-    @property
-    def straight_beyond(self) -> float:
-        """The size of a residual z - y beyond which the loss is straight, where there is one."""
-        return math.inf
-
-    def eased(self, width: float) -> tuple[Loss, float]:
-        """Return a loss that is straight beyond a larger size, and a factor of the weights.
-
-        Both together are max over slopes a of a z - loss*(a) - c/2 a^2 for some c: near to the loss
-        where it is straight, with curvature in between.
-        """
-        return self, 1.0
 
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Array

@@ -43,7 +43,6 @@ class Logistic(Loss):
     """
 
     name: ClassVar[str] = "logistic"
-    in_kernel: ClassVar[str] = "logistic"
     task: ClassVar[Task] = "classification"
     has_probabilities: ClassVar[bool] = True
     dispersed: ClassVar[bool] = False

@@ -145,6 +145,6 @@ class SmoothQuantile(ClippedSlopes):
     smoothness: ClassVar[float] = float("inf")
 
     @property
-    def kernel_slopes(self) -> tuple[float, float, float]:  # type: ignore[override]
+    def slopes(self) -> tuple[float, float, float]:
         """From -q to 1 - q, over ``width``."""
         return -self.q, 1.0 - self.q, self.width

@@ -36,7 +36,6 @@ class Squared(Loss):
     """
 
     name: ClassVar[str] = "squared"
-    in_kernel: ClassVar[str] = "squared"
     smoothness: ClassVar[float] = 1.0
     is_quadratic: ClassVar[bool] = True
     translates: ClassVar[bool] = True

@@ -41,7 +41,6 @@ class SquaredHinge(Loss):
     """
 
     name: ClassVar[str] = "squared_hinge"
-    in_kernel: ClassVar[str] = "squared_hinge"
     task: ClassVar[Task] = "classification"
     dispersed: ClassVar[bool] = False
     smoothness: ClassVar[float] = 1.0

@@ -2,24 +2,19 @@
 
 With A = Q R in the scale of the sample weights, 1/2 ||y - A w||^2 is 1/2 ||Q'y - R w||^2 plus what
 no w can change. The problem over R has the weights, the gradients and the gaps of the first one,
-and fewer samples: as many as columns in use. R comes task by task from designs with several of
-them, else from the Gram matrix that the block keeps and extends, where samples are many: once the
-intercept is minimised out, that of the columns less their means.
+and fewer samples: as many as columns in use. R comes task by task from designs with several.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Master, Refit
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.candidate import block_of, certified
-from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
 
@@ -60,11 +55,7 @@ class CompressedSamples(Master):
         if smaller is None:
             return self.master.solve(problem, weights, intercept, gap_target)
         # Two roundings of one gap differ in the last digits: the second one is asked for.
-        target = 0.99 * gap_target
-        if math.prod(smaller.design.shape) <= TUNING.kernel_entries:
-            # Beside the samples the last digits cost nothing, and may save a pass over them.
-            target = min(target, TUNING.compressed_share * smaller.loss_at_zero())
-        few = self.master.solve(smaller, weights, 0.0, target)
+        few = self.master.solve(smaller, weights, 0.0, 0.99 * gap_target)
         trial = certified(problem, few.weights).refit
         trial.steps = few.steps
         if trial.gap <= gap_target or trial.gap <= 1.1 * few.gap:
@@ -84,25 +75,17 @@ class CompressedSamples(Master):
 
 
 def is_compressible(problem: Problem) -> bool:
-    """Return whether the samples can be made fewer; a block of tasks may still say no."""
-    block, size = problem.design, problem.design.shape[1]
-    if not (isinstance(problem.loss, Squared) and isinstance(block, Block)):
-        return False
-    if block.bare.compresses:
-        return not problem.fit_intercept
-    many = max(TUNING.many_samples, TUNING.samples_a_square * size * size)
-    return block.bare is not block and size > 0 and block.shape[0] >= many
+    """Return whether the samples can be made fewer; the block may still say no."""
+    block = problem.design
+    tasks = isinstance(block, Block) and block.bare.compresses
+    return tasks and isinstance(problem.loss, Squared) and not problem.fit_intercept
 
 
 def compressed(problem: Problem) -> Problem | None:
     """Return the problem over fewer samples, its objective less a constant; None: there is none."""
     if not is_compressible(problem):
         return None
-    block = CachedBlock.of(block_of(problem))
-    if block.bare.compresses:
-        found = block.bare.compressed(problem.y, problem.weight)
-    else:
-        found = _from_gram(problem, block)
+    found = block_of(problem).bare.compressed(problem.y, problem.weight)
     if found is None:
         return None
     smaller, target = found
@@ -111,23 +94,4 @@ def compressed(problem: Problem) -> Problem | None:
         design=CachedBlock(smaller),
         y=target,
         weight=np.ones(target.size),
-        fit_intercept=False,
     )
-
-
-def _from_gram(problem: Problem, block: CachedBlock) -> tuple[Block, Array] | None:
-    """Return R and t with R'R = A'DA and R't = A'Dy from eigenvalues, D = diag(weight)."""
-    size = block.shape[1]
-    weight, y = problem.weight, problem.y
-    if problem.fit_intercept:
-        y = y - float(weight @ y) / float(weight.sum())
-    gram = block.growing_gram(weight, problem.fit_intercept).matrix
-    values, vectors = np.linalg.eigh(gram)
-    # What lies below is rounding; along it, A w and the loss do not change.
-    used = values > 4.0 * size * np.finfo(float).eps * values[-1]
-    if not used.any():
-        return None
-    roots = np.sqrt(values[used])
-    factor = np.asfortranarray(roots[:, None] * vectors[:, used].T)
-    target = vectors[:, used].T @ block.transpose_dot(weight * y) / roots
-    return DenseBlock(factor), target

@@ -113,8 +113,7 @@ def is_coupled(problem: Problem) -> bool:
     most = TUNING.structured_entries if structured else TUNING.coupled_entries
     few = size * size <= TUNING.coupled_entries or by_samples(problem)
     fits = size > 0 and few and n_samples * size <= most
-    plain = not problem.fit_intercept and problem.tau == 0.0
-    return fits and plain and problem.loss.coupled != 1
+    return fits and not problem.fit_intercept and problem.loss.coupled != 1
 
 
 def levelled(problem: Problem) -> tuple[Problem, Array] | None:
