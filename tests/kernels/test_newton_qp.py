@@ -23,7 +23,7 @@ def task(rng, loss, form, *, n=60, p=12, tau=0.0, intercept=True, signed=True, w
     X = rng.normal(size=(n, p)) * rng.uniform(0.5, 2.0, size=p)
     y = X[:, :4] @ rng.normal(size=4) + 0.3 * rng.normal(size=n)
     the_loss = losses.as_loss(loss)
-    if the_loss.is_classification:
+    if the_loss.task == "classification":
         y = np.sign(y - np.median(y) + 1e-9)
     elif loss in POSITIVE:
         y = 1.0 + rng.poisson(np.exp(np.clip(y, -2.0, 3.0)))

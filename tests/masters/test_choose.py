@@ -54,7 +54,13 @@ KINDS = [
     (pairs(600), "squared", dense(50, 600), {}, "ScalingNewton"),
     (norms.L1(), "squared", tasks(30, 12, 60), {}, "CompressedSamples WorkingSets SequentialQP"),
     (norms.L1(), "squared", tasks(30, 12, 60), {"intercept": True}, "WorkingSets SequentialQP"),
-    (norms.L1(), "multinomial", tasks(30, 4, 3), {}, f"WorkingSets {COUPLED} SequentialQP"),
+    (
+        norms.L1(),
+        "multinomial",
+        tasks(30, 4, 3),
+        {},
+        "WorkingSets CoupledNewton SequentialQP",
+    ),
     (norms.KSupport(3), "multinomial", tasks(30, 4, 3), {}, f"{COUPLED} SemismoothNewton"),
     (pairs(12), "multinomial", tasks(30, 4, 3), {"tau": 1.0}, f"{COUPLED} SemismoothNewton"),
     (
@@ -110,7 +116,7 @@ def test_the_default_master_solves_what_it_chose_for(norm: Norm, loss: str) -> N
 def test_a_whole_hessian_is_made_where_it_and_the_block_fit(
     samples: int, columns: int, entries: int, taken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = replace(coupled_newton.TUNING, coupled_entries=entries)
+    room = replace(coupled_newton.TUNING, gram_entries=entries)
     monkeypatch.setattr(coupled_newton, "TUNING", room)
     y = np.tile(np.eye(3)[0], samples // 3)
     level = Regularizer(norms.KSupport(1), "penalized", 1.0)

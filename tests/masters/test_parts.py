@@ -116,7 +116,7 @@ def test_the_kernel_of_the_k_support_norm_takes_small_blocks(
     def asked(n: int, size: int, form: str = "squared", **more: Any) -> bool:
         return is_small(problem_of(np.ones((n, size)), norms.KSupport(2), form, **more))
 
-    smaller = replace(TUNING, kernel_entries=12, columns_together=5)
+    smaller = replace(TUNING, small_entries=12, few_columns=5)
     monkeypatch.setattr(ksupport_newton, "TUNING", smaller)
     assert asked(2, 6)
     assert not asked(2, 7)
@@ -144,7 +144,7 @@ def test_what_free_columns_explain_is_projected_out_to_the_last_digit() -> None:
 
 
 def test_blocks_that_free_columns_make_dense_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free_newton, "TUNING", replace(TUNING, projected_entries=27))
+    monkeypatch.setattr(free_newton, "TUNING", replace(TUNING, gram_entries=27))
     master, X = FreeNewton(SemismoothNewton()), RNG.normal(size=(9, 3))
     assert master.takes(problem_of(X, norms.L1(), unpenalized=[1]))
     assert not master.takes(problem_of(X, norms.L1()))
@@ -157,7 +157,7 @@ def test_rounds_add_the_best_columns_to_those_in_use() -> None:
     """A quarter of those in use, and no fewer than ``least``; small blocks are not split."""
     rng = np.random.default_rng(4)
     told = Told()
-    sets = WorkingSets(told, growth=0.25, least=4, smallest=40, max_rounds=1)
+    sets = WorkingSets(told, least=4, smallest=40)
     whole = problem_of(rng.normal(size=(30, 40)), norms.L1(), amount=0.1)
     sets.solve(whole, np.zeros(40), 0.0, 0.0)
     assert told.asked == [(40, 0.0)]
@@ -167,14 +167,14 @@ def test_rounds_add_the_best_columns_to_those_in_use() -> None:
         weights = np.zeros(100)
         weights[:used] = 1e-3
         sets.solve(task, weights, 0.0, 1e-3)
-        (size, target), last = told.asked
+        (size, target), *_, last = told.asked
         # Some of the best are in use already.
         assert asked <= size <= used + asked
         assert last == (100, 1e-3)
         assert target > 1e-3
     told.asked.clear()
     refit = sets.solve(task, np.zeros(100), 0.0, 1e-3)
-    assert refit.steps == 14
+    assert refit.steps == 21
 
 
 def test_columns_for_free_fill_a_block() -> None:
@@ -183,12 +183,10 @@ def test_columns_for_free_fill_a_block() -> None:
 
     squared, logistic = losses.Squared(), losses.Logistic()
     assert asked(500, 500, squared) == 500
-    assert asked(500, 501, squared) == TUNING.free_entries // 500
-    assert asked(499, 500, squared) == TUNING.free_entries // 499
-    assert asked(500, 500, logistic) == TUNING.free_entries_of_models // 500
-    most = TUNING.free_entries_of_models // TUNING.least_free
-    assert asked(most, 2, logistic) == TUNING.least_free
-    assert asked(most + 100, 2, logistic) == 0
+    assert asked(500, 501, squared) == TUNING.column_entries // 500
+    assert asked(499, 500, squared) == TUNING.column_entries // 499
+    assert asked(500, 500, logistic) == TUNING.column_entries // 2000
+    assert asked(10_000, 2, logistic) == 0
 
 
 def test_guesses_are_made_of_small_problems_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,9 +196,9 @@ def test_guesses_are_made_of_small_problems_only(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(sequential_qp, "TUNING", replace(TUNING, **limits))
         return master.guess(task, np.zeros(3), 0.0) is not None
 
-    assert guessed(kernel_entries=27, kernel_work=81)
-    assert not guessed(kernel_entries=26)
-    assert not guessed(kernel_work=80)
+    assert guessed(small_entries=27, few_columns=3)
+    assert not guessed(small_entries=26)
+    assert not guessed(few_columns=2)
     task = replace(task, deadline=Deadline.after(-1.0))
     assert not guessed()
 

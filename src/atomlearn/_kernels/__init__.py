@@ -31,7 +31,7 @@ from atomlearn._kernels.group_newton import (
     NewtonOutcome,
     NewtonStatus,
     group_newton,
-    has_group_newton,
+    load_blas,
 )
 from atomlearn._kernels.ksupport import (
     ksupport_gauge,

@@ -10,7 +10,7 @@ import numpy as np
 
 from atomlearn._kernels import _checks, _native
 from atomlearn._kernels._checks import Array, Positions
-from atomlearn._kernels.group_newton import has_group_newton
+from atomlearn._kernels.group_newton import load_blas
 
 
 class QPStatus(IntEnum):
@@ -201,7 +201,7 @@ def check_factors(**factors: float) -> None:
 
 
 def _prepared(state: ActiveFactor | None, size: int) -> ActiveFactor:
-    has_group_newton()  # which hands BLAS to the kernels
+    load_blas()
     state = ActiveFactor(size) if state is None else state
     state.reserve(size)
     return state

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from atomlearn._kernels import _checks, _native
 from atomlearn._kernels._checks import Array
-from atomlearn._kernels.group_newton import has_group_newton
+from atomlearn._kernels.group_newton import load_blas
 
 KeptHessian = _native.KeptHessian
 
@@ -76,8 +76,27 @@ def newton_qp(
     prices = _checks.weights(price, "price", size)
     y = _checks.weights(target, "target", n_samples)
     s = _checks.weights(sample_weight, "sample_weight", n_samples)
-    has_group_newton()  # which hands BLAS to the kernels
-    z, first, second = np.empty((3, n_samples))
+    load_blas()
+    terms = level, coupling, ridge, radius, signed, intercept
+    M = np.zeros(0) if metric is None else np.array(metric, dtype=np.float64).reshape(-1)
+    limits = gap, _checks.count(most, "most"), seconds
+    hessian = KeptHessian() if kept is None else kept
+    asked = _asked(loss, y, s)
+    if sp.issparse(columns):
+        matrix: Any = columns
+        data = np.ascontiguousarray(matrix.data, dtype=np.float64)
+        indptr = np.ascontiguousarray(matrix.indptr, dtype=matrix.indices.dtype)
+        parts = data, matrix.indices, indptr
+        steps = _native.newton_qp_csc(parts, asked, prices, terms, M, *limits, hessian, point, at)
+    else:
+        dense = np.asarray(columns, dtype=np.float64, order="F")
+        steps = _native.newton_qp(dense, asked, prices, terms, M, *limits, hessian, point, at)
+    return point, float(at[0]), steps
+
+
+def _asked(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
+    """Return the loss as the kernel asks it: at a point, and for derivatives, that both see."""
+    z, first, second = np.empty((3, y.size))
 
     def differentiate() -> None:
         first[:] = loss.gradient(y, z, s)
@@ -87,7 +106,7 @@ def newton_qp(
         both = loss.value(y, z, s) + loss.conjugate(y, share * first, s)
         return float(both - share * float(first @ z))
 
-    asked = _native.PythonLoss(
+    return _native.PythonLoss(
         lambda: loss.value(y, z, s),
         differentiate,
         bend,
@@ -95,35 +114,6 @@ def newton_qp(
         first,
         second,
         s,
-        float(loss.smoothness),
-        bool(loss.is_quadratic),
+        loss.smoothness,
+        loss.is_quadratic,
     )
-    terms = (
-        float(level),
-        float(coupling),
-        float(ridge),
-        float(radius),
-        bool(signed),
-        bool(intercept),
-    )
-    M = np.zeros(0) if metric is None else np.array(metric, dtype=np.float64).reshape(-1)
-    rest = (
-        asked,
-        prices,
-        terms,
-        M,
-        float(gap),
-        _checks.count(most, "most"),
-        float(seconds),
-        KeptHessian() if kept is None else kept,
-        point,
-        at,
-    )
-    if sp.issparse(columns):
-        matrix: Any = columns
-        data = np.ascontiguousarray(matrix.data, dtype=np.float64)
-        indptr = np.ascontiguousarray(matrix.indptr, dtype=matrix.indices.dtype)
-        steps = _native.newton_qp_csc((data, matrix.indices, indptr), *rest)
-    else:
-        steps = _native.newton_qp(np.asarray(columns, dtype=np.float64, order="F"), *rest)
-    return point, float(at[0]), steps

@@ -51,7 +51,7 @@ def warn_of_separating(
     ``fits`` : targets of the loss, result and offset of each.
     """
     # Margins of 1 are enough for losses of labels without probabilities, and residuals have signs.
-    enough = loss.is_classification and not loss.has_probabilities
+    enough = loss.task == "classification" and not loss.has_probabilities
     free = None if loss.translates or enough else free_columns(estimator, design)
     if free is None:
         return

@@ -119,7 +119,7 @@ def _score(
         return float(np.mean(model.predict(held_out) == y[test]))
     loss, z = as_loss(estimator.loss), decisions[:, 0] + (0.0 if added is None else added[test])
     labels = y[test]
-    if loss.is_classification:
+    if loss.task == "classification":
         labels = np.where(labels == model.classes_[1], 1.0, -1.0)
     ones = np.ones(test.size) if weights is None else weights[test]
     return -float(loss.mean_loss(loss.check_target(labels), z, ones))

@@ -160,7 +160,7 @@ def family_value(w: Array, family: LatentFamily | OperatorFamily) -> float:
         best_low = max(best_low, inner / float(lengths.max()))
         if best_high - best_low <= SETTINGS.decomposed_gap * best_high:
             break
-        order = np.argsort(-lengths, kind="stable")[: max(TUNING.entering, active.size)]
+        order = np.argsort(-lengths, kind="stable")[: max(50, active.size)]
         new = np.setdiff1d(order[lengths[order] > 1.0], active)
         keep = eta > 1e-14 * eta.max()
         if not new.size and (

@@ -63,17 +63,6 @@ class ClippedSlopes(Explained):
         free = (prediction - y) / width
         return np.where((free >= low) & (free <= high), weight / width, 0.0)
 
-    def align(self, y: Array, prediction: Array, target: Array) -> Array:
-        """Return z_i where the slope is not at an edge, else the point beyond it nearest to t_i."""
-        low, high, width = self.slopes
-        # A few roundings further out, where the slope is cut as floats too.
-        slack = 4.0 * np.spacing(np.abs(y) + width * (high - low))
-        above = np.maximum(target, y + width * high + slack)
-        below = np.minimum(target, y + width * low - slack)
-        slope = self._slope(y, prediction)
-        result = np.where(slope >= high, above, prediction)
-        return np.where(slope <= low, below, result)
-
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return the root of the slope; of so many samples that sorting costs, ``start``."""
         return clipped_root(linear - y, weight, self.slopes, start)

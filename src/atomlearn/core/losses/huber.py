@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from atomlearn.core.interfaces import Array, positive_number
+from atomlearn.core.interfaces import positive_number
 from atomlearn.core.losses.clipped import ClippedSlopes
-from atomlearn.core.losses.quantiles import weighted_quantile
 
 
 @final
@@ -54,7 +53,3 @@ class Huber(ClippedSlopes):
     def slopes(self) -> tuple[float, float, float]:
         """From -delta to delta, over twice as much."""
         return -float(self.delta), float(self.delta), 1.0
-
-    def translation(self, y: Array, weight: Array) -> float:
-        """Return the weighted median of y."""
-        return weighted_quantile(y, weight, 0.5)

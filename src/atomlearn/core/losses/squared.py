@@ -68,7 +68,3 @@ class Squared(Loss):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i."""
         return np.array(weight, dtype=np.float64)
-
-    def translation(self, y: Array, weight: Array) -> float:
-        """Return the weighted mean of y."""
-        return float(weight @ y) / float(weight.sum())

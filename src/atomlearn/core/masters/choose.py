@@ -60,17 +60,17 @@ def choose_master(problem: Problem) -> Master:
     >>> type(choose_master(task)).__name__
     'SequentialQP'
     """
-    if problem.loss.free_basis is not None and problem.loss.fixed()[0].coupled == 1:
+    if problem.loss.free is not None and problem.plain_loss.coupled == 1:
         return WorkingSets(SemismoothNewton())
     if is_for_kernel(problem) and not is_compressible(problem):
         return SequentialQP(SemismoothNewton())
     sets = WorkingSets(_inner(problem))
     if problem.loss.coupled != 1 and not problem.fit_intercept:
-        newton = CoupledNewton(sets)
         if prices_of(problem) is not None:
-            return WorkingSets(newton, smallest=50)
+            return WorkingSets(CoupledNewton(sets.master), smallest=50)
+        newton = CoupledNewton(sets)
         # Many columns for one Hessian: those of a round are fewer.
-        fits = newton.takes(problem) and problem.design.shape[1] <= TUNING.coupled_columns
+        fits = newton.takes(problem) and problem.design.shape[1] <= TUNING.gram_columns
         return newton if fits or by_samples(problem) else WorkingSets(newton)
     if is_compressible(problem):
         return CompressedSamples(sets)

@@ -98,12 +98,12 @@ def is_small(problem: Problem) -> bool:
     plain &= block_of(problem).bare.keeps_gram and not problem.deadline.passed
     if _takes_gram(problem):
         return plain
-    return plain and n_samples * size <= TUNING.kernel_entries and not problem.tau
+    return plain and n_samples * size <= TUNING.small_entries and not problem.tau
 
 
 def _takes_gram(problem: Problem) -> bool:
     n_samples, size = problem.design.shape
-    return size <= TUNING.columns_together and (n_samples >= size or bool(problem.tau))
+    return size <= TUNING.few_columns and (n_samples >= size or bool(problem.tau))
 
 
 def _gram(problem: Problem, block: Block) -> Array:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import NewtonStatus, group_newton, has_group_newton
+from atomlearn._kernels import NewtonStatus, group_newton
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.candidate import Candidate, block_of, certified
@@ -47,21 +47,20 @@ class GroupBlock:
     limit: Array
     base: Block
     positions: NDArray[np.int64]
-    max_steps: int
 
     @classmethod
-    def of(cls, problem: Problem, partition: Partition, limit: Array, max_steps: int) -> GroupBlock:
+    def of(cls, problem: Problem, partition: Partition, limit: Array) -> GroupBlock:
         """Find the distinct features."""
-        return cls(problem, partition, limit, *block_of(problem).distinct(), max_steps)
+        return cls(problem, partition, limit, *block_of(problem).distinct())
 
     def minimum(self, model: _Quadratic, weights: Array, gap_target: float) -> tuple[Array, int]:
         """Return the weights where the model has this gap, or as near as rounding allows."""
         order, starts = self.partition.order
         scalings = self.partition.norms(weights) / self.limit
-        deadline, left, gap = self.problem.deadline, self.max_steps, math.inf
+        deadline, left, gap = self.problem.deadline, TUNING.inner_steps, math.inf
         # The kernel does not look at the clock: where there is a limit it is called again and
         # again, for as many steps as take a moment.
-        slice_ = self.max_steps
+        slice_ = left
         if deadline.left < math.inf:
             slice_ = max(1, int(TUNING.slice_work / min(model.matrix.shape) ** 3))
         while True:
@@ -80,7 +79,7 @@ class GroupBlock:
             left -= outcome.steps
             unfinished = outcome.status is NewtonStatus.STEP_LIMIT and outcome.steps == slice_
             if not (unfinished and left) or deadline.passed:
-                steps = self.max_steps - left
+                steps = TUNING.inner_steps - left
                 return scalings[self.partition.labels] * slopes[self.positions], steps
             if outcome.gap >= gap:  # the best point is its start: it has to go further from there
                 slice_ *= 2
@@ -138,7 +137,7 @@ def _descent(group_block: GroupBlock, best: Candidate, reached: Array) -> Candid
     promised -= float(best.scores @ change)
     length = 1.0
     # Two large parts leave nothing but rounding of a tiny decrease: the gap tells more.
-    for _ in range(20 if promised < 0 else 1):
+    for _ in range(TUNING.halvings if promised < 0 else 1):
         weights = reached if length == 1.0 else old.weights + length * change
         trial = certified(problem, weights, before + length * moved, old.intercept)
         enough = old.objective + TUNING.armijo * length * promised
@@ -154,14 +153,12 @@ def free_columns(problem: Problem) -> int:
     """Return how many columns, repeated ones included, fill a block that the kernel is fast on."""
     design = problem.design
     n_samples, n_columns = design.shape
-    if not has_group_newton():
-        return 0
     distinct = design.n_distinct
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
-    if problem.loss.is_quadratic and distinct <= min(TUNING.few_features, n_samples):
+    if problem.loss.is_quadratic and distinct <= min(TUNING.few_columns, n_samples):
         return n_columns
-    entries = TUNING.free_entries if problem.loss.is_quadratic else TUNING.free_entries_of_models
-    features = entries // n_samples
+    # Other losses score the block once for each of their models.
+    features = TUNING.column_entries // ((1 if problem.loss.is_quadratic else 4) * n_samples)
     if features < TUNING.least_free:
         return 0
     return features * n_columns // max(distinct, 1)
@@ -172,17 +169,16 @@ def _model(group_block: GroupBlock, z: Array, in_use: int = 0) -> _Quadratic | N
     problem, base = group_block.problem, group_block.base
     n_samples, n_features = base.shape
     loss, quadratic = problem.loss, problem.loss.is_quadratic
-    most = TUNING.kept_work if quadratic else TUNING.model_work
-    small = n_features <= TUNING.features and n_samples * n_features**2 <= most
+    small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
     stored = base.bare.stored() is not None
     by_columns = stored and n_samples * n_features <= TUNING.column_entries
     if quadratic:
         known = CachedBlock.of(base).knows_gram(problem.weight) and not problem.fit_intercept
         by_columns = by_columns and n_samples <= 2 * n_features and not known
-        suited = by_columns or small or (known and n_features <= TUNING.largest_gram)
+        suited = by_columns or small or known
     else:  # the curvature changes: nothing to keep from call to call
-        suited = small or (by_columns and in_use <= TUNING.few_groups)
-    if not (suited and has_group_newton()):
+        suited = small or (by_columns and in_use <= TUNING.few_columns)
+    if not suited:
         return None
     v = -loss.gradient(problem.y, z, problem.weight)
     curvature = loss.curvature(problem.y, z, problem.weight)

@@ -95,8 +95,8 @@ class SequentialQP(Master):
     ) -> tuple[Array, float, int] | None:
         """Return where the kernel ends, on problems that it solves before Python has begun."""
         n_samples, size = problem.design.shape
-        quick = 0 < n_samples * size <= TUNING.kernel_entries
-        quick &= n_samples * size * size <= TUNING.kernel_work and not problem.deadline.passed
+        quick = 0 < n_samples * size <= TUNING.small_entries and size <= TUNING.few_columns
+        quick &= not problem.deadline.passed
         if not (quick and problem.loss.coupled == 1):
             return None
         return self._steps(problem, block_of(problem).dense(), weights, intercept, 0.0)
@@ -147,4 +147,4 @@ def is_for_kernel(problem: Problem) -> bool:
         return False
     bare = block.bare
     known = bare.stored() is not None or bare.stored_sparse() is not None
-    return known or (block.shape[1] <= TUNING.columns_together and columns_of(block) is not None)
+    return known or (block.shape[1] <= TUNING.few_columns and columns_of(block) is not None)
