@@ -55,7 +55,7 @@ def draw_bounded(rng: Any, seed: int, name: str | None = None) -> Task:
         at_zero = event - event.mean()
     else:
         y = LOSS_ORACLES[name].targets(numbers)
-        at_zero = y / 2 if loss.is_classification else y - y.mean()
+        at_zero = y / 2 if loss.task == "classification" else y - y.mean()
         weight = _weights(rng, n)
         arguments["intercept"] = bool(rng.random() < 0.5)
     if p > 1 and rng.random() < 0.3:

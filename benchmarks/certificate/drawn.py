@@ -229,7 +229,7 @@ def _data(rng: Any, n: int, p: int, loss: Any, counts: bool) -> tuple[np.ndarray
     signal = X @ (rng.standard_normal(p) * (rng.random(p) < 0.5))
     signal = (signal - signal.mean()) / (signal.std() or 1.0)
     y = signal + 0.5 * rng.standard_normal(n)
-    if loss.is_classification:
+    if loss.task == "classification":
         y = np.where(y > np.median(y), 1.0, -1.0)
     elif counts:
         y = rng.poisson(np.exp(y)).astype(float) + (0.0 if loss.name != "gamma" else 0.5)

@@ -30,7 +30,7 @@ def _task(rng: Any, seed: int, X: Any, dense: np.ndarray, y: Any, loss: Any, nor
     form = FORMS[int(rng.integers(3))]
     n, p = dense.shape
     known = norm.on(p)
-    at_zero = more.pop("at_zero", y / 2 if loss.is_classification else y)
+    at_zero = more.pop("at_zero", y / 2 if loss.task == "classification" else y)
     name = "radius" if form == "constrained" else "level"
     arguments = {"form": form, "tau": 0.0, "intercept": False, "sample_weight": np.ones(n), **more}
     arguments[name] = amount(rng, form, loss.name, norm, dense, at_zero)
@@ -46,7 +46,7 @@ def _regression(rng: Any, X: np.ndarray) -> tuple[Any, np.ndarray]:
     y = signal / (signal.std() or 1.0) + 0.5 * rng.standard_normal(X.shape[0])
     y = y * 10.0 ** int(rng.integers(-4, 5)) if loss in ("squared", "huber") else y
     made = losses.as_loss(loss)
-    return made, np.where(y > 0, 1.0, -1.0) if made.is_classification else y
+    return made, np.where(y > 0, 1.0, -1.0) if made.task == "classification" else y
 
 
 def _matrix(rng: Any, seed: int) -> Task:
@@ -66,7 +66,7 @@ def _matrix(rng: Any, seed: int) -> Task:
         design, name = designs.Tasks(X, q), "tasks"
         y = (X @ low + 0.3 * rng.standard_normal((len(X), q))).reshape(-1)
     loss: Any = losses.as_loss(("squared", "huber", "logistic")[int(rng.integers(3))])
-    if loss.is_classification:
+    if loss.task == "classification":
         y = np.where(y > np.median(y), 1.0, -1.0)
     elif way == 3:
         loss, labels = losses.Multinomial(q), y.reshape(-1, q).argmax(axis=1)

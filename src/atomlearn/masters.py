@@ -3,7 +3,6 @@
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.active_set import ActiveSetQP
 from atomlearn.core.masters.choose import choose_master, default_master
-from atomlearn.core.masters.compressed import CompressedSamples
 from atomlearn.core.masters.coupled_newton import CoupledNewton
 from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.ksupport_newton import KSupportNewton
@@ -15,7 +14,6 @@ from atomlearn.core.masters.working_sets import WorkingSets
 __all__ = [
     "AcceleratedGradient",
     "ActiveSetQP",
-    "CompressedSamples",
     "CoupledNewton",
     "FreeNewton",
     "KSupportNewton",

@@ -33,7 +33,6 @@ SPARSE_ALGEBRA = {
     "lifting/trees.py": "which cell of features lies in which set",
     "core/norms/sets.py": "reads sets from membership matrices",
     "core/norms/partition.py": "tells labels from membership matrices",
-    "core/masters/dual_interior.py": "sums over the features of each group, and its cone",
     "core/losses/multinomial.py": "the low-rank part of a Hessian, one column a row of predictions",
     "core/losses/free_columns.py": "couplings of a Newton system, a column a free column",
     "core/losses/intercepts.py": "the same, and one column an intercept",

@@ -41,7 +41,7 @@ def drawn(seed):
     if intercept and rng.random() < 0.4:
         X += scale * 10.0 ** int(rng.integers(1, 5))
     noisy = Z[:, 0] + 0.7 * rng.standard_normal(n)
-    if losses.as_loss(loss).is_classification:
+    if losses.as_loss(loss).task == "classification":
         y = np.where(noisy > np.median(noisy), 1.0, -1.0)
     elif name in ("squared", "huber", "quantile"):
         size = 10.0 ** int(rng.integers(-8, 9)) if name != "huber" else 1.0

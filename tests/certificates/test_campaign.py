@@ -56,7 +56,7 @@ def test_conjugates_of_the_bounds(name):
     loss = made.get(name) or losses.as_loss(name)
     z = rng.standard_normal(50).astype(bounds.Long)
     y = np.where(rng.random(50) < 0.5, 1.0, -1.0)
-    if not loss.is_classification:
+    if loss.task != "classification":
         y = rng.poisson(2.0, 50) + 0.5 * (name == "gamma")
     u = bounds.slope(loss, y, z)
     # Fenchel's inequality holds, with equality at the slope.

@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from atomlearn._kernels import NewtonStatus, group_newton, has_group_newton
+from atomlearn._kernels import NewtonStatus, group_newton
 from atomlearn.core.masters.candidate import certified
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.designs import DenseBlock
 from atomlearn.losses import as_loss
 from atomlearn.norms import Groups
 from atomlearn.problem import Problem, Regularizer
-
-pytestmark = pytest.mark.skipif(not has_group_newton(), reason="SciPy exports no 32-bit BLAS")
 
 
 def case(rng, n, p, n_groups, largest, kind="plain"):
@@ -152,10 +150,6 @@ def test_warm_starts_and_step_limits(gram):
     _, u, last = solve(B, y, starts, members, limit, gram, 0.0)
     assert last.status in (NewtonStatus.NO_DESCENT, NewtonStatus.REACHED)
     assert certificate(B, y, starts, members, limit, u)[1] <= 1e-12 * y @ y
-    # Few features at a time: more steps, the same end.
-    _, u, slow = solve(B, y, starts, members, limit, gram, 1e-9 * y @ y, least=1, share=0.0)
-    assert slow.steps > outcome.steps
-    assert certificate(B, y, starts, members, limit, u)[1] <= 1.1e-9 * y @ y
 
 
 @pytest.mark.parametrize("gram", [True, False])

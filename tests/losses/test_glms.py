@@ -74,7 +74,7 @@ def test_negative_binomial_fits_are_those_of_statsmodels() -> None:
     family = sm.families.NegativeBinomial(alpha=0.5)
     other = sm.GLM(y, sm.add_constant(X), family=family).fit(tol=1e-14, maxiter=200)
     assert_allclose(np.concatenate([[free.intercept_], free.coef_]), other.params, atol=1e-8)
-    half = NegativeBinomial(2.0).deviance(y, free.decision_function(X), np.ones(150))
+    half = 2.0 * NegativeBinomial(2.0).value(y, free.decision_function(X), np.ones(150))
     assert half == pytest.approx(other.deviance, rel=1e-8)
 
 

@@ -92,7 +92,7 @@ def test_more_columns_than_one_hessian_holds_are_still_newton_steps(
     whole = solve(Tasks(X, Q), target, **given)
     for module in ("choose", "coupled_newton"):
         place = f"atomlearn.core.masters.{module}.TUNING"
-        monkeypatch.setattr(place, replace(TUNING, coupled_columns=60, coupled_entries=2**17))
+        monkeypatch.setattr(place, replace(TUNING, gram_columns=60, gram_entries=2**17))
     parts = solve(Tasks(X, Q), target, **given)
     assert parts.converged
     assert_allclose(parts.objective, whole.objective, rtol=1e-8)

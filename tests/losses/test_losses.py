@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -166,24 +165,6 @@ def test_squared_hinge_at_its_kink() -> None:
     assert SquaredHinge().gradient(y, z, weight)[:3].tolist() == [0.0, 0.0, 0.0]
 
 
-@given(y=labels, z=numbers, target=numbers)
-def test_align_by_cases(y: float, z: float, target: float) -> None:
-    loss = SquaredHinge()
-    aligned = loss.align(np.array([y]), np.array([z]), np.array([target]))[0]
-    if Fraction(y) * Fraction(z) < 1:
-        assert aligned == z
-    elif y * target >= 1.0:
-        assert aligned == target
-    else:
-        assert aligned == y
-
-
-def test_a_loss_without_flat_pieces_aligns_with_itself() -> None:
-    y, z, target = np.ones(3), np.array([0.0, 2.0, 5.0]), np.array([1.0, 3.0, 3.0])
-    for loss in (Squared(), Logistic()):
-        assert loss.align(y, z, target).tolist() == z.tolist()
-
-
 def test_names_are_sorted_by_task() -> None:
     assert loss_names() == tuple(sorted(loss_names()))
     assert {"logistic", "squared_hinge"} <= set(loss_names("classification"))
@@ -272,29 +253,6 @@ def test_a_best_shift_that_a_formula_knows_balances_the_slopes(loss: Loss, seed:
     assert ahead.sum() >= -1e-7 * np.abs(ahead).sum()
 
 
-@pytest.mark.parametrize("loss", [Huber(1e6), Huber(1e-6), Quantile(0.3).smoothed(1e6), Huber(1.0)])
-@pytest.mark.parametrize("far", [1e-3, 1.0, 1e9])
-def test_points_on_straight_parts_stay_there_whatever_the_scale(loss: Loss, far: float) -> None:
-    rng = np.random.default_rng(0)
-    y, ones = far * rng.normal(size=50), np.ones(50)
-    low, high, width = loss.kernel_slopes
-    z = y + np.where(np.arange(50) % 2 == 0, 2.0 * high, 2.0 * low) * width
-    slope = loss.gradient(y, z, ones)
-    assert set(slope) == {low, high}
-    aligned = loss.align(y, z, y)
-    assert loss.gradient(y, aligned, ones).tolist() == slope.tolist()
-    reach = np.abs(slope) * width
-    assert np.all(np.abs(aligned - y) <= reach * (1.0 + 1e-9) + 1e-14 * np.abs(y))
-
-
-def test_translations_are_middles_of_the_weights() -> None:
-    y, s = np.array([0.0, 1.0, 2.0, 3.0, 1e9]), np.array([1.0, 1.0, 1.5, 1.0, 1.0])
-    assert Huber(1.0).translation(y, s) == 2.0
-    assert Quantile(0.9).translation(y, s) == 1e9
-    assert Quantile(0.1).translation(y, s) == 0.0
-    assert Squared().translation(y, s) == pytest.approx(np.average(y, weights=s))
-
-
 @pytest.mark.parametrize("loss", [Poisson(), Tweedie(1.5), NegativeBinomial(2.0)])
 def test_counts_without_weight_are_no_counts(loss: Loss) -> None:
     y, z, s = np.array([0.0, 5.0, 0.0]), np.array([1.0, 2.0, -3.0]), np.array([1.0, 0.0, 2.0])
@@ -305,10 +263,9 @@ def test_counts_without_weight_are_no_counts(loss: Loss) -> None:
 
 
 def test_a_pinball_on_its_target_pulls_nowhere() -> None:
-    y, ones, target = np.zeros(3), np.ones(3), np.array([2.0, 2.0, -2.0])
+    y, ones = np.zeros(3), np.ones(3)
     z = np.array([0.0, 1.0, -1.0])
     assert Quantile(0.3).gradient(y, z, ones).tolist() == [0.0, 0.7, -0.3]
-    assert Quantile(0.3).align(y, z, target).tolist() == [0.0, 2.0, -2.0]
 
 
 def test_five_labels_are_named_and_a_sixth_is_counted():

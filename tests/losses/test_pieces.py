@@ -30,7 +30,7 @@ def sample(loss: Loss, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np
     z = rng.normal(size=3 * rows)
     if loss.name == "multinomial":
         y = np.eye(3)[np.arange(rows) % 3].reshape(-1)
-    elif loss.is_classification:
+    elif loss.task == "classification":
         y = rng.choice([-1.0, 1.0], 3 * rows)
     else:
         y = rng.normal(size=3 * rows)

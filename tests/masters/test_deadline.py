@@ -16,7 +16,6 @@ from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (
     AcceleratedGradient,
     ActiveSetQP,
-    CompressedSamples,
     CoupledNewton,
     ScalingNewton,
     SemismoothNewton,
@@ -58,7 +57,6 @@ CASES = [
     (SemismoothNewton(), norms.L1(), "logistic"),
     (AcceleratedGradient(), norms.L1(), "squared"),
     (WorkingSets(), norms.KSupport(5), "squared"),
-    (CompressedSamples(SemismoothNewton()), norms.L1(), "squared"),
     (ScalingNewton(), pairs(), "squared"),
     (ScalingNewton(), pairs(), "logistic"),
     (ScalingNewton(), pairs(), "squared_hinge"),

@@ -93,7 +93,7 @@ def test_the_kernel_minimises_the_model_it_is_given(loss: str, intercept: bool) 
     rng = np.random.default_rng(5)
     z = np.zeros(30) if loss == "squared" else rng.normal(size=30)
     partition, limit = groups_and_limits(problem)
-    block = GroupBlock.of(problem, partition, limit, 100)
+    block = GroupBlock.of(problem, partition, limit)
     model = _model(block, z)
     assert model is not None
     u, steps = block.minimum(model, np.zeros(12), 1e-11)

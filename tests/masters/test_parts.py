@@ -21,19 +21,15 @@ from atomlearn.core.masters.active_set import (
     prices_of,
 )
 from atomlearn.core.masters.candidate import Candidate, finished
-from atomlearn.core.masters.compressed import is_compressible
 from atomlearn.core.masters.coupled_newton import _factor
-from atomlearn.core.masters.dual_interior import DualInterior, LeastSquaresModel
 from atomlearn.core.masters.free_newton import FreeNewton, projected
 from atomlearn.core.masters.ksupport_newton import _columns, is_small
 from atomlearn.core.masters.scaling_kernel import free_columns
-from atomlearn.core.masters.sequential_qp import _chosen, _model, _promise
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.designs import DenseBlock
 from atomlearn.interfaces import Deadline, Master, Norm, Refit
 from atomlearn.masters import SemismoothNewton, SequentialQP, WorkingSets
 from atomlearn.problem import Problem, Regularizer
-from tests.masters.test_dual_interior import group_case
 
 RNG = np.random.default_rng(0)
 
@@ -86,15 +82,6 @@ def test_a_quadratic_model_has_the_terms_of_its_form(form: Any) -> None:
     assert feasible(task, prices, near).tolist() == near.tolist()
     rays = Prices(np.ones(3), False)
     assert feasible(task, rays, near).tolist() == [1.0, 0.0, 0.0]
-    # What a step to the end promises is what the objective's model says there.
-    start, end = np.array([0.5, 0.2, 0.0]), np.array([0.4, 0.0, -0.3])
-    slope, gauges = np.array([1.0, 2.0, 3.0]), (0.7, 0.7)
-    change = {"penalized": 3.0 * (gauges[1] - gauges[0]), "squared": 0.0, "constrained": 0.0}
-    found = _promise(task, prices, slope, start, end)
-    assert_allclose(found, slope @ (end - start) + change[form], atol=1e-15)
-    longer = _promise(task, prices, slope, start, 2.0 * end)
-    rise = {"penalized": 3.0 * 0.7, "squared": 1.5 * (1.4**2 - 0.7**2), "constrained": 0.0}
-    assert_allclose(longer, slope @ (2.0 * end - start) + rise[form])
 
 
 def test_pivots_are_made_some_at_a_time_where_the_clock_counts() -> None:
@@ -106,65 +93,6 @@ def test_pivots_are_made_some_at_a_time_where_the_clock_counts() -> None:
     assert pivots_at_a_time(clocked, 100 * size, 777) == 10
     assert pivots_at_a_time(clocked, 100 * size, 5) == 5
     assert pivots_at_a_time(clocked, 1, 777) == 777
-
-
-@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
-def test_columns_in_use_and_the_most_violated_of_many_make_a_model(form: Any) -> None:
-    """They cost the level, the level times the gauge, or nothing inside of the ball."""
-    rng, size = np.random.default_rng(1), 400
-    price = rng.uniform(0.5, 2.0, size)
-    amount = {"penalized": 0.4, "squared": 0.1, "constrained": 1e3}[form]
-    task = problem_of(rng.normal(size=(9, size)), norms.L1(price), form, amount)
-    prices = Prices(price, True)
-    weights = np.zeros(size)
-    weights[:20] = 4.0 / price[:20] / 20.0
-    cost = {"penalized": 0.4, "squared": 0.4, "constrained": 0.0}[form]
-    slope = rng.uniform(-1.0, 1.0, size)
-    at = Candidate(Refit(weights, 0.0, np.zeros(9), 1.0, 1.0), -slope)
-    wanting = np.flatnonzero((weights == 0.0) & (np.abs(slope) / price > cost))
-    assert wanting.size > 102
-    order = wanting[np.argsort(-np.abs(slope[wanting]) / price[wanting])]
-    assert _chosen(task, prices, at, slope).tolist() == sorted([*range(20), *order[:102]])
-    rays = replace(prices, signed=False)
-    found = _chosen(task, rays, at, slope)
-    assert (-slope[found[20:]] / price[found[20:]] > cost).all()
-    few = slope * (np.arange(size) < 60)
-    some = np.flatnonzero((weights == 0.0) & (np.abs(few) / price > cost))
-    assert _chosen(task, prices, at, few).tolist() == sorted([*range(20), *some])
-    # A ball whose bound is reached has a price: <z, w> / gauge.
-    if form == "constrained":
-        tight = replace(task, regularizer=Regularizer(norms.L1(price), form, 4.0))
-        steep = -np.sign(weights) * price - 0.5 * few * (weights == 0.0)
-        assert (np.abs(steep[_chosen(tight, prices, at, steep)[20:]]) > 0).all()
-        assert _chosen(tight, prices, at, 0.5 * steep + 0.0).size == 20
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("damping", [0.0, 0.5])
-def test_models_are_hessians_over_the_chosen_columns(intercept: bool, damping: float) -> None:
-    X, chosen = RNG.normal(size=(9, 6)), np.array([0, 2, 5])
-    weight = np.random.default_rng(2).uniform(0.5, 2.0, 9)
-    for loss in (losses.Logistic(), losses.Poisson()):
-        task = problem_of(
-            X, norms.L1(), loss=loss, fit_intercept=intercept, sample_weight=weight, tau=0.25
-        ) if loss.is_classification else Problem.build(
-            CachedBlock(DenseBlock(np.asfortranarray(X))), np.arange(9.0), loss,
-            Regularizer(norms.L1(), "penalized", 1.0), fit_intercept=intercept,
-            sample_weight=weight, tau=0.25,
-        )  # fmt: skip
-        z = RNG.normal(size=9)
-        at = Candidate(Refit(np.zeros(6), 0.0, z, 1.0, 1.0), np.zeros(6))
-        model, ridge = _model(task, at, chosen, damping)
-        D = loss.curvature(task.y, z, weight)
-        steepest = loss.smoothness if math.isfinite(loss.smoothness) else D.max() / weight.max()
-        D = D + damping * steepest * weight
-        A = X[:, chosen] - (D @ X[:, chosen] / D.sum() if intercept else 0.0)
-        assert_allclose(model, A.T @ (D[:, None] * A), atol=1e-12)
-        assert ridge == 0.25
-    wide = problem_of(RNG.normal(size=(4, 6)), norms.L1())
-    at = Candidate(Refit(np.zeros(6), 0.0, np.zeros(4), 1.0, 1.0), np.zeros(6))
-    model, _ = _model(wide, at, np.arange(6), 0.0)
-    assert np.linalg.eigvalsh(model)[0] > 0.5 * TUNING.model_ridge * np.trace(model) / 6
 
 
 def test_factors_are_damped_until_there_is_one() -> None:
@@ -182,27 +110,13 @@ def test_factors_are_damped_until_there_is_one() -> None:
         assert _factor(nothing) is None
 
 
-def test_samples_are_made_few_where_they_are_many() -> None:
-    def asked(n: int, size: int, **more: Any) -> bool:
-        return is_compressible(problem_of(np.ones((n, size)), norms.L1(), **more))
-
-    assert asked(2000, 22)
-    assert not asked(1999, 22)
-    assert asked(2304, 24)
-    assert not asked(2303, 24)
-    assert not asked(2000, 22, loss=losses.Logistic())
-    assert not asked(2000, 0)
-    bare = problem_of(np.ones((2000, 2)), norms.L1())
-    assert not is_compressible(replace(bare, design=bare.design.bare))  # type: ignore[attr-defined]
-
-
 def test_the_kernel_of_the_k_support_norm_takes_small_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def asked(n: int, size: int, form: str = "squared", **more: Any) -> bool:
         return is_small(problem_of(np.ones((n, size)), norms.KSupport(2), form, **more))
 
-    smaller = replace(TUNING, kernel_entries=12, columns_together=5)
+    smaller = replace(TUNING, small_entries=12, few_columns=5)
     monkeypatch.setattr(ksupport_newton, "TUNING", smaller)
     assert asked(2, 6)
     assert not asked(2, 7)
@@ -230,7 +144,7 @@ def test_what_free_columns_explain_is_projected_out_to_the_last_digit() -> None:
 
 
 def test_blocks_that_free_columns_make_dense_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free_newton, "TUNING", replace(TUNING, projected_entries=27))
+    monkeypatch.setattr(free_newton, "TUNING", replace(TUNING, gram_entries=27))
     master, X = FreeNewton(SemismoothNewton()), RNG.normal(size=(9, 3))
     assert master.takes(problem_of(X, norms.L1(), unpenalized=[1]))
     assert not master.takes(problem_of(X, norms.L1()))
@@ -243,7 +157,7 @@ def test_rounds_add_the_best_columns_to_those_in_use() -> None:
     """A quarter of those in use, and no fewer than ``least``; small blocks are not split."""
     rng = np.random.default_rng(4)
     told = Told()
-    sets = WorkingSets(told, growth=0.25, least=4, smallest=40, max_rounds=1)
+    sets = WorkingSets(told, least=4, smallest=40)
     whole = problem_of(rng.normal(size=(30, 40)), norms.L1(), amount=0.1)
     sets.solve(whole, np.zeros(40), 0.0, 0.0)
     assert told.asked == [(40, 0.0)]
@@ -253,14 +167,14 @@ def test_rounds_add_the_best_columns_to_those_in_use() -> None:
         weights = np.zeros(100)
         weights[:used] = 1e-3
         sets.solve(task, weights, 0.0, 1e-3)
-        (size, target), last = told.asked
+        (size, target), *_, last = told.asked
         # Some of the best are in use already.
         assert asked <= size <= used + asked
         assert last == (100, 1e-3)
         assert target > 1e-3
     told.asked.clear()
     refit = sets.solve(task, np.zeros(100), 0.0, 1e-3)
-    assert refit.steps == 14
+    assert refit.steps == 21
 
 
 def test_columns_for_free_fill_a_block() -> None:
@@ -269,28 +183,10 @@ def test_columns_for_free_fill_a_block() -> None:
 
     squared, logistic = losses.Squared(), losses.Logistic()
     assert asked(500, 500, squared) == 500
-    assert asked(500, 501, squared) == TUNING.free_entries // 500
-    assert asked(499, 500, squared) == TUNING.free_entries // 499
-    assert asked(500, 500, logistic) == TUNING.free_entries_of_models // 500
-    most = TUNING.free_entries_of_models // TUNING.least_free
-    assert asked(most, 2, logistic) == TUNING.least_free
-    assert asked(most + 100, 2, logistic) == 0
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_interior_points_take_few_steps_in_any_units(seed: int) -> None:
-    B, y, groups = group_case(seed, 60, 12)
-    gap, plain = 1e-9 * float(y @ y), DualInterior(LeastSquaresModel.of_columns(B, y), groups)
-    assert plain.until(gap, 60)
-    assert plain.steps <= 14
-    for unit in (2.0**-12, 256.0):
-        larger = DualInterior(
-            LeastSquaresModel.of_columns(B, unit * y), replace(groups, limit=unit * groups.limit)
-        )
-        assert larger.until(unit**2 * gap, 60)
-        assert larger.steps == plain.steps
-        assert_allclose(larger.scalings, plain.scalings, rtol=1e-6)
-        assert_allclose(larger.rest, plain.rest, rtol=1e-6)
+    assert asked(500, 501, squared) == TUNING.column_entries // 500
+    assert asked(499, 500, squared) == TUNING.column_entries // 499
+    assert asked(500, 500, logistic) == TUNING.column_entries // 2000
+    assert asked(10_000, 2, logistic) == 0
 
 
 def test_guesses_are_made_of_small_problems_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,9 +196,9 @@ def test_guesses_are_made_of_small_problems_only(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(sequential_qp, "TUNING", replace(TUNING, **limits))
         return master.guess(task, np.zeros(3), 0.0) is not None
 
-    assert guessed(kernel_entries=27, kernel_work=81)
-    assert not guessed(kernel_entries=26)
-    assert not guessed(kernel_work=80)
+    assert guessed(small_entries=27, few_columns=3)
+    assert not guessed(small_entries=26)
+    assert not guessed(few_columns=2)
     task = replace(task, deadline=Deadline.after(-1.0))
     assert not guessed()
 

@@ -260,7 +260,7 @@ def test_newton_steps_are_few() -> None:
         problem = problem_of(DenseBlock(A), y, loss, "penalized", 2.0, intercept=True)
         refit = SequentialQP().solve(problem, np.zeros(60), 0.0, 1e-9)
         assert refit.gap <= 1e-9
-        assert refit.steps <= 15
+        assert refit.steps <= 20
 
 
 # The Gram matrix that grows.

@@ -134,37 +134,9 @@ def test_losses_that_are_straight_somewhere_go_to_the_fallback():
         assert bool(asked) == straight
 
 
-@pytest.mark.parametrize("n_samples", [40, 12])
-def test_many_groups_in_use_go_to_interior_point_steps(n_samples, monkeypatch):
-    """By Gram matrix and by columns; groups at rest are zero, and the gap is that asked for."""
-    monkeypatch.setattr(scaling_kernel, "TUNING", replace(TUNING, cheap_work=0.0))
-    asked = []
-
-    class _Watched(scaling_kernel.DualInterior):
-        def until(self, *arguments):
-            asked.append(self.steps)
-            return super().until(*arguments)
-
-    monkeypatch.setattr(scaling_kernel, "DualInterior", _Watched)
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        base = DenseBlock(np.asfortranarray(rng.normal(size=(n_samples, 15))))
-        members = np.concatenate([rng.choice(15, size=2, replace=False) for _ in range(60)])
-        block = CachedBlock(RepeatedBlock(base, np.arange(15), members))
-        norm = Groups(np.arange(120) // 2, rng.uniform(0.5, 2.0, size=60))
-        y = base.dense().sum(axis=1) + rng.normal(size=n_samples)
-        problem = Problem.build(block, y, as_loss("squared"), Regularizer(norm, "penalized", 0.02))
-        refit = ScalingNewton(_Forbidden()).solve(problem, np.zeros(120), 0.0, 1e-9)
-        reference = SemismoothNewton().solve(problem, np.zeros(120), 0.0, 1e-7)
-        assert refit.gap <= 1e-9
-        assert abs(refit.objective - reference.objective) <= 2e-7
-        assert not refit.weights.all()
-    assert asked
-
-
 def test_pieces_of_one_step_go_as_far_as_one_call(monkeypatch):
     """A step that does not lower the gap is no end: the next piece is longer."""
-    monkeypatch.setattr(scaling_kernel, "TUNING", replace(TUNING, slice_work=1.0, cheap_work=1e4))
+    monkeypatch.setattr(scaling_kernel, "TUNING", replace(TUNING, slice_work=1.0))
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(200, 20)) + rng.normal(size=(200, 1))
@@ -206,17 +178,13 @@ def repeated_problem(loss, seed, intercept, level):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("intercept", [False, True])
 def test_columns_and_gram_matrices_lead_to_the_same_point(loss, intercept, monkeypatch):
-    """The kernel works on either, and needs no other master; without it the other one is asked."""
+    """The kernel works on either, and needs no other master."""
     for seed in range(4):
         for level in (0.3, 0.01):
             problem = repeated_problem(loss, seed, intercept, level)
             start = np.zeros(48)
             target = 1e-9 * problem.objective(start, np.zeros(40))
-            with monkeypatch.context() as patch:
-                patch.setattr(scaling_kernel, "has_group_newton", lambda: False)
-                reference = ScalingNewton().solve(problem, start, 0.0, target)
-                with pytest.raises(AssertionError, match="fallback"):
-                    ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
+            reference = SemismoothNewton().solve(problem, start, 0.0, target)
             for entries in (TUNING.column_entries, 0):
                 with monkeypatch.context() as patch:
                     tuning = replace(TUNING, column_entries=entries)
@@ -230,13 +198,13 @@ def test_columns_and_gram_matrices_lead_to_the_same_point(loss, intercept, monke
 
 def test_other_losses_on_large_blocks_are_modelled_while_few_groups_are_in_use(monkeypatch):
     """The semismooth master goes on from where more of them are, and steps are counted in all."""
-    tuning = replace(TUNING, model_work=0)
+    tuning = replace(TUNING, gram_work=0)
     monkeypatch.setattr(scaling_kernel, "TUNING", tuning)
     problem, start = repeated_problem("logistic", 0, True, 0.01), np.zeros(48)
     target = 1e-9 * problem.objective(start, np.zeros(40))
     few = ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
     assert np.count_nonzero(few.weights.reshape(-1, 4).any(axis=1)) > 2
-    monkeypatch.setattr(scaling_kernel, "TUNING", replace(tuning, few_groups=2))
+    monkeypatch.setattr(scaling_kernel, "TUNING", replace(tuning, few_columns=2))
     with pytest.raises(AssertionError, match="fallback"):
         ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
     more = ScalingNewton().solve(problem, start, 0.0, target)
@@ -275,7 +243,7 @@ def test_columns_for_free_count_distinct_features():
     problem = repeated_problem("squared", 0, False, 0.1)
     plain = replace(problem, design=DenseBlock(problem.design.dense()))
     master = ScalingNewton()
-    assert master.candidates_for_free(plain) == TUNING.free_entries // 40
+    assert master.candidates_for_free(plain) == TUNING.column_entries // 40
     assert master.candidates_for_free(problem) == 48  # of 15 features, fewer than samples
     other = replace(problem, regularizer=Regularizer(norms.KSupport(2), "penalized", 1.0))
     assert master.candidates_for_free(other) == 0

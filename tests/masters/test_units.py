@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from atomlearn import losses, norms
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.dense import DenseBlock
-from atomlearn.core.masters.compressed import CompressedSamples
 from atomlearn.core.masters.coupled_newton import CoupledNewton
 from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.ksupport_newton import KSupportNewton
@@ -79,7 +78,6 @@ KINDS: list[tuple[Master, Norm, str, int]] = [
     (SequentialQP(), norms.L1(), "huber poisson", 70),
     (SequentialQP(), RAYS, USUAL, 68),
     (KSupportNewton(), norms.KSupport(3), "squared", 84),
-    (CompressedSamples(SemismoothNewton()), norms.KSupport(3), "squared", 44),
     (FreeNewton(SemismoothNewton()), norms.KSupport(3), USUAL, 97),
     (FreeNewton(SemismoothNewton()), GROUPS, "poisson", 24),
     (CoupledNewton(), norms.KSupport(3), "multinomial", 46),
@@ -91,7 +89,7 @@ def taken(kind: int, heavier: float, longer: float) -> list[tuple[int, Array, fl
     """Return steps, weights, and gaps relative to what was asked for, of all cases."""
     master, norm, names, _ = KINDS[kind]
     found = []
-    for case in cases(names.split(), 2000 if isinstance(master, CompressedSamples) else 24):
+    for case in cases(names.split(), 24):
         problem = in_units(case.problem(norm), case.data()[0], heavier, longer)
         if isinstance(master, FreeNewton):
             problem = problem.freed([1])

@@ -32,7 +32,7 @@ from atomlearn._kernels.group_newton import (
     NewtonOutcome,
     NewtonStatus,
     group_newton,
-    has_group_newton,
+    load_blas,
 )
 from atomlearn._kernels.ksupport import (
     ksupport_gauge,
@@ -50,7 +50,7 @@ from atomlearn._kernels.many import (
     many_csc,
     many_dense,
 )
-from atomlearn._kernels.newton_qp import NEWTON_LOSSES, KeptHessian, newton_qp
+from atomlearn._kernels.newton_qp import KeptHessian, newton_qp
 from atomlearn._kernels.pairs import (
     PairLimits,
     PairScratch,

@@ -1,5 +1,6 @@
 """The compiled module: no checks here, see the Python modules beside it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -209,29 +210,44 @@ def pivot_path(
 class KeptHessian:
     def __init__(self) -> None: ...
 
+class PythonLoss:
+    def __init__(
+        self,
+        value: Callable[[], float],
+        differentiate: Callable[[], None],
+        bend: Callable[[float], float],
+        point: Array,
+        first: Array,
+        second: Array,
+        weight: Array,
+        smoothness: float,
+        quadratic: bool,
+        /,
+    ) -> None: ...
+
 def newton_qp(
     columns: Array,
-    target: Array,
-    sample_weight: Array,
-    kind: tuple[int, float, float, float],
+    loss: PythonLoss,
     price: Array,
     prices: tuple[float, float, float, float, bool, bool],
-    limits: tuple[float, int, int, int, float, float],
+    metric: Array,
+    gap: float,
+    steps: int,
+    seconds: float,
     kept: KeptHessian,
     weights: Array,
     shift: Array,
     /,
 ) -> int: ...
 def newton_qp_csc(
-    data: Array,
-    indices: NDArray[Any],
-    indptr: NDArray[Any],
-    target: Array,
-    sample_weight: Array,
-    kind: tuple[int, float, float, float],
+    columns: tuple[Array, NDArray[Any], NDArray[Any]],
+    loss: PythonLoss,
     price: Array,
     prices: tuple[float, float, float, float, bool, bool],
-    limits: tuple[float, int, int, int, float, float],
+    metric: Array,
+    gap: float,
+    steps: int,
+    seconds: float,
     kept: KeptHessian,
     weights: Array,
     shift: Array,
@@ -263,9 +279,6 @@ def group_newton(
     slopes: Array,
     gap_target: float,
     max_steps: int,
-    most_work: float,
-    least: int,
-    share: float,
     counts: Positions,
     figures: Array,
     /,

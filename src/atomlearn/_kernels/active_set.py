@@ -11,7 +11,7 @@ import numpy as np
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Positions
-from atomlearn._kernels.group_newton import has_group_newton
+from atomlearn._kernels.group_newton import load_blas
 
 
 class QPStatus(IntEnum):
@@ -202,7 +202,7 @@ def check_factors(**factors: float) -> None:
 
 
 def _prepared(state: ActiveFactor | None, size: int) -> ActiveFactor:
-    has_group_newton()  # which hands BLAS to the kernels
+    load_blas()
     state = ActiveFactor(size) if state is None else state
     state.reserve(size)
     return state

@@ -49,15 +49,18 @@ class NewtonOutcome:
 
 
 @cache
-def has_group_newton() -> bool:
-    """Return True where SciPy exports the BLAS and LAPACK routines with 32-bit integers."""
+def load_blas() -> None:
+    """Hand the routines of SciPy's BLAS and LAPACK to the kernels, or say that there are none."""
     import scipy.linalg
 
     for module, names in _ROUTINES.items():
         exported: dict[str, Any] = getattr(scipy.linalg, module).__pyx_capi__
         if not all(_native.provide_blas(name, exported.get(name)) for name in names):
-            return False
-    return True
+            raise ImportError(
+                f"atomlearn needs {', '.join(names)} with 32-bit integers from "
+                f"scipy.linalg.{module}, which this SciPy does not export; install SciPy from PyPI "
+                "or conda-forge"
+            )
 
 
 def group_newton(
@@ -72,9 +75,6 @@ def group_newton(
     squared_target: float,
     gap_target: float,
     max_steps: int = 100,
-    most_work: float = math.inf,
-    least: int = 100,
-    share: float = 0.5,
 ) -> tuple[Array, Array, NewtonOutcome]:
     """min over u of 1/2 ||y - B w||^2 + sum_g limit_g ||u_g||, w the sum of the u_g.
 
@@ -101,12 +101,6 @@ def group_newton(
         Absolute duality gap at which steps end.
     max_steps : int
         Bound on Newton steps.
-    most_work : float
-        Bound on the sum of (groups considered)^3 over the steps, which what they take grows with
-        where many groups are in use; the step that exceeds it is the last one.
-    least, share
-        In a step groups enter, the most violating first, until max(least, share * features in use)
-        features are new.
 
     Returns
     -------
@@ -114,12 +108,7 @@ def group_newton(
     slopes : (p,) with u_g = t_g slopes[members of g]
     outcome : NewtonOutcome
     """
-    if not has_group_newton():
-        raise ImportError(
-            "group_newton needs BLAS and LAPACK with 32-bit integers from scipy.linalg.cython_blas "
-            "and cython_lapack, which this SciPy does not export; use masters.ScalingNewton, which "
-            "works without"
-        )
+    load_blas()
     given = _samples_or_gram(matrix, gram)
     n_rows, n_features = given.shape
     line = _checks.weights(linear, "linear", n_rows)
@@ -129,18 +118,28 @@ def group_newton(
     t = np.array(_checks.weights(scalings, "scalings", bounds.size))
     entries = _checks.positions(members, "members", n_features)
     cuts = _cuts(starts, entries.size, bounds.size)
-    if not (math.isfinite(squared_target) and gap_target >= 0 and share >= 0 and most_work >= 0):
+    if not (math.isfinite(squared_target) and gap_target >= 0):
         raise ValueError(
-            f"squared_target must be finite, gap_target, share and most_work >= 0; got "
-            f"{squared_target!r}, {gap_target!r}, {share!r} and {most_work!r}"
+            f"squared_target must be finite, gap_target >= 0; got {squared_target!r} and "
+            f"{gap_target!r}"
         )
     slopes = np.zeros(n_features)
     counts, figures = np.zeros(2, dtype=np.int64), np.zeros(2)
     code = _native.group_newton(
-        given, gram, line, float(squared_target), cuts, entries, bounds, t, slopes,
-        float(gap_target), _checks.count(max_steps, "max_steps"), float(most_work),
-        _checks.count(least, "least"), float(share), counts, figures,
-    )  # fmt: skip
+        given,
+        gram,
+        line,
+        float(squared_target),
+        cuts,
+        entries,
+        bounds,
+        t,
+        slopes,
+        float(gap_target),
+        _checks.count(max_steps, "max_steps"),
+        counts,
+        figures,
+    )
     steps, systems = counts.tolist()
     objective, gap = figures.tolist()
     return t, slopes, NewtonOutcome(NewtonStatus(code), steps, systems, objective, gap)

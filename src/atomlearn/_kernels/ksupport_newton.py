@@ -7,7 +7,7 @@ import numpy as np
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array
-from atomlearn._kernels.group_newton import has_group_newton
+from atomlearn._kernels.group_newton import load_blas
 
 
 def ksupport_newton(
@@ -40,7 +40,7 @@ def ksupport_newton(
     Returns
     -------
     w : (m,) the weights, no worse than the start
-    steps : int; 0 also where SciPy exports no BLAS to solve systems with
+    steps : int
     """
     array = np.asarray(matrix, dtype=np.float64, order="F")
     size = array.shape[1]
@@ -51,8 +51,7 @@ def ksupport_newton(
     if not 0.0 < level < np.inf:
         raise ValueError(f"level must be finite and > 0, got {level!r}")
     line = _checks.weights(pull, "pull", size)
-    if not has_group_newton():
-        return point, 0
+    load_blas()
     steps = _native.ksupport_newton(
         array, bool(gram), line, min(wanted, max(size, 1)), float(level), bool(squared), point,
         _checks.count(most, "most"),

@@ -11,65 +11,58 @@ import scipy.sparse as sp
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array
-from atomlearn._kernels.group_newton import has_group_newton
+from atomlearn._kernels.group_newton import load_blas
 
 KeptHessian = _native.KeptHessian
-
-#: The losses that the kernel knows, by their names.
-NEWTON_LOSSES = {"squared": 0, "logistic": 1, "squared_hinge": 2, "poisson": 3, "huber": 4}
 
 
 def newton_qp(
     columns: Any,
     target: Array,
     sample_weight: Array,
-    loss: str,
+    loss: Any,
     weights: Array,
     shift: float = 0.0,
     *,
     price: Array,
-    slopes: tuple[float, float, float] = (-1.0, 1.0, 1.0),
     level: float = 0.0,
     coupling: float = 0.0,
     ridge: float = 0.0,
+    metric: Array | None = None,
     radius: float = math.inf,
     signed: bool = True,
     intercept: bool = False,
     gap: float = 0.0,
-    batch: int = 1,
     most: int = 50,
-    most_columns: int = 2**31,
-    work: float = math.inf,
     seconds: float = math.inf,
     kept: KeptHessian | None = None,
 ) -> tuple[Array, float, int]:
-    """argmin_c,b sum_i s_i loss(y_i, a_i'c + b) + ridge/2 c'c + level p'|c| + coupling/2 (p'|c|)^2.
+    """argmin_c,b f(A c + b) + ridge/2 c'Mc + level p'|c| + coupling/2 (p'|c|)^2.
 
     And over p'|c| <= radius; over c >= 0 unless ``signed``. Newton steps over the columns in use
     and those that want in, whose models are minimised by exchanges of signs (``pivot_path``) or by
     ``active_set_qp``, the intercept minimised out, with Armijo's search. Nothing is proved: price
-    the point.
+    the point. Models of more than 5000 columns are not made.
 
     Parameters
     ----------
     columns : (n_samples, m) array, or sparse array by columns without duplicates
         Copied where it is not float64, or dense without contiguous columns.
     target, sample_weight : (n_samples,) float64
-    loss : one of ``NEWTON_LOSSES``
-    slopes : (low, high, width)
-        The loss named Huber's is max over a in [low, high] of a (z - y) - width/2 a^2.
+    loss : Loss
+        One that treats each sample by itself; it is asked for values and derivatives.
     weights : (m,) feasible start
     shift : float
         The intercept at the start.
     price : (m,) float64 > 0
+    metric : (m, m), optional
+        M; the identity where None.
     gap : float
         Ends where about so much of the objective is left, or a step promises mere rounding.
-    batch : int
-        Columns that enter between two solves of ``active_set_qp``.
     most : int
         Bound on steps.
-    most_columns, work, seconds
-        Ends before a model of more columns, or of more multiplications, and when time is up.
+    seconds : float
+        Ends when time is up.
     kept : KeptHessian, optional
         What an earlier call left behind, for the same columns, or fewer of them; updated.
 
@@ -81,26 +74,47 @@ def newton_qp(
     n_samples, size = columns.shape
     point = np.array(_checks.weights(weights, "weights", size))
     at = np.array([shift], dtype=np.float64)
-    has_group_newton()  # which hands BLAS to the kernels
-    rest = (
-        _checks.weights(target, "target", n_samples),
-        _checks.weights(sample_weight, "sample_weight", n_samples),
-        (NEWTON_LOSSES[loss], *slopes),
-        _checks.weights(price, "price", size),
-        (float(level), float(coupling), float(ridge), float(radius), bool(signed), bool(intercept)),
-        (
-            float(gap), _checks.count(batch, "batch"), _checks.count(most, "most"),
-            int(most_columns), float(work), float(seconds),
-        ),
-        KeptHessian() if kept is None else kept,
-        point,
-        at,
-    )  # fmt: skip
+    prices = _checks.weights(price, "price", size)
+    y = _checks.weights(target, "target", n_samples)
+    s = _checks.weights(sample_weight, "sample_weight", n_samples)
+    load_blas()
+    terms = level, coupling, ridge, radius, signed, intercept
+    M = np.zeros(0) if metric is None else np.array(metric, dtype=np.float64).reshape(-1)
+    limits = gap, _checks.count(most, "most"), seconds
+    hessian = KeptHessian() if kept is None else kept
+    asked = _asked(loss, y, s)
     if sp.issparse(columns):
         matrix: Any = columns
         data = np.ascontiguousarray(matrix.data, dtype=np.float64)
         indptr = np.ascontiguousarray(matrix.indptr, dtype=matrix.indices.dtype)
-        steps = _native.newton_qp_csc(data, matrix.indices, indptr, *rest)
+        parts = data, matrix.indices, indptr
+        steps = _native.newton_qp_csc(parts, asked, prices, terms, M, *limits, hessian, point, at)
     else:
-        steps = _native.newton_qp(np.asarray(columns, dtype=np.float64, order="F"), *rest)
+        dense = np.asarray(columns, dtype=np.float64, order="F")
+        steps = _native.newton_qp(dense, asked, prices, terms, M, *limits, hessian, point, at)
     return point, float(at[0]), steps
+
+
+def _asked(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
+    """Return the loss as the kernel asks it: at a point, and for derivatives, that both see."""
+    z, first, second = np.empty((3, y.size))
+
+    def differentiate() -> None:
+        first[:] = loss.gradient(y, z, s)
+        second[:] = loss.curvature(y, z, s)
+
+    def bend(share: float) -> float:
+        both = loss.value(y, z, s) + loss.conjugate(y, share * first, s)
+        return float(both - share * float(first @ z))
+
+    return _native.PythonLoss(
+        lambda: loss.value(y, z, s),
+        differentiate,
+        bend,
+        z,
+        first,
+        second,
+        s,
+        loss.smoothness,
+        loss.is_quadratic,
+    )

@@ -10,7 +10,7 @@ import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array
 from atomlearn._kernels.active_set import ActiveFactor, check_factors, positive, symmetric
-from atomlearn._kernels.group_newton import has_group_newton
+from atomlearn._kernels.group_newton import load_blas
 
 
 class PivotStatus(IntEnum):
@@ -66,8 +66,7 @@ def pivot_path(
     grid = positive(levels, np.size(levels))
     check_factors(ridge=ridge)
     bound = size if most is None else max(int(most), 0)
-    if not has_group_newton():
-        return np.zeros((0, size)), PivotStatus.NO_PROGRESS, 0
+    load_blas()
     state = ActiveFactor() if state is None else state
     state.reserve(min(size, bound))
     if state.count and state.active.max() >= size:

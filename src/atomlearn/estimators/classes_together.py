@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Columns, Design, Loss
 from atomlearn.core.losses import FreeIntercepts
+from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.sets import Membership
@@ -58,8 +59,8 @@ class Outputs:
         columns, places = np.unique(result.columns // self.count, return_inverse=True)
         weights = np.zeros((self.count, columns.size))
         weights[result.columns % self.count, places.ravel()] = result.weights
-        loss, intercepts = problem.loss.fixed()[0], np.full(self.count, float(result.intercept))
-        if loss.n_intercepts:
+        loss, intercepts = problem.plain_loss, np.full(self.count, float(result.intercept))
+        if loss.coupled == 0:
             linear = problem.design.gather(result.columns).dot(result.weights)
             intercepts = loss.intercepts(problem.y, linear, problem.weight)
         return Point(columns, weights, intercepts)
@@ -120,7 +121,7 @@ def _of_classes(
             f"several classes share a list of features, and {design.shape[1]} products are too "
             "many to be listed; use sklearn.multiclass.OneVsRestClassifier around this estimator"
         )
-    together = loss.of_classes(n_classes)
+    together = for_classes(loss, n_classes)
     if together is None:
         target = np.where(target > 0, 1.0, -1.0)
     inner = loss if together is None else together

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from atomlearn.core.interfaces import Form, Loss, Norm, Solver
+from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
@@ -25,7 +26,7 @@ def loss_of_classes(multi_class: Any, loss: Loss, n_classes: int) -> Loss | None
         raise ValueError(f"multi_class must be 'ovr' or 'multinomial', got {multi_class!r}")
     if multi_class == "ovr":
         return None
-    together = loss.of_classes(n_classes)
+    together = for_classes(loss, n_classes)
     if together is None:
         raise ValueError(
             f"multi_class='multinomial' is the logistic loss of several classes, and loss is "

@@ -65,7 +65,7 @@ def target_of(
     """
     if loss.task == "survival":
         return loss.check_target(y), None
-    if not loss.is_classification:
+    if loss.task != "classification":
         return loss.check_target(checked_target(estimator, y, weight.size)), None
     classes, codes = encoded(estimator, checked_labels(estimator, y, weight.size), weight)
     if classes.size > 2:

@@ -21,7 +21,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.interfaces.lift import Expansion
-from atomlearn.core.masters.dual_interior import longest_inside
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.vectors import power_of_two
@@ -126,7 +125,7 @@ def value_of_groups(w: Array, expansion: Expansion, norm: Groups) -> float:
         best_low = max(best_low, inner / float(lengths.max()))
         if best_high - best_low <= SETTINGS.decomposed_gap * best_high:
             break
-        order = np.argsort(-lengths, kind="stable")[: max(TUNING.entering, active.size)]
+        order = np.argsort(-lengths, kind="stable")[: max(50, active.size)]
         new = np.setdiff1d(order[lengths[order] > 1.0], active)
         keep = eta > 1e-14 * eta.max()
         if not new.size and (
@@ -173,3 +172,11 @@ def _sizes(w: Array, family: Family, eta: Array) -> Array:
         slack = slack + longest_inside(slack, slack_step) * slack_step
         eta = trial
     return np.maximum(eta, 1e-300)
+
+
+def longest_inside(x: Array, change: Array) -> float:
+    """Return the step, at most 1, that keeps x positive with a margin."""
+    falling = change < 0
+    if not falling.any():
+        return 1.0
+    return min(1.0, 0.99 * float((-x[falling] / change[falling]).min()))

@@ -54,8 +54,8 @@ class TaskProblem:
     def intercepts(self, W: Array) -> Array:
         """Return the optimal intercepts at W for the columns as they were given: one pass."""
         b = self.offsets - self.means @ W
-        loss = self.problem.loss.fixed()[0]
-        if loss.n_intercepts:
+        loss = self.problem.plain_loss
+        if loss.coupled == 0:
             linear = self.problem.design.predict(W.reshape(-1))
             b = b + loss.intercepts(self.problem.y, linear, self.problem.weight)
         return np.asarray(b)

@@ -210,7 +210,7 @@ class FeatureGeneration(Solver):
 
     def step(self, problem: Problem, state: GenerationState) -> GenerationState:
         """Add the block, solve the subproblem, drop blocks without weight, infer the next block."""
-        shifted = problem.fit_intercept and problem.loss.is_classification
+        shifted = problem.fit_intercept and problem.loss.task == "classification"
         if self.from_zero and shifted and not state.members.size:
             # alpha = C 1 is the slope at predictions of zero, not at the best intercept.
             scores = problem.design.scores(-problem.loss_gradient(np.zeros_like(problem.y)))

@@ -11,6 +11,7 @@ from scipy.special import expit, xlogy
 
 from atomlearn.core.interfaces import Array, Loss, Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
+from atomlearn.core.losses.last_answer import LastAnswer
 from atomlearn.survival.concordance import concordance
 from atomlearn.survival.risk_sets import RiskSets
 from atomlearn.survival.target import checked_survival
@@ -63,14 +64,9 @@ class Cox(Loss):
     """
 
     ties: Literal["efron", "breslow"] = "efron"
-    #: The last risk sets at z = 0, of which targets and weights: sorting takes longer than all
-    #: else, and a fit asks hundreds of times. Replaced whole, never changed.
-    _last: tuple[bytes, Array, list[RiskSets]] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
-    _there: tuple[list[RiskSets], Array, list[RiskSets]] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
+    #: The risk sets at z = 0, as sorting takes longer than all else, and at the last prediction.
+    at_zero: LastAnswer = field(default_factory=LastAnswer, init=False, repr=False, compare=False)
+    there: LastAnswer = field(default_factory=LastAnswer, init=False, repr=False, compare=False)
     name: ClassVar[str] = "cox"
     task: ClassVar[Task] = "survival"
     dispersed: ClassVar[bool] = False
@@ -85,45 +81,31 @@ class Cox(Loss):
         """All samples."""
         return 0
 
-    @property
-    def shift_invariant(self) -> bool:
-        """True: numbers at risk and numbers of events are compared, in which it cancels."""
-        return True
-
     def check_target(self, y: object) -> Array:
         """Return y as a structured array with the fields event, time, entry and stratum."""
         return checked_survival(y)
 
     def strata(self, y: Any, prediction: Array, weight: Array) -> list[RiskSets]:
-        """Return the risk sets of each stratum with an event.
-
-        Those of the last call at the same prediction: value, gradient and proof ask in turn.
-        """
-        zero = self._at_zero(y, weight)
-        if self._there is not None:
-            of_zero, of_prediction, kept = self._there
-            if of_zero is zero and np.array_equal(of_prediction, prediction):
-                return kept
-        found = [sets.at(prediction) for sets in zero]
-        object.__setattr__(self, "_there", (zero, prediction.copy(), found))
+        """Return the risk sets of each stratum with an event."""
+        found: list[RiskSets] = self.there.of(
+            lambda: [sets.at(prediction) for sets in self._at_zero(y, weight)],
+            prediction,
+            y,
+            weight,
+        )
         return found
 
     def _at_zero(self, y: Any, weight: Array) -> list[RiskSets]:
-        """Return the risk sets at z = 0, those of the last call where it was of equal numbers."""
-        if self._last is not None:
-            of_y, of_weight, kept = self._last
-            if np.array_equal(weight, of_weight) and y.tobytes() == of_y:
-                return kept
-        order = np.argsort(y["stratum"], kind="stable")
-        parts = np.split(order, np.flatnonzero(np.diff(y["stratum"][order])) + 1)
-        sets = (RiskSets.of_stratum(y, weight, rows, self.ties == "efron") for rows in parts)
-        found = [each for each in sets if each is not None]
-        object.__setattr__(self, "_last", (y.tobytes(), weight.copy(), found))
-        return found
+        """Return the risk sets at z = 0."""
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the risk sets out: a model that is kept does not carry its data."""
-        return self.__dict__ | {"_last": None, "_there": None}
+        def find() -> list[RiskSets]:
+            order = np.argsort(y["stratum"], kind="stable")
+            parts = np.split(order, np.flatnonzero(np.diff(y["stratum"][order])) + 1)
+            sets = (RiskSets.of_stratum(y, weight, rows, self.ties == "efron") for rows in parts)
+            return [each for each in sets if each is not None]
+
+        found: list[RiskSets] = self.at_zero.of(find, y, weight)
+        return found
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z), never negative."""

@@ -115,7 +115,7 @@ def targets_of(loss: Loss, numbers: Array) -> Array:
     found = _known(loss)
     if found is not None:
         return found.targets(numbers)
-    if loss.is_classification:
+    if loss.task == "classification":
         return _as_labels(numbers)
     for targets in (numbers, np.floor(np.exp(numbers)), np.exp(numbers)):
         try:

@@ -68,10 +68,11 @@ class LossChecks:
         assert self.loss.task in get_args(Task)
         assert self.loss.smoothness > 0
 
-    def test_a_shift_changes_nothing_where_that_is_said(self) -> None:
+    def test_what_is_added_to_predictions_may_be_taken_off_targets_that_translate(self) -> None:
         y, z, s = self.sample(0)
-        same = np.isclose(self.loss.value(y, z + 7.0, s), self.loss.value(y, z, s), rtol=1e-12)
-        assert bool(same) == self.loss.shift_invariant
+        if self.loss.translates:
+            moved = self.loss.value(y, z + 7.0, s)
+            assert_allclose(moved, self.loss.value(y - 7.0, z, s), rtol=tolerances.SAME_FLOAT64)
 
     @pytest.mark.parametrize("seed", range(3))
     def test_gradient_is_the_derivative_of_value(self, seed: int) -> None:
@@ -199,22 +200,6 @@ class LossChecks:
             for method, point in ((self.loss.value, prediction), (self.loss.conjugate, dual)):
                 assert_allclose(method(y, point, once), method(y, point, each), rtol=same)
 
-    def test_an_easier_loss_is_below_with_the_same_slopes_far_out(self) -> None:
-        """Where residuals are beyond both sizes the slopes agree; the values differ by a bound."""
-        beyond = self.loss.straight_beyond
-        if not np.isfinite(beyond):
-            pytest.skip("the loss is straight nowhere")
-        width = 10.0 * beyond
-        easier, factor = self.loss.eased(width)
-        y, prediction, weight = self.sample(0)
-        prediction = y + width * (prediction - y)
-        here = self.loss.value(y, prediction, weight)
-        lower = here - easier.value(y, prediction, factor * weight)
-        assert -1e-12 * here <= lower <= 0.5 * beyond * (width - beyond) * float(weight.sum())
-        far = np.abs(prediction - y) > width
-        slopes = easier.gradient(y, prediction, factor * weight)[far]
-        assert_allclose(slopes, self.loss.gradient(y, prediction, weight)[far], rtol=1e-12)
-
     @pytest.mark.parametrize("spread", [1.0, 30.0])
     def test_no_constant_is_better_than_the_best_shift(self, spread: float) -> None:
         """f(z + b) is least: its slopes on both sides of b have opposite signs, or vanish."""
@@ -289,7 +274,7 @@ class LossChecks:
         margins = np.array([0.0, *(s * m for m in (1.0, 30.0, 700.0, 800.0, 1e4) for s in (1, -1))])
         prediction = np.repeat(margins, 2)
         y = self.targets(np.random.default_rng(0), prediction.size)
-        if self.loss.is_classification:
+        if self.loss.task == "classification":
             y = np.tile([-1.0, 1.0], prediction.size // 2)
         if not np.isfinite(self.loss.smoothness):
             # exp(700) is about the largest float.
@@ -362,7 +347,7 @@ class LossChecks:
 
     def test_labels_are_mapped(self) -> None:
         """{0, 1} and booleans become -1 and +1; other labels are named and refused."""
-        if not self.loss.is_classification:
+        if self.loss.task != "classification":
             pytest.skip("a loss of numbers")
         expected = np.array([-1.0, 1.0, 1.0, -1.0])
         for labels in ([0, 1, 1, 0], [False, True, True, False], [-1, 1, 1, -1], [0.0, 1, 1, 0]):
@@ -375,24 +360,3 @@ class LossChecks:
         for other, named in refused:
             with pytest.raises(ValueError, match=rf"found .*{named}.*np.where"):
                 self.loss.check_target(other)
-
-    # Flat pieces.
-
-    @pytest.mark.parametrize("seed", range(3))
-    def test_align_finds_the_nearest_point_with_the_same_derivative(self, seed: int) -> None:
-        """The result has z's derivative; every point nearer to the target has another one."""
-        y, prediction, _ = self.sample(seed)
-        target = self.sample(seed + 500)[1]
-        prediction[:10] = target[:10]
-        ones = np.ones_like(y)
-        aligned = self.loss.align(y, prediction, target)
-        derivative = self.loss.gradient(y, prediction, ones)
-        assert_array_equal(self.loss.gradient(y, aligned, ones), derivative)
-        assert_array_equal(aligned[:10], target[:10])
-        assert np.all(np.abs(aligned - target) <= np.abs(prediction - target))
-        moved = aligned != target
-        assert moved.any()
-        assert not moved.all()
-        for share in (1e-6, 1e-3, 0.5, 1.0):
-            nearer = self.loss.gradient(y, aligned + share * (target - aligned), ones)
-            assert np.all(nearer[moved] != derivative[moved])

@@ -21,6 +21,8 @@ constexpr int kSecularTrials = 4;
 constexpr int kNewtonTrials = 20;
 // Steps in a row that lower neither the gap nor the objective: the last one.
 constexpr Index kPatience = 5;
+// In a step groups enter until so many features are new, or half as many as are in use.
+constexpr Index kEntering = 50;
 
 class Descent {
   public:
@@ -40,17 +42,13 @@ class Descent {
             t_[as_size(g)] = scalings[g] > 0.0 ? scalings[g] : 0.0;
     }
 
-    NewtonOutcome run(double gap_target, Index max_steps, double most_work, Index least,
-                      double share) {
+    NewtonOutcome run(double gap_target, Index max_steps) {
         if (!evaluate(t_)) return ended(NewtonStatus::not_finite);
         keep_best();
         while (!(out_.gap <= gap_target)) {
-            if (out_.steps == max_steps || work_ > most_work)
-                return ended(NewtonStatus::step_limit);
+            if (out_.steps == max_steps) return ended(NewtonStatus::step_limit);
             ++out_.steps;
-            choose(least, share);
-            const double f = static_cast<double>(free_.size());
-            work_ += f * f * f;
+            choose();
             const bool moved = !free_.empty() && step();
             if (broken_) return ended(NewtonStatus::not_finite);
             if (!moved) return ended(NewtonStatus::no_descent);
@@ -125,7 +123,7 @@ class Descent {
     }
 
     // The groups in use and the most violating others, until enough features are new.
-    void choose(Index least, double share) {
+    void choose() {
         free_.clear();
         entering_.clear();
         Index in_use = 0, fresh = 0;
@@ -137,7 +135,7 @@ class Descent {
         }
         std::fill(listed_.begin(), listed_.end(), char{0});
         for (const Index g : free_) in_use += list(g);
-        const Index most = std::max(least, static_cast<Index>(share * static_cast<double>(in_use)));
+        const Index most = std::max(kEntering, in_use / 2);
         std::sort(entering_.begin(), entering_.end(), [&](Index a, Index b) {
             const double ra = lengths_[as_size(a)] / limit_[a];
             const double rb = lengths_[as_size(b)] / limit_[b];
@@ -231,7 +229,6 @@ class Descent {
     double phi_ = 0.0;
     double before_ = 0.0;
     double lowest_ = kInfinity;
-    double work_ = 0.0;
     Index idle_ = 0;
     bool broken_ = false;
 };
@@ -239,10 +236,8 @@ class Descent {
 }  // namespace
 
 NewtonOutcome group_newton(const LeastSquares& loss, const Groups& groups, const double* limit,
-                           double* scalings, double* slopes, double gap_target, Index max_steps,
-                           double most_work, Index least, double share) {
-    return Descent(loss, groups, limit, scalings, slopes)
-        .run(gap_target, max_steps, most_work, least, share);
+                           double* scalings, double* slopes, double gap_target, Index max_steps) {
+    return Descent(loss, groups, limit, scalings, slopes).run(gap_target, max_steps);
 }
 
 }  // namespace atomlearn

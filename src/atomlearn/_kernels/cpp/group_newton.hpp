@@ -42,11 +42,8 @@ struct NewtonOutcome {
 };
 
 // Minimises f(A w) + sum_g limit_g ||u_g|| over w = sum of the u_g. On any status `scalings` and
-// `slopes` are those of the point of least gap: u_g = t_g slopes over the members of g. In a step
-// groups enter until max(least, share * features in use) features are new. Steps end once the sum
-// of their (groups considered)^3, which their non-negative programs take, exceeds `most_work`.
+// `slopes` are those of the point of least gap: u_g = t_g slopes over the members of g.
 NewtonOutcome group_newton(const LeastSquares& loss, const Groups& groups, const double* limit,
-                           double* scalings, double* slopes, double gap_target, Index max_steps,
-                           double most_work, Index least, double share);
+                           double* scalings, double* slopes, double gap_target, Index max_steps);
 
 }  // namespace atomlearn

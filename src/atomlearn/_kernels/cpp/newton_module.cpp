@@ -1,5 +1,4 @@
 // The Python functions of newton_qp.hpp and ksupport_newton.hpp.
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <atomic>
@@ -12,30 +11,6 @@
 
 namespace atomlearn {
 namespace {
-
-// Asks Python now and then whether there is an interrupt, and the clock whether there is time.
-class Watch {
-  public:
-    explicit Watch(double seconds) : seconds_(seconds) {}
-    bool operator()() {
-        const double now = elapsed();
-        if (now > seconds_) return false;
-        if (now < heard_ + 0.2) return true;
-        heard_ = now;
-        const nb::gil_scoped_acquire acquire;
-        interrupted_ = PyErr_CheckSignals() != 0;
-        return !interrupted_;
-    }
-    bool interrupted() const { return interrupted_; }
-
-  private:
-    double elapsed() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-    }
-    std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
-    double seconds_, heard_ = 0.0;
-    bool interrupted_ = false;
-};
 
 // What Python holds of a Hessian; ``taken`` while a call works on it.
 struct HeldHessian {
@@ -60,57 +35,93 @@ class Lent {
     bool mine_;
 };
 
+// level, coupling, ridge, radius, is_signed, intercept
 using Prices = std::tuple<double, double, double, double, bool, bool>;
-using Limits = std::tuple<double, Index, Index, Index, double, double>;
-using Kind = std::tuple<int, double, double, double>;
 
-// kind: the loss, and Huber's slopes: low, high, width; prices: level, coupling, ridge, radius,
-// is_signed, intercept; limits: gap, batch, steps, columns, work, seconds; shift: in and out the
-// intercept. Returns the number of steps.
-Index run(const FewColumns& columns, const Doubles& target, const Doubles& sample_weight,
-          const Kind& kind, const Doubles& price, const Prices& prices, const Limits& limits,
+// A loss of Python: its functions read the point, and write the derivatives, where both see them.
+struct PythonLoss {
+    nb::callable value, differentiate, bend;
+    OutDoubles point, first, second;
+    Doubles weight;
+    double smoothness;
+    bool quadratic;
+};
+
+SampleLoss sample_loss(const PythonLoss& of) {
+    const Index n = static_cast<Index>(of.point.shape(0));
+    return {n,
+            of.weight.data(),
+            of.smoothness,
+            of.quadratic,
+            [&of, n](const double* z) {
+                std::copy_n(z, n, of.point.data());
+                const nb::gil_scoped_acquire acquire;
+                return nb::cast<double>(of.value());
+            },
+            [&of, n](const double* z, double* first, double* second) {
+                std::copy_n(z, n, of.point.data());
+                {
+                    const nb::gil_scoped_acquire acquire;
+                    of.differentiate();
+                }
+                std::copy_n(of.first.data(), n, first);
+                std::copy_n(of.second.data(), n, second);
+            },
+            [&of](double share) {
+                const nb::gil_scoped_acquire acquire;
+                return nb::cast<double>(of.bend(share));
+            }};
+}
+
+// shift: in and out the intercept; seconds: ends after so many. Returns the number of steps.
+Index run(const FewColumns& columns, const PythonLoss& python_loss, const Doubles& price,
+          const Prices& prices, const Doubles& metric, double gap, Index steps, double seconds,
           HeldHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
     const auto& [level, coupling, ridge, radius, is_signed, intercept] = prices;
-    const auto& [gap, batch, steps, most_columns, work, seconds] = limits;
-    const auto& [loss, low, high, width] = kind;
-    const Samples samples{target.data(),
-                          sample_weight.data(),
-                          size_of(target),
-                          static_cast<SampleLoss>(loss),
-                          {low, high, width}};
-    const PricedProblem problem{columns, size_of(weights), samples,   price.data(), level, coupling,
-                                ridge,   radius,           is_signed, intercept};
-    Watch watch(seconds);
+    const SampleLoss loss = sample_loss(python_loss);
+    const PricedProblem problem{columns,
+                                static_cast<Index>(weights.shape(0)),
+                                loss,
+                                metric.shape(0) > 0 ? metric.data() : nullptr,
+                                price.data(),
+                                level,
+                                coupling,
+                                ridge,
+                                radius,
+                                is_signed,
+                                intercept};
+    const auto begun = std::chrono::steady_clock::now();
+    const auto going = [&] {
+        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
+        return spent.count() < seconds;
+    };
     Lent hessian(kept);
-    Index made = 0;
-    {
-        const nb::gil_scoped_release release;
-        made = newton_qp(problem, weights.data(), shift.data(),
-                         {gap, batch, steps, most_columns, work, [&] { return watch(); }},
-                         hessian.get());
-    }
-    if (watch.interrupted()) throw nb::python_error();
-    return made;
+    const nb::gil_scoped_release release;
+    return newton_qp(problem, weights.data(), shift.data(), {gap, steps, going}, hessian.get());
 }
 
-Index newton_qp_dense(const DoubleMatrix& columns, const Doubles& target,
-                      const Doubles& sample_weight, const Kind& kind, const Doubles& price,
-                      const Prices& prices, const Limits& limits, HeldHessian& kept,
-                      const OutDoubles& weights, const OutDoubles& shift) {
-    const auto few = dense_columns(columns.data(), size_of(columns), size_of(columns, 1));
-    return run(*few, target, sample_weight, kind, price, prices, limits, kept, weights, shift);
+Index newton_qp_dense(const DoubleMatrix& columns, const PythonLoss& loss, const Doubles& price,
+                      const Prices& prices, const Doubles& metric, double gap, Index steps,
+                      double seconds, HeldHessian& kept, const OutDoubles& weights,
+                      const OutDoubles& shift) {
+    const auto few = dense_columns(columns.data(), static_cast<Index>(columns.shape(0)),
+                                   static_cast<Index>(columns.shape(1)));
+    return run(*few, loss, price, prices, metric, gap, steps, seconds, kept, weights, shift);
 }
 
-Index newton_qp_csc(const Doubles& data, const Vector& indices, const Vector& indptr,
-                    const Doubles& target, const Doubles& sample_weight, const Kind& kind,
-                    const Doubles& price, const Prices& prices, const Limits& limits,
-                    HeldHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
+using Compressed = std::tuple<Doubles, Vector, Vector>;
+
+Index newton_qp_csc(const Compressed& columns, const PythonLoss& loss, const Doubles& price,
+                    const Prices& prices, const Doubles& metric, double gap, Index steps,
+                    double seconds, HeldHessian& kept, const OutDoubles& weights,
+                    const OutDoubles& shift) {
+    const auto& [data, indices, indptr] = columns;
     return by_index(indices, [&](const auto* rows) {
         using Row = std::remove_const_t<std::remove_pointer_t<decltype(rows)>>;
-        const auto few =
-            compressed_columns<Row>(data.data(), rows, static_cast<const Row*>(indptr.data()),
-                                    size_of(target), size_of(weights));
-        return run(*few, target, sample_weight, kind, price, prices, limits, kept, weights, shift);
+        const auto few = compressed_columns<Row>(
+            data.data(), rows, static_cast<const Row*>(indptr.data()),
+            static_cast<Index>(loss.point.shape(0)), static_cast<Index>(weights.shape(0)));
+        return run(*few, loss, price, prices, metric, gap, steps, seconds, kept, weights, shift);
     });
 }
 
@@ -127,6 +138,9 @@ Index ksupport_newton_of(const DoubleMatrix& data, bool gram, const Doubles& pul
 
 void bind_newton(nb::module_& m) {
     nb::class_<HeldHessian>(m, "KeptHessian").def(nb::init<>());
+    nb::class_<PythonLoss>(m, "PythonLoss")
+        .def(nb::init<nb::callable, nb::callable, nb::callable, OutDoubles, OutDoubles, OutDoubles,
+                      Doubles, double, bool>());
     define(m, "newton_qp", &newton_qp_dense);
     define(m, "newton_qp_csc", &newton_qp_csc);
     define(m, "ksupport_newton", &ksupport_newton_of);

@@ -37,13 +37,18 @@ constexpr double kFirstDamping = 1e-4;
 constexpr double kFaded = 1e-8;
 // Steps in a row that hardly lower the objective.
 constexpr int kPatience = 12;
+// Models of more columns, or of so many multiplications to make, are left to other methods.
+constexpr Index kMostColumns = 5000;
+constexpr double kMostWork = 2e10;
+// Columns that enter between two solves of the active-set method.
+constexpr Index kBatch = 20;
 
 class Fit {
   public:
     Fit(const PricedProblem& problem, double* weights, double* shift, const NewtonLimits& limits,
         KeptHessian& kept)
         : p_(problem),
-          n_(problem.samples.count),
+          n_(problem.loss.count),
           w_(weights),
           b_(shift),
           limits_(limits),
@@ -57,12 +62,12 @@ class Fit {
           place_(as_size(p_.count), -1) {
         bool mine = k_.intercept == p_.intercept && as_size(n_) == k_.curvature.size();
         for (const Index j : k_.chosen) mine = mine && j < p_.count;
+        mine = mine && (p_.metric == nullptr || k_.ridge == p_.ridge);
         if (!mine) k_ = KeptHessian{};
         k_.intercept = p_.intercept;
         if (k_.ridge != p_.ridge) k_.factored = 0;
         k_.ridge = p_.ridge;
-        // Where most of a loss is straight, its curvature says next to nothing of it.
-        damping_ = mine ? k_.damping : p_.samples.loss == SampleLoss::huber ? 1.0 : 0.0;
+        damping_ = mine ? k_.damping : 0.0;
         for (std::size_t i = 0; i < k_.chosen.size(); ++i)
             place_[as_size(k_.chosen[i])] = static_cast<Index>(i);
     }
@@ -71,12 +76,13 @@ class Fit {
         std::fill(linear_.begin(), linear_.end(), *b_);
         for (Index j = 0; j < p_.count; ++j)
             if (w_[j] != 0.0) p_.columns.add(j, w_[j], linear_.data());
-        value_ = p_.samples.value(linear_.data()) + penalty(gauge(w_), squares(w_));
+        value_ = p_.loss.value(linear_.data()) + penalty(gauge(w_), square(w_));
         Index steps = 0;
         int idle = 0;
         while (steps < limits_.steps && idle < kPatience && std::isfinite(value_)) {
-            p_.samples.differentiate(linear_.data(), slope_.data(), curvature_.data());
+            p_.loss.differentiate(linear_.data(), slope_.data(), curvature_.data());
             p_.columns.scores(slope_.data(), scores_.data());
+            add_ridge(w_, scores_.data());
             if (gap() <= limits_.gap) break;
             if (!limits_.going() || !model()) break;
             double promised = minimise_model();
@@ -104,21 +110,41 @@ class Fit {
     }
 
   private:
-    bool is_quadratic() const { return p_.samples.loss == SampleLoss::squared; }
+    bool is_quadratic() const { return p_.loss.quadratic; }
+    // What inner methods add to the diagonal: a metric is part of the Hessian that they get.
+    double diagonal() const { return p_.metric == nullptr ? p_.ridge : 0.0; }
 
     double gauge(const double* w) const {
         double total = 0.0;
         for (Index j = 0; j < p_.count; ++j) total += p_.price[j] * std::fabs(w[j]);
         return total;
     }
-    double squares(const double* w) const { return p_.ridge > 0.0 ? dot(w, w, p_.count) : 0.0; }
+    // y += ridge M w.
+    void add_ridge(const double* w, double* y) const {
+        for (Index j = 0; p_.ridge > 0.0 && j < p_.count; ++j) {
+            if (w[j] == 0.0) continue;
+            if (p_.metric == nullptr)
+                y[j] += p_.ridge * w[j];
+            else
+                add_multiple(y, p_.ridge * w[j], p_.metric + j * p_.count, p_.count);
+        }
+    }
+    // w'M w.
+    double square(const double* w) const {
+        if (!(p_.ridge > 0.0)) return 0.0;
+        if (p_.metric == nullptr) return dot(w, w, p_.count);
+        double total = 0.0;
+        for (Index j = 0; j < p_.count; ++j)
+            if (w[j] != 0.0) total += w[j] * dot(p_.metric + j * p_.count, w, p_.count);
+        return total;
+    }
     double penalty(double g, double square) const {
         return p_.level * g + 0.5 * p_.coupling * g * g + 0.5 * p_.ridge * square;
     }
 
     // What the smooth part pulls column j with, per unit of its price.
     double pull(Index j) const {
-        const double z = -scores_[as_size(j)] - p_.ridge * w_[j];
+        const double z = -scores_[as_size(j)];
         return (p_.is_signed ? std::fabs(z) : z) / p_.price[j];
     }
 
@@ -127,17 +153,14 @@ class Fit {
         double polar = 0.0, along = 0.0, g = 0.0;
         for (Index j = 0; j < p_.count; ++j) {
             polar = std::max(polar, pull(j));
-            along -= w_[j] * (scores_[as_size(j)] + p_.ridge * w_[j]);
+            along -= w_[j] * scores_[as_size(j)];
             g += p_.price[j] * std::fabs(w_[j]);
         }
         if (p_.radius < kInfinity) return p_.radius * polar - along;
         if (p_.coupling > 0.0)
             return 0.5 * p_.coupling * g * g + 0.5 * polar * polar / p_.coupling - along;
         const double share = polar > p_.level ? p_.level / polar : 1.0;
-        const double bend =
-            share < 1.0 ? p_.samples.slack(linear_.data(), slope_.data(), curvature_.data(), share)
-                        : 0.0;
-        return p_.level * g - share * along + bend;
+        return p_.level * g - share * along + (share < 1.0 ? p_.loss.bend(share) : 0.0);
     }
 
     // The price of a unit of the gauge at this point; in the ball, only where its bound is reached.
@@ -208,7 +231,7 @@ class Fit {
         const Index size = known + static_cast<Index>(entering_.size());
         const double made =
             static_cast<double>(n_) * static_cast<double>(size) * static_cast<double>(size - known);
-        if (size == 0 || size > limits_.columns || made > limits_.work) return false;
+        if (size == 0 || size > kMostColumns || made > kMostWork) return false;
         extend(known, size);
         return true;
     }
@@ -216,10 +239,15 @@ class Fit {
     void damp() {
         k_.damped = curvature_;
         k_.damping = damping_;
-        if (damping_ > 0.0) {
-            p_.samples.bound(linear_.data(), curvature_.data(), trial_.data());
-            for (Index i = 0; i < n_; ++i) at(k_.damped, i) += damping_ * at(trial_, i);
+        const double* s = p_.loss.weight;
+        double most = p_.loss.smoothness;
+        if (damping_ > 0.0 && !std::isfinite(most)) {  // the largest there is
+            most = 0.0;
+            for (Index i = 0; i < n_; ++i)
+                if (s[i] > 0.0) most = std::max(most, at(curvature_, i) / s[i]);
+            if (most == 0.0) most = 1.0;
         }
+        for (Index i = 0; damping_ > 0.0 && i < n_; ++i) at(k_.damped, i) += damping_ * most * s[i];
         k_.mass = 0.0;
         for (const double d : k_.damped) k_.mass += d;
     }
@@ -279,6 +307,15 @@ class Fit {
         }
         p_.columns.gram(k_.chosen, known, k_.damped.data(),
                         p_.intercept ? k_.means.data() : nullptr, k_.gram.get(), k_.stride);
+        if (p_.metric == nullptr) return;
+        for (Index r = known; r < size; ++r) {
+            const double* row = p_.metric + k_.chosen[as_size(r)] * p_.count;
+            for (Index c = 0; c < size; ++c) {
+                const double more = p_.ridge * row[k_.chosen[as_size(c)]];
+                k_.gram[as_size(r * k_.stride + c)] += more;
+                if (c < known) k_.gram[as_size(c * k_.stride + r)] += more;
+            }
+        }
     }
 
     // Finds end_ over the chosen columns and the way there; returns the decrease that the slopes
@@ -293,7 +330,7 @@ class Fit {
             const Index j = k_.chosen[as_size(i)];
             at(start_, i) = w_[j];
             at(price_, i) = p_.price[j];
-            at(gradient_, i) = scores_[as_size(j)] - at(k_.means, i) * surplus_ + p_.ridge * w_[j];
+            at(gradient_, i) = scores_[as_size(j)] - at(k_.means, i) * surplus_;
         }
         if (!by_signs(size) && !by_active_set(size)) return kInfinity;
         return promise(size);
@@ -311,7 +348,7 @@ class Fit {
                                         size,
                                         gradient_.data(),
                                         price_.data(),
-                                        p_.ridge,
+                                        diagonal(),
                                         std::max<Index>(most, 1),
                                         p_.is_signed};
         SupportFactor state{k_.factor.get(), k_.stride, k_.order.data(), k_.factored};
@@ -325,11 +362,11 @@ class Fit {
         k_.factored = 0;
         end_ = start_;
         const QuadraticProgram program{k_.gram.get(), k_.stride,     size,        gradient_.data(),
-                                       true,          price_.data(), p_.coupling, p_.ridge,
+                                       true,          price_.data(), p_.coupling, diagonal(),
                                        p_.radius,     false,         p_.level,    p_.is_signed};
         ActiveFactor state{k_.factor.get(), k_.stride, k_.order.data(), 0, 0, 0.0};
         const QPOutcome outcome =
-            active_set(program, state, end_.data(), limits_.batch, kMostPivots);
+            active_set(program, state, end_.data(), kBatch, kMostPivots);
         return outcome.status != QPStatus::not_finite && outcome.status != QPStatus::bad_state;
     }
 
@@ -343,7 +380,7 @@ class Fit {
             const Index j = k_.chosen[as_size(i)];
             const double change = at(end_, i) - at(start_, i);
             if (change != 0.0) p_.columns.add(j, change, move_.data());
-            along += (scores_[as_size(j)] + p_.ridge * w_[j]) * change;
+            along += scores_[as_size(j)] * change;
             longer += p_.price[j] * (std::fabs(at(end_, i)) - std::fabs(at(start_, i)));
             gauge_ += p_.price[j] * std::fabs(at(start_, i));
         }
@@ -356,14 +393,15 @@ class Fit {
         const Index size = static_cast<Index>(k_.chosen.size());
         double length = 1.0;
         for (int halving = 0; halving < kHalvings; ++halving, length *= 0.5) {
-            double g = 0.0, square = 0.0;
+            double g = 0.0;
+            reached_.assign(as_size(p_.count), 0.0);
             for (Index i = 0; i < size; ++i) {
                 if (halving > 0) at(end_, i) = 0.5 * (at(end_, i) + at(start_, i));
                 g += at(price_, i) * std::fabs(at(end_, i));
-                square += at(end_, i) * at(end_, i);
+                at(reached_, k_.chosen[as_size(i)]) = at(end_, i);
             }
             for (Index i = 0; i < n_; ++i) at(trial_, i) = at(linear_, i) + length * at(move_, i);
-            const double now = p_.samples.value(trial_.data()) + penalty(g, square);
+            const double now = p_.loss.value(trial_.data()) + penalty(g, square(reached_.data()));
             if (!(now <= value_ + kArmijo * length * promised + 1e-14 * std::fabs(value_)))
                 continue;
             if (!(now < value_) && halving > 0) return 0.0;
@@ -401,7 +439,7 @@ class Fit {
     KeptHessian& k_;
     // Where a column is among those of the model, and its quadratic program.
     std::vector<Index> place_, entering_;
-    std::vector<double> gradient_, start_, price_, end_;
+    std::vector<double> gradient_, start_, price_, end_, reached_;
     bool fresh_ = true;
     double value_ = kInfinity, surplus_ = 0.0, turn_ = 0.0, gauge_ = 0.0;
     double damping_ = 0.0, promised_ = 0.0;

@@ -7,16 +7,30 @@
 
 #include "few_columns.hpp"
 #include "platform.hpp"
-#include "sample_losses.hpp"
 
 namespace atomlearn {
 
-// min over c, b of  sum_i s_i loss(y_i, a_i'c + b) + ridge/2 c'c + level g + coupling/2 g^2 with
-// g = p'|c| (over c >= 0 where not `is_signed`), and g <= radius where that is finite.
+// f(z), a sum over samples: whoever calls the kernel computes it. `smoothness` bounds the second
+// derivative for a unit weight, infinity where nothing does.
+struct SampleLoss {
+    Index count;
+    const double* weight;
+    double smoothness;
+    bool quadratic;
+    std::function<double(const double* z)> value;
+    // f', and the diagonal f''.
+    std::function<void(const double* z, double* first, double* second)> differentiate;
+    // f(z) + f*(share f'(z)) - share <f'(z), z> at the z of the last `differentiate`.
+    std::function<double(double share)> bend;
+};
+
+// min over c, b of  f(A c + b) + ridge/2 c'Mc + level g + coupling/2 g^2 with g = p'|c| (over
+// c >= 0 where not `is_signed`), and g <= radius where that is finite. No metric: M is I.
 struct PricedProblem {
     const FewColumns& columns;
     Index count;
-    Samples samples;
+    const SampleLoss& loss;
+    const double* metric;
     const double* price;
     double level;
     double coupling;
@@ -41,10 +55,7 @@ struct KeptHessian {
 
 struct NewtonLimits {
     double gap;                   // ends where about so much is left, as the kernel sees it
-    Index batch;                  // columns that enter between two solves of the active-set method
     Index steps;                  // at most so many
-    Index columns;                // at most so many in a model
-    double work;                  // and no model that takes so many multiplications to make
     std::function<bool()> going;  // asked before each step
 };
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 
@@ -39,22 +38,10 @@ class Loss(ABC):
     is_quadratic: ClassVar[bool] = False
     #: True when loss(y, z + c) = loss(y - c, z): what is added to predictions may be taken off y.
     translates: ClassVar[bool] = False
-    #: So many successive predictions may all be moved by one number, and nothing changes.
-    levelled: ClassVar[int] = 1
     #: True when predictions give probabilities of the labels, see ``log_probabilities``.
     has_probabilities: ClassVar[bool] = False
     #: True when the deviance is in units of a dispersion (a variance) that nobody gives.
     dispersed: ClassVar[bool] = True
-    #: Name by which the kernel of Newton steps knows it (``NEWTON_LOSSES``); "": it does not.
-    in_kernel: ClassVar[str] = ""
-    #: What that kernel has to know of losses like Huber's: (low, high, width) of
-    #: max over a in [low, high] of a (z - y) - width/2 a^2.
-    kernel_slopes: ClassVar[tuple[float, float, float]] = (-1.0, 1.0, 1.0)
-
-    @property
-    def is_classification(self) -> bool:
-        """True when targets are the two labels -1 and +1."""
-        return self.task == "classification"
 
     @property
     def coupled(self) -> int:
@@ -91,44 +78,12 @@ class Loss(ABC):
         return y if self.task == "regression" else np.zeros(y.size)
 
     @property
-    def n_intercepts(self) -> int:
-        """Number of ``intercepts`` that are part of the loss itself, one a task."""
-        return 0
-
-    @property
-    def shift_invariant(self) -> bool:
-        """Whether adding one number to all predictions changes nothing: f(z + b) = f(z)."""
-        return False
-
-    @property
-    def free_basis(self) -> Array | None:
-        """(n_samples, r) orthonormal columns along which predictions are free; None: nothing is."""
+    def free(self) -> Any:
+        """The ``FreeColumns`` that this loss is, None for all others."""
         return None
 
-    def fixed(self) -> tuple[Loss, bool]:
-        """Return the loss at given free coefficients, and whether an intercept is one of them."""
-        return self, False
-
-    def shifted(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the predictions with what is free at its best, (n_samples,)."""
-        return prediction
-
-    def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
-        """Return coefficients of free columns, and an intercept, that f is minimized over."""
-        return np.zeros(0), 0.0
-
-    def value_at(
-        self, y: Array, prediction: Array, weight: Array, coefficients: Array, intercept: float
-    ) -> float:
-        """Return f at free coefficients as they are given back, and at this intercept."""
-        return self.value(y, prediction + intercept, weight)
-
-    def free_size(self, coefficients: Array, intercept: float) -> Array | float:
-        """Return |Z| |g| + |b|: how large what is summed at free coefficients is, (n_samples,)."""
-        return abs(intercept)
-
     def intercepts(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the best intercepts of its own, (n_intercepts,)."""
+        """Return the best intercepts of its own, one a task; of most losses none."""
         return np.zeros(0)
 
     def apart(self, y: Array, weight: Array) -> tuple[Loss, Array]:
@@ -177,21 +132,6 @@ class Loss(ABC):
         c = self.curvature(y, prediction, weight)
         return c, np.zeros((c.size, 0))
 
-    def align(self, y: Array, prediction: Array, target: Array) -> Array:
-        """Return, for each i, the point nearest to target_i whose derivative is that at z_i.
-
-        It is z_i itself, unless the loss has flat pieces, where many z share one derivative.
-        """
-        return prediction
-
-    def translation(self, y: Array, weight: Array) -> float:
-        """Return some c in the middle of y, where loss(y, z + c) = loss(y - c, z); else 0.
-
-        With an intercept, such a loss is solved for y - c, so that a large mean of the targets
-        costs no digits; c is then added to the intercept.
-        """
-        return 0.0
-
     def smoothed(self, width: float) -> Loss | None:
         """Return a smooth loss for one with kinks, None for one without: see ``Quantile``.
 
@@ -199,19 +139,6 @@ class Loss(ABC):
         with kinks are at most 1, and it translates: loss(y, z + c) = loss(y - c, z).
         """
         return None
-
-    @property
-    def straight_beyond(self) -> float:
-        """The size of a residual z - y beyond which the loss is straight, where there is one."""
-        return math.inf
-
-    def eased(self, width: float) -> tuple[Loss, float]:
-        """Return a loss that is straight beyond a larger size, and a factor of the weights.
-
-        Both together are max over slopes a of a z - loss*(a) - c/2 a^2 for some c: near to the loss
-        where it is straight, with curvature in between.
-        """
-        return self, 1.0
 
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Array
@@ -235,39 +162,28 @@ class Loss(ABC):
         """
         return prediction
 
-    def link(self, mean: NDArray[Any]) -> NDArray[Any]:
-        """Return the prediction whose ``mean`` this is."""
-        return mean
-
-    def deviance(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return twice the loss: minus twice the log-likelihood, less that of a perfect fit."""
-        return 2.0 * self.value(y, prediction, weight)
-
     def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return log P(-1) and log P(+1), (n_samples, 2), where ``has_probabilities``."""
         raise AttributeError(f"the loss {self.name!r} has no probabilities")
 
-    def of_classes(self, n_classes: int) -> Loss | None:
-        """Return this loss for several classes at once; None: it is for two, one against rest."""
-        return None
-
     def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return the mean loss at held-out predictions, by which cross-validation chooses."""
-        return self.value(y, prediction, weight) / float(weight.sum())
+        # The weight of a row of coupled predictions stands there once for each of them.
+        return self.value(y, prediction, weight) * max(self.coupled, 1) / float(weight.sum())
 
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return how good held-out predictions are, 1 at best; what it is says ``score_name``.
 
         Of labels the share that is right; of numbers R^2 of ``mean(prediction)``.
         """
-        if self.is_classification:
+        if self.task == "classification":
             return float(weight @ ((prediction > 0) == (y > 0)) / weight.sum())
         return explained(y, self.mean(prediction), weight)
 
     @property
     def score_name(self) -> str:
         """What ``score`` is called."""
-        return "accuracy" if self.is_classification else "R^2"
+        return "accuracy" if self.task == "classification" else "R^2"
 
 
 def explained(y: Array, fitted: Array, weight: Array) -> float:

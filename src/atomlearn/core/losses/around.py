@@ -21,13 +21,8 @@ class Around(Loss):
         self.task = inner.task  # type: ignore[misc]
         self.smoothness: float = inner.smoothness  # type: ignore[misc]
         self.has_probabilities: bool = inner.has_probabilities  # type: ignore[misc]
-        self.levelled: int = inner.levelled  # type: ignore[misc]
+        self.translates: bool = inner.translates  # type: ignore[misc]
         self.dispersed: bool = inner.dispersed  # type: ignore[misc]
-
-    @property
-    def shift_invariant(self) -> bool:
-        """As of the loss inside."""
-        return self.inner.shift_invariant
 
     @property
     def bare(self) -> Loss:
@@ -45,14 +40,6 @@ class Around(Loss):
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return the expected target at a whole prediction."""
         return self.inner.mean(prediction)
-
-    def link(self, mean: NDArray[Any]) -> NDArray[Any]:
-        """Return the whole prediction whose ``mean`` this is."""
-        return self.inner.link(mean)
-
-    def deviance(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the deviance at whole predictions."""
-        return self.inner.deviance(y, prediction, weight)
 
     def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return the probabilities at a whole prediction."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -16,18 +17,22 @@ from atomlearn.core.losses.targets import regression_target
 class ClippedSlopes(Explained):
     """f(z) = sum_i s_i max over a in [low, high] of a (z_i - y_i) - width/2 a^2.
 
-    ``kernel_slopes`` : low < 0 < high, and the width.
+    ``slopes`` : low < 0 < high, and the width.
     """
 
-    in_kernel: ClassVar[str] = "huber"
     translates: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def slopes(self) -> tuple[float, float, float]:
+        """Low, high and width."""
 
     def check_target(self, y: object) -> Array:
         """Return y as float64; any finite numbers will do."""
         return regression_target(y)
 
     def _slope(self, y: Array, prediction: Array) -> Array:
-        low, high, width = self.kernel_slopes
+        low, high, width = self.slopes
         slope = prediction - y
         slope /= width
         return np.clip(slope, low, high, out=slope)
@@ -36,7 +41,7 @@ class ClippedSlopes(Explained):
         """Return sum_i s_i (a_i (z_i - y_i) - width/2 a_i^2) at the best slopes a."""
         slope = self._slope(y, prediction)
         rest = prediction - y
-        rest -= (0.5 * self.kernel_slopes[2]) * slope
+        rest -= (0.5 * self.slopes[2]) * slope
         slope *= rest
         return weighted_sum(weight, slope)
 
@@ -48,27 +53,16 @@ class ClippedSlopes(Explained):
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return sum_i u_i y_i + width/2 u_i^2 / s_i in the box, ``inf`` elsewhere."""
-        low, high, width = self.kernel_slopes
+        low, high, width = self.slopes
         slope = slopes_within(low, high, dual, weight)
         return float("inf") if slope is None else float(dual @ (y + 0.5 * width * slope))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i / width where the slope is not at an edge, kinks included, else 0."""
-        low, high, width = self.kernel_slopes
+        low, high, width = self.slopes
         free = (prediction - y) / width
         return np.where((free >= low) & (free <= high), weight / width, 0.0)
 
-    def align(self, y: Array, prediction: Array, target: Array) -> Array:
-        """Return z_i where the slope is not at an edge, else the point beyond it nearest to t_i."""
-        low, high, width = self.kernel_slopes
-        # A few roundings further out, where the slope is cut as floats too.
-        slack = 4.0 * np.spacing(np.abs(y) + width * (high - low))
-        above = np.maximum(target, y + width * high + slack)
-        below = np.minimum(target, y + width * low - slack)
-        slope = self._slope(y, prediction)
-        result = np.where(slope >= high, above, prediction)
-        return np.where(slope <= low, below, result)
-
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return the root of the slope; of so many samples that sorting costs, ``start``."""
-        return clipped_root(linear - y, weight, self.kernel_slopes, start)
+        return clipped_root(linear - y, weight, self.slopes, start)

@@ -12,6 +12,7 @@ from scipy.linalg import qr, solve_triangular
 from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.losses.around import Around
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, rounded
+from atomlearn.core.losses.last_answer import LastAnswer
 
 #: A column whose distance from the span of the others is below this part of its length is left
 #: out: its coefficient is 0, and no prediction changes by more than that part.
@@ -68,32 +69,27 @@ class FreeColumns(Around):
     """
 
     is_quadratic = False
-    #: The last best coefficients, and of what: replaced whole, never changed.
-    _last: tuple[Array, Array, Array, Best] | None = None
 
     def __init__(
         self, inner: Loss, columns: Array, intercept: bool, whole: Loss | None = None
     ) -> None:
         self.describe(inner)
-        self.whole = whole
+        self.whole = whole or inner
         self.columns = columns
+        self.last = LastAnswer()
         self.intercept = intercept
         self.basis, self._back = _basis(columns, intercept)
-        if inner.levelled > 1 and not intercept:
+        if inner.bare.coupled > 1 and not intercept:
             # What moves all predictions of a row alike changes nothing, and leads nowhere.
-            rows = columns.reshape(-1, inner.levelled, columns.shape[1])
+            rows = columns.reshape(-1, inner.bare.coupled, columns.shape[1])
             level = (rows - rows.mean(axis=1, keepdims=True)).reshape(columns.shape)
             self.basis, _ = _basis(level, intercept)
             self._back = np.linalg.lstsq(level, self.basis, rcond=COLLINEAR)[0]
 
     @property
-    def free_basis(self) -> Array:
-        """Q, (n_samples, r)."""
-        return self.basis
-
-    def fixed(self) -> tuple[Loss, bool]:
-        """Return the loss inside, and whether b is free."""
-        return self.whole or self.inner, self.intercept
+    def free(self) -> FreeColumns:
+        """Itself."""
+        return self
 
     @property
     def coupled(self) -> int:
@@ -105,8 +101,8 @@ class FreeColumns(Around):
         n = self.columns.shape[0]
         if isinstance(rows, slice) and rows.indices(n) == (0, n, 1):
             return self
-        whole = None if self.whole is None else self.whole.part(rows)
-        return FreeColumns(self.inner.part(rows), self.columns[rows], self.intercept, whole)
+        parts = self.inner.part(rows), self.columns[rows], self.intercept, self.whole.part(rows)
+        return FreeColumns(*parts)
 
     def absorbed(self, y: Array) -> tuple[Loss, Array]:
         """Return the same over the loss inside, where that takes an offset off y."""
@@ -121,12 +117,9 @@ class FreeColumns(Around):
     def _of(self, inner: Loss) -> FreeColumns:
         other = copy(self)
         other.describe(inner)
-        other._last = None
+        other.whole = inner if self.whole is self.inner else self.whole
+        other.last = LastAnswer()
         return other
-
-    def translation(self, y: Array, weight: Array) -> float:
-        """Return that of the loss inside, where an intercept takes it up."""
-        return self.inner.translation(y, weight) if self.intercept else 0.0
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f at the best coefficients."""
@@ -203,8 +196,8 @@ class FreeColumns(Around):
     def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
         """Return g (q,) and b; 0 for columns that others make up for."""
         found = self._back @ self._optimal(y, prediction, weight)[0]
-        if self.whole is not None:  # which gives the last of them back
-            found = found[: -self.whole.n_intercepts]
+        own = self.whole.intercepts(y, prediction, weight).size
+        found = found[: found.size - own]  # which the whole loss gives back
         return (found[1:], float(found[0])) if self.intercept else (found, 0.0)
 
     def value_at(
@@ -212,7 +205,7 @@ class FreeColumns(Around):
     ) -> float:
         """Return f(z + Z g + b) at coefficients as they are given back."""
         z = prediction + (self.columns[:, : coefficients.size] @ coefficients + intercept)
-        return self.fixed()[0].value(y, z, weight)
+        return self.whole.value(y, z, weight)
 
     def free_size(self, coefficients: Array, intercept: float) -> Array | float:
         """Return |Z| |g| + |b|."""
@@ -221,13 +214,9 @@ class FreeColumns(Around):
 
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> Best:
         """Return what is best at this prediction; value, gradient and proof ask in turn."""
-        if self._last is not None:
-            of_y, of_weight, of_prediction, kept = self._last
-            same = of_y is y and of_weight is weight
-            if same and np.array_equal(of_prediction, prediction):
-                return kept
-        found = self._searched(y, prediction, weight)
-        self._last = y, weight, prediction.copy(), found
+        found: Best = self.last.of(
+            lambda: self._searched(y, prediction, weight), y, weight, prediction
+        )
         return found
 
     def _searched(self, y: Array, prediction: Array, weight: Array) -> Best:
@@ -289,8 +278,8 @@ class FreeColumns(Around):
         depend, but a loss that is straight far out needs many steps back.
         """
         starts = [np.zeros(self.basis.shape[1]), -(self.basis.T @ prediction)]
-        if self._last is not None and self._last[2].size == prediction.size:
-            starts.append(self._last[3][0])
+        if self.last.answer is not None:
+            starts.append(self.last.answer[0])
         points = [prediction + self.basis @ c for c in starts]
         values = [self.inner.value(y, z, weight) for z in points]
         best = int(np.argmin(values))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from atomlearn.core.interfaces import Array, Loss, positive_number
+from atomlearn.core.interfaces import positive_number
 from atomlearn.core.losses.clipped import ClippedSlopes
-from atomlearn.core.losses.quantiles import weighted_quantile
 
 
 @final
@@ -51,19 +50,6 @@ class Huber(ClippedSlopes):
         positive_number("Huber", "delta", self.delta)
 
     @property
-    def kernel_slopes(self) -> tuple[float, float, float]:  # type: ignore[override]
+    def slopes(self) -> tuple[float, float, float]:
         """From -delta to delta, over twice as much."""
         return -float(self.delta), float(self.delta), 1.0
-
-    @property
-    def straight_beyond(self) -> float:
-        """Delta."""
-        return self.delta
-
-    def eased(self, width: float) -> tuple[Loss, float]:
-        """Return the loss that is straight beyond ``width``; the factor makes its slopes these."""
-        return Huber(width), self.delta / width
-
-    def translation(self, y: Array, weight: Array) -> float:
-        """Return the weighted median of y."""
-        return weighted_quantile(y, weight, 0.5)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
 
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses.around import Around
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
+from atomlearn.core.losses.last_answer import LastAnswer
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 
 #: Predictions of classes that no sample with a weight has: their best intercept is -infinity, and
@@ -58,11 +58,7 @@ class FreeIntercepts(Around):
     def __init__(self, inner: Loss, n_tasks: int) -> None:
         self.describe(inner)
         self.n_tasks = n_tasks
-
-    @property
-    def n_intercepts(self) -> int:
-        """One a task."""
-        return self.n_tasks
+        self.last = LastAnswer()
 
     @property
     def coupled(self) -> int:
@@ -142,10 +138,17 @@ class FreeIntercepts(Around):
 
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return b, and which classes no sample with a weight has."""
+        found: tuple[Array, Any] = self.last.of(
+            lambda: self._searched(y, prediction, weight), y, weight, prediction
+        )
+        return found
+
+    def _searched(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return the same, whatever was asked before."""
         absent: Any = np.zeros(self.n_tasks, dtype=bool)
         if self.inner.coupled > 1:
             absent = self._absent(y, weight)
-            b = _coupled(self.inner, y, prediction, weight, absent)
+            b = _coupled(y, prediction, weight, absent)
         else:
             Y, Z, S = self._rows(y), self._rows(prediction), self._rows(weight)
             b = np.empty(self.n_tasks)
@@ -155,75 +158,43 @@ class FreeIntercepts(Around):
         return b, absent
 
 
-def _coupled(loss: Loss, y: Array, prediction: Array, weight: Array, absent: Any) -> Array:
-    """Return argmin_b f(Z + 1 b') by regularized Newton steps; sum b = 0 over present classes."""
-    n_tasks, present = absent.size, np.flatnonzero(~absent)
-    Z = np.reshape(prediction, (-1, n_tasks)).copy()
-    Z[:, absent] = IMPOSSIBLE
+def _coupled(y: Array, prediction: Array, weight: Array, absent: Any) -> Array:
+    """Return argmin_b f(Z + 1 b') by regularized Newton steps; sum b = 0 over present classes.
 
-    def at(b: Array) -> tuple[float, Array, float]:
-        z = (Z + b).reshape(-1)
-        U = loss.gradient(y, z, weight).reshape(-1, n_tasks)
-        return loss.value(y, z, weight), U.sum(axis=0)[present], float(np.abs(U).sum())
+    Steps are halved until the slope is smaller, which tells the last digits, as values do not.
+    """
+    present = np.flatnonzero(~absent)
+    Z = np.reshape(prediction, (-1, absent.size))[:, present]
+    S, Y = weight.reshape(-1, absent.size), y.reshape(-1, absent.size)
+    s, totals = S[:, 0], (S * Y).sum(axis=0)[present]
 
-    S, Y = weight.reshape(-1, n_tasks), y.reshape(-1, n_tasks)
-    b = np.zeros(n_tasks)
-    b[present] = _roughly(Z[:, present], (S * Y).sum(axis=0)[present], S[:, 0])
-    value, slope, mass = at(b)
+    def at(b: Array) -> tuple[Array, Array]:
+        P = Z + b
+        P = np.exp(P - P.max(axis=1, keepdims=True))
+        P /= P.sum(axis=1, keepdims=True)
+        return P, s @ P - totals
+
+    b = np.zeros(present.size)
+    P, slope = at(b)
     for _ in range(200):
-        size = float(np.abs(slope).max())
-        if size <= 1e-14 * mass:
+        size = float(np.linalg.norm(slope))
+        if size <= 1e-15 * float(s.sum()):
             break
-        P = softmax(Z + b, axis=1)[:, present]
-        step = np.zeros_like(b)
-        step[present] = _newton_step(P, S[:, 0], slope)
-        decrease = -float(slope @ step[present])
-        length = 1.0
-        for _ in range(60):
-            trial = b + length * step
-            trial[present] -= trial[present].mean()
-            reached = at(trial)
-            if decrease > 1e-12 * max(value, mass):
-                better = reached[0] <= value - 1e-4 * length * decrease
-            else:  # the value cannot tell any more, the slope can
-                better = float(np.abs(reached[1]).max()) < size
+        move = _newton_step(P, s, slope)
+        move *= min(1.0, 2.0 / (float(np.abs(move).max()) or 1.0))
+        move -= move.mean()
+        for _ in range(10):
+            there, ahead = at(b + move)
+            better = float(np.linalg.norm(ahead)) < size
             if better:
                 break
-            length *= 0.5
+            move *= 0.5
         if not better:
             break
-        # More than a parabola would give: it is straight there, and the way may be a long one.
-        while value - reached[0] >= 0.55 * length * decrease > 0.0:
-            beyond = at(2.0 * trial - b)
-            if not beyond[0] < reached[0]:
-                break
-            trial, reached, length = 2.0 * trial - b, beyond, 2.0 * length
-        b, (value, slope, mass) = trial, reached
-    return b
-
-
-def _roughly(Z: Array, totals: Array, s: Array) -> Array:
-    """Return b nearly, where ``totals`` (n_classes,) are the weights of the classes.
-
-    Newton steps without a line search, by products with exp(Z), which is computed but once: cheap
-    enough to need no b to begin at. What they leave is for steps that keep every digit.
-    """
-    M = np.exp(Z - Z.max(axis=1, keepdims=True))
-    best = b = np.zeros(totals.size)
-    size = np.inf
-    for _ in range(30):
-        P = M * np.exp(b)
-        P /= P.sum(axis=1, keepdims=True)
-        slope = s @ P - totals
-        last, size = size, float(np.abs(slope).max())
-        if not size < last:
-            break
-        best = b
-        if size == 0.0:
-            break
-        b = b + np.clip(_newton_step(P, s, slope), -2.0, 2.0)
-        b -= b.mean()
-    return best
+        b, P, slope = b + move, there, ahead
+    found = np.zeros(absent.size)
+    found[present] = b
+    return found
 
 
 def _newton_step(P: Array, s: Array, slope: Array) -> Array:

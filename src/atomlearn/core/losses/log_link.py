@@ -25,13 +25,6 @@ def exponential(exponent: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
-def logarithm(mean: NDArray[Any]) -> NDArray[Any]:
-    """Return log(x), -infinity at 0 without a warning."""
-    with np.errstate(divide="ignore"):
-        result: NDArray[Any] = np.log(mean)
-    return result
-
-
 def log_or_zero(y: Array) -> Array:
     """Return log y where y > 0, else 0."""
     return np.log(y, out=np.zeros_like(y), where=y > 0.0)
@@ -51,10 +44,6 @@ class LogLink(Explained):
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return exp(z)."""
         return exponential(prediction)
-
-    def link(self, mean: NDArray[Any]) -> NDArray[Any]:
-        """Return log of the mean."""
-        return logarithm(mean)
 
     def beside(self, y: Array) -> Array:
         """Return 1 + |log y|: counts of 1e8 meet predictions in their logarithms."""

@@ -7,11 +7,10 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, logit
+from scipy.special import expit, log_expit
 
 from atomlearn.core.interfaces import Array, Loss, Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
-from atomlearn.core.losses.multinomial import Multinomial
 from atomlearn.core.losses.targets import binary_target
 
 
@@ -43,7 +42,6 @@ class Logistic(Loss):
     """
 
     name: ClassVar[str] = "logistic"
-    in_kernel: ClassVar[str] = "logistic"
     task: ClassVar[Task] = "classification"
     has_probabilities: ClassVar[bool] = True
     dispersed: ClassVar[bool] = False
@@ -100,18 +98,9 @@ class Logistic(Loss):
         probability: NDArray[Any] = expit(prediction)
         return probability
 
-    def link(self, mean: NDArray[Any]) -> NDArray[Any]:
-        """Return log(p / (1 - p)) of the probability p of +1."""
-        logit_of: NDArray[Any] = logit(mean)
-        return logit_of
-
     def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return log P(-1) and log P(+1), which keep their digits where one of them is nearly 1."""
         return np.stack([log_expit(-prediction), log_expit(prediction)], axis=1)
-
-    def of_classes(self, n_classes: int) -> Multinomial:
-        """Return the multinomial loss of so many classes."""
-        return Multinomial(n_classes)
 
 
 def _negative_entropy(share: Array) -> Array:

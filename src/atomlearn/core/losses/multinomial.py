@@ -68,11 +68,6 @@ class Multinomial(Loss):
         """The predictions of one row."""
         return int(self.n_classes)
 
-    @property
-    def levelled(self) -> int:  # type: ignore[override]
-        """The predictions of one row."""
-        return int(self.n_classes)
-
     def check_target(self, y: object) -> Array:
         """Return the indicators Y, row after row; rows of Y must be shares that sum to 1."""
         values = regression_target(y)
@@ -122,10 +117,6 @@ class Multinomial(Loss):
         """Return the logarithms of the probabilities of all classes, (n_rows, n_classes)."""
         logarithms: NDArray[Any] = log_softmax(self.rows(prediction), axis=1)
         return logarithms
-
-    def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the mean loss of a row."""
-        return self.value(y, prediction, weight) / float(self.rows(weight)[:, 0].sum())
 
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return the share of rows whose likeliest class is theirs."""

@@ -49,11 +49,6 @@ class Offset(Around):
         """As the loss itself."""
         return self.inner.coupled
 
-    @property
-    def n_intercepts(self) -> int:
-        """As the loss itself."""
-        return self.inner.n_intercepts
-
     def intercepts(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return those of the loss inside at z + o."""
         return self.inner.intercepts(y, prediction + self.offset, weight)
@@ -110,11 +105,6 @@ class Offset(Around):
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c and K of f at z + o."""
         return self.inner.coupling(y, prediction + self.offset, weight)
-
-    def align(self, y: Array, prediction: Array, target: Array) -> Array:
-        """Return the nearest points of the same derivative, less the offset."""
-        offset = self.offset
-        return self.inner.align(y, prediction + offset, target + offset) - offset
 
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Array

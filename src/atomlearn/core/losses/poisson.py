@@ -47,7 +47,6 @@ class Poisson(PowerVariance):
     """
 
     name: ClassVar[str] = "poisson"
-    in_kernel: ClassVar[str] = "poisson"
     smoothness: ClassVar[float] = float("inf")
     dispersed: ClassVar[bool] = False
 

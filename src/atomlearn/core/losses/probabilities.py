@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from atomlearn.core.interfaces import Loss
+from atomlearn.core.losses.logistic import Logistic
+from atomlearn.core.losses.multinomial import Multinomial
 
 
 def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) -> NDArray[Any]:
@@ -21,7 +23,7 @@ def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) 
     decisions : (n_samples, n_outputs) ndarray
         One output for two classes; else one a class.
     joint : bool
-        Whether all classes were fitted together by ``loss.of_classes``. Else they were fitted one
+        Whether all classes were fitted together by ``for_classes``. Else they were fitted one
         against rest, and what each says of itself is scaled to sum 1; in logarithms, since far
         from every class all of them may underflow.
 
@@ -37,9 +39,12 @@ def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) 
     if n_outputs == 1:
         return loss.log_probabilities(decisions[:, 0])
     if joint:
-        together = loss.of_classes(n_outputs)
-        assert together is not None
-        return together.log_probabilities(decisions)
+        return Multinomial(n_outputs).log_probabilities(decisions)
     each = np.stack([loss.log_probabilities(column)[:, 1] for column in decisions.T], axis=1)
     scaled: NDArray[Any] = log_softmax(each, axis=1)
     return scaled
+
+
+def for_classes(loss: Loss, n_classes: int) -> Loss | None:
+    """Return this loss for several classes at once; None: it is for two, one against rest."""
+    return Multinomial(n_classes) if isinstance(loss, Logistic) else None

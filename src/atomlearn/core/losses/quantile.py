@@ -91,12 +91,6 @@ class Quantile(Explained):
         """Return 0: the loss is linear but for its kinks."""
         return np.zeros(y.size)
 
-    def align(self, y: Array, prediction: Array, target: Array) -> Array:
-        """Return the point nearest to target_i on the same side of y_i."""
-        above = np.maximum(target, np.nextafter(y, np.inf))
-        below = np.minimum(target, np.nextafter(y, -np.inf))
-        return np.where(prediction > y, above, np.where(prediction < y, below, prediction))
-
     def smoothed(self, width: float) -> SmoothQuantile:
         """Return the smooth relative, which is less by no more than width / 2 a unit of weight."""
         return SmoothQuantile(self.q, width)
@@ -106,10 +100,6 @@ class Quantile(Explained):
     ) -> tuple[Array, Array | None] | None:
         """Return the regression quantile of the residuals on the basis, and its dual point."""
         return quantile_along(self.q, y - prediction, weight, basis)
-
-    def translation(self, y: Array, weight: Array) -> float:
-        """Return the weighted q-quantile of y."""
-        return weighted_quantile(y, weight, self.q)
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return the weighted q-quantile of the residuals, the minimum itself."""
@@ -145,6 +135,6 @@ class SmoothQuantile(ClippedSlopes):
     smoothness: ClassVar[float] = float("inf")
 
     @property
-    def kernel_slopes(self) -> tuple[float, float, float]:  # type: ignore[override]
+    def slopes(self) -> tuple[float, float, float]:
         """From -q to 1 - q, over ``width``."""
         return -self.q, 1.0 - self.q, self.width

@@ -36,7 +36,6 @@ class Squared(Loss):
     """
 
     name: ClassVar[str] = "squared"
-    in_kernel: ClassVar[str] = "squared"
     smoothness: ClassVar[float] = 1.0
     is_quadratic: ClassVar[bool] = True
     translates: ClassVar[bool] = True
@@ -69,7 +68,3 @@ class Squared(Loss):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i."""
         return np.array(weight, dtype=np.float64)
-
-    def translation(self, y: Array, weight: Array) -> float:
-        """Return the weighted mean of y."""
-        return float(weight @ y) / float(weight.sum())

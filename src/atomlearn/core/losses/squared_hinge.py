@@ -41,7 +41,6 @@ class SquaredHinge(Loss):
     """
 
     name: ClassVar[str] = "squared_hinge"
-    in_kernel: ClassVar[str] = "squared_hinge"
     task: ClassVar[Task] = "classification"
     dispersed: ClassVar[bool] = False
     smoothness: ClassVar[float] = 1.0
@@ -83,12 +82,6 @@ class SquaredHinge(Loss):
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i where 1 - y_i z_i >= 0, the kink included, else 0."""
         return np.where(y * prediction <= 1.0, weight, 0.0)
-
-    def align(self, y: Array, prediction: Array, target: Array) -> Array:
-        """Return z_i where y_i z_i < 1, else the point of { y_i z >= 1 } nearest to target_i."""
-        # A label is its own inverse, so y_i is the point where the flat piece begins.
-        flat_part = y * np.maximum(y * target, 1.0)
-        return np.where(y * prediction < 1.0, prediction, flat_part)
 
 
 def _shortfall(y: Array, prediction: Array) -> Array:

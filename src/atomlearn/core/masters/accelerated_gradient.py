@@ -164,7 +164,7 @@ class Acceleration:
             along = float(model.gradient @ movement) + model.slope * (b - model.shift)
             distance, reached = model.distance(problem, linear, b, along)
             local = 2.0 * distance / square if square > 0.0 else 0.0
-            if local <= lipschitz * (1 + TUNING.search_slack) or lipschitz > 1e300:
+            if local <= lipschitz * (1 + TUNING.rounding_share) or lipschitz > 1e300:
                 break
             lipschitz = max(self.growth * lipschitz, min(local, 8.0 * lipschitz))
             del linear  # before the next one is made
@@ -199,7 +199,7 @@ class Acceleration:
             ahead = at.intercept + move
             distance, reached = model.distance(problem, at.linear, ahead, slope * move)
             # (36) in other words: the decrease is slope^2 / L less the distance of Bregman.
-            allowed = 0.5 * lipschitz * move * move * (1 + TUNING.search_slack)
+            allowed = 0.5 * lipschitz * move * move * (1 + TUNING.rounding_share)
             if lipschitz >= ceiling or distance <= allowed:
                 break
             lipschitz = min(self.growth * lipschitz, ceiling)
@@ -327,7 +327,7 @@ class AcceleratedGradient(Master):
                 if trial.gap <= 0.9 * checkpoint_gap:
                     checkpoint, checkpoint_gap = steps, trial.gap
                 # Rounding holds the gap where it is: more of the same will not help.
-                ends |= steps - checkpoint >= TUNING.gradient_patience
+                ends |= steps - checkpoint >= TUNING.inner_steps * self.check_every
             if ends:
                 break
         last = at.linear if best.weights is at.weights else None

@@ -149,9 +149,11 @@ class ActiveSetQP(Master):
 
 
 def priced_point(
-    problem: Problem, prices: Prices, weights: Array, linear: Array, intercept: float
+    problem: Problem, prices: Prices, weights: Array, linear: Array | None, intercept: float
 ) -> Candidate:
     """Return the point with its certificate; gauge and polar are a sum and a maximum."""
+    if linear is None:
+        linear = block_of(problem).dot(weights)
     intercept = problem.optimal_intercept(linear, intercept)
     prediction = linear + intercept
     v = problem.negative_gradient(prediction)

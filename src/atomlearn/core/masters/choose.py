@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-
-from atomlearn.core.interfaces import Array, Block, Master, Refit
+from atomlearn.core.interfaces import Array, Master, Refit
 from atomlearn.core.masters.active_set import prices_of
-from atomlearn.core.masters.compressed import CompressedSamples, is_compressible
 from atomlearn.core.masters.coupled_newton import CoupledNewton, by_samples
 from atomlearn.core.masters.ksupport_newton import KSupportNewton, support_size
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem
-from atomlearn.core.masters.sequential_qp import SequentialQP, kernel_columns
+from atomlearn.core.masters.sequential_qp import SequentialQP, is_for_kernel
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.masters.working_sets import WorkingSets
 from atomlearn.core.problem.problem import Problem
@@ -30,9 +26,7 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     ``Groups``, l2; without a ridge term, any loss, form    ``ScalingNewton``
     l1, or l1 over w >= 0, with a weight for each column,   ``SequentialQP``
-    where the kernel knows columns and loss, or the loss
-    couples samples or has no bound on its curvature; else
-    up to 500 plain columns
+    over stored columns, or up to 500 others
     ``KSupport`` without groups and a quadratic loss        ``KSupportNewton``
     every other norm with a proximal map; free columns      ``SemismoothNewton``
     ======================================================  ====================
@@ -42,17 +36,12 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     problem                                                 around the master
     ======================================================  ====================
-    ``SequentialQP``, which works on a few columns itself   nothing
-    the loss couples predictions (several classes), up to   ``CoupledNewton``
-    2000 columns, no intercept of its own and no ridge;
-    beyond, by working sets of fewer
-    squared loss over many more samples than columns        ``CompressedSamples``
+    ``SequentialQP``, where each sample is by itself        nothing
+    the loss couples predictions, and no intercept of its   ``CoupledNewton``
+    own; beyond 50 (l1) or 2000 columns by working sets
     more than 500 columns, unless as many are free          ``WorkingSets``
     anything else                                           nothing
     ======================================================  ====================
-
-    The two rows above ``WorkingSets`` lead to problems over fewer samples with as many columns,
-    which are solved by working sets too where their sizes ask for it.
 
     Parameters
     ----------
@@ -69,74 +58,31 @@ def choose_master(problem: Problem) -> Master:
     >>> type(choose_master(task)).__name__
     'SequentialQP'
     """
-    if problem.loss.free_basis is not None and problem.loss.fixed()[0].coupled == 1:
+    if problem.loss.free is not None and problem.plain_loss.coupled == 1:
         return WorkingSets(SemismoothNewton())
-    if is_priced(problem):
-        return priced_master()
+    if is_for_kernel(problem):
+        return SequentialQP(SemismoothNewton())
     sets = WorkingSets(_inner(problem))
-    newton, size = CoupledNewton(sets), problem.design.shape[1]
-    if newton.takes(problem) and (size <= TUNING.coupled_columns or by_samples(problem)):
-        return newton
-    if problem.loss.coupled != 1 and problem.tau == 0.0 and not problem.fit_intercept:
+    if problem.loss.coupled != 1 and not problem.fit_intercept:
+        if prices_of(problem) is not None:
+            return WorkingSets(CoupledNewton(sets.master), smallest=50)
+        newton = CoupledNewton(sets)
         # Many columns for one Hessian: those of a round are fewer.
-        return WorkingSets(newton)
-    if is_compressible(problem):
-        return CompressedSamples(sets)
+        fits = newton.takes(problem) and problem.design.shape[1] <= TUNING.gram_columns
+        return newton if fits or by_samples(problem) else WorkingSets(newton)
     return sets if sets.splits(problem) else sets.master
 
 
 def _inner(problem: Problem) -> Master:
-    """Return what solves for the weights, of a block that QPs are not for."""
+    """Return what solves for the weights, also of models of coupled losses."""
     if prices_of(problem) is not None:
         # Groups of one column each are among these.
-        return priced_master() if kernel_columns(problem) is not None else SemismoothNewton()
+        return SequentialQP(SemismoothNewton())
     if is_group_problem(problem):
         return ScalingNewton()
     if problem.loss.is_quadratic and support_size(problem) is not None:
         return KSupportNewton(SemismoothNewton())
     return SemismoothNewton()
-
-
-def priced_master() -> Master:
-    """Return the master of l1 and of rays."""
-    return SequentialQP(batch=TUNING.entering_together, fallback=SemismoothNewton())
-
-
-def is_priced(problem: Problem) -> bool:
-    """Return whether the problem is one for QPs: l1, or rays, over a few plain columns."""
-    block = problem.design
-    coupled = problem.loss.coupled != 1
-    plain = isinstance(block, Block) and (
-        not problem.fit_intercept if coupled else block.bare.keeps_gram
-    )
-    size = problem.design.shape[1]
-    # Gradient steps see a coupling as a diagonal, and a curvature without a bound as its largest.
-    steep = coupled or math.isinf(problem.loss.smoothness)
-    known = kernel_columns(problem) is not None and not is_compressible(problem)
-    few = steep or known or size <= TUNING.columns_together
-    return plain and few and prices_of(problem) is not None
-
-
-def _by_easier(problem: Problem, weights: Array, intercept: float) -> tuple[Array, float]:
-    """Return a nearer start where the loss is straight at most samples.
-
-    Newton's method sees no curvature there. Losses with more of it have solutions near by, each a
-    good start for the next.
-    """
-    beyond = problem.loss.straight_beyond
-    if math.isinf(beyond):
-        return weights, intercept
-    linear = problem.design.predict(weights)
-    residual = linear + problem.optimal_intercept(linear, intercept) - problem.y
-    width = float(np.median(np.abs(residual[problem.weight > 0.0])))
-    while width > TUNING.far_out * beyond and not problem.deadline.passed:
-        loss, factor = problem.loss.eased(width)
-        easier = replace(problem, loss=loss, weight=factor * problem.weight)
-        enough = TUNING.easier_share * easier.loss_at_zero()
-        refit = choose_master(easier).solve(easier, weights, intercept, enough)
-        weights, intercept = refit.weights, refit.intercept
-        width *= TUNING.nearer
-    return weights, intercept
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +91,6 @@ class ChosenMaster(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        weights, intercept = _by_easier(problem, weights, intercept)
         return choose_master(problem).solve(problem, weights, intercept, gap_target)
 
     def guess(

@@ -45,8 +45,6 @@ class CoupledNewton(ModelNewton):
     master : Master
         Minimizes the models. It also gets problems without ``coupling``, with an intercept of
         their own or a ridge term, those with a Hessian beyond 256 MB, and what steps leave undone.
-    max_steps : int
-        Bound on Newton steps in a call.
 
     References
     ----------
@@ -110,11 +108,10 @@ def is_coupled(problem: Problem) -> bool:
     n_samples, size = problem.design.shape
     block = problem.design
     structured = isinstance(block, Block) and block.bare.couples_by_structure
-    most = TUNING.structured_entries if structured else TUNING.coupled_entries
-    few = size * size <= TUNING.coupled_entries or by_samples(problem)
+    most = TUNING.structured_entries if structured else TUNING.gram_entries
+    few = size * size <= TUNING.gram_entries or by_samples(problem)
     fits = size > 0 and few and n_samples * size <= most
-    plain = not problem.fit_intercept and problem.tau == 0.0
-    return fits and plain and problem.loss.coupled != 1
+    return fits and not problem.fit_intercept and problem.loss.coupled != 1
 
 
 def levelled(problem: Problem) -> tuple[Problem, Array] | None:
@@ -123,7 +120,7 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     Where one number may be added to all q predictions of a row, and groups are the rows of W, the
     optimal rows sum to zero: their mean costs norm and changes nothing. None for other problems.
     """
-    q, size = problem.loss.levelled, problem.design.shape[1]
+    q, size = problem.loss.bare.coupled, problem.design.shape[1]
     groups = problem.regularizer.norm.as_groups(size) if q > 1 and size % q == 0 else None
     if groups is None:
         return None
@@ -144,7 +141,7 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
 def by_samples(problem: Problem) -> bool:
     """Return whether all predictions are coupled, and fewer than the columns."""
     n_samples, size = problem.design.shape
-    return problem.loss.coupled == 0 and n_samples < size and n_samples <= TUNING.coupled_columns
+    return problem.loss.coupled == 0 and n_samples < size and n_samples <= TUNING.gram_columns
 
 
 def _model_of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None:

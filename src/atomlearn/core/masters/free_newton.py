@@ -37,8 +37,6 @@ class FreeNewton(ModelNewton):
     ----------
     master : Master
         Minimizes the models. It also gets what steps leave undone, as the problem is.
-    max_steps : int
-        Bound on Newton steps in a call.
 
     References
     ----------
@@ -61,18 +59,17 @@ class FreeNewton(ModelNewton):
     def takes(self, problem: Problem) -> bool:
         """Return whether free columns are projected out of the block: which makes it dense."""
         n_samples, size = problem.design.shape
-        free = problem.loss.free_basis is not None and problem.loss.fixed()[0].coupled == 1
-        return free and size > 0 and n_samples * size <= TUNING.projected_entries
+        free = problem.loss.free is not None and problem.plain_loss.coupled == 1
+        return free and size > 0 and n_samples * size <= TUNING.gram_entries
 
     def is_exact(self, problem: Problem) -> bool:
         """Of the squared loss, whatever is free."""
-        return problem.loss.fixed()[0].is_quadratic
+        return problem.plain_loss.is_quadratic
 
     def model(self, problem: Problem, block: Block, at: Candidate) -> Problem | None:
         """Return the quadratic model at a point as least squares over the projected block."""
-        loss, basis = problem.loss.fixed()[0], problem.loss.free_basis
-        assert basis is not None
-        z = problem.loss.shifted(problem.y, at.refit.prediction, problem.weight)
+        loss, basis = problem.plain_loss, problem.loss.free.basis
+        z = problem.loss.free.shifted(problem.y, at.refit.prediction, problem.weight)
         v = -loss.gradient(problem.y, z, problem.weight)
         # The very array, where it is: projections are kept for it.
         curved = not loss.is_quadratic

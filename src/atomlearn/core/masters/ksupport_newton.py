@@ -102,17 +102,17 @@ def is_small(problem: Problem) -> bool:
     """Return whether the kernel takes the problem, and milliseconds at most."""
     n_samples, size = problem.design.shape
     regularizer = problem.regularizer
-    plain = problem.loss.in_kernel == "squared" and problem.metric is None and size > 0
+    plain = problem.loss.is_quadratic and problem.metric is None and size > 0
     plain &= regularizer.form != "constrained" and 0.0 < regularizer.amount < np.inf
     plain &= block_of(problem).bare.keeps_gram and not problem.deadline.passed
     if _takes_gram(problem):
         return plain
-    return plain and n_samples * size <= TUNING.kernel_entries and not problem.tau
+    return plain and n_samples * size <= TUNING.small_entries and not problem.tau
 
 
 def _takes_gram(problem: Problem) -> bool:
     n_samples, size = problem.design.shape
-    return size <= TUNING.columns_together and (n_samples >= size or bool(problem.tau))
+    return size <= TUNING.few_columns and (n_samples >= size or bool(problem.tau))
 
 
 def _gram(problem: Problem, block: Block) -> Array:

@@ -25,12 +25,9 @@ class ModelNewton(Master):
     master : Master
         Minimizes the models. It also gets the problems that are not taken, and what steps leave
         undone, as the problem is.
-    max_steps : int
-        Bound on Newton steps in a call.
     """
 
     master: Master
-    max_steps: int = 50
 
     @abstractmethod
     def takes(self, problem: Problem) -> bool:
@@ -59,7 +56,7 @@ class ModelNewton(Master):
         """Return where Newton steps end."""
         best, steps = certified(problem, problem.inside(None, weights)), 0
         block: Block | None = None
-        while best.refit.gap > gap_target and steps < self.max_steps:
+        while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             if problem.deadline.passed:
                 break
             block = self.prepared(problem) if block is None else block
@@ -88,7 +85,7 @@ class ModelNewton(Master):
             target = max(TUNING.coupled_share * at.refit.gap, 0.1 * gap_target)
         found = self.master.solve(model, weights, 0.0, target).weights
         length = 1.0
-        for _ in range(TUNING.coupled_halvings):
+        for _ in range(TUNING.halvings):
             there = found if length == 1.0 else weights + length * (found - weights)
             trial = certified(problem, there)
             if trial.improves(at):

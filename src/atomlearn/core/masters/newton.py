@@ -30,6 +30,7 @@ from atomlearn.core.masters.candidate import Candidate, block_of, certified, che
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.rounding import EPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class SemismoothNewton(Master):
             return best.refit
         run = _Run(problem, gap_target, best, self.check_every)
         n_samples, size = problem.design.shape
-        tall = n_samples >= 4 * size and n_samples * size <= TUNING.kernel_entries
+        tall = n_samples >= 4 * size and n_samples * size <= TUNING.small_entries
         with suppress(FloatingPointError):  # the best point is kept
             if tall:
                 # Newton steps find the pattern of few tall columns themselves, in as many steps.
@@ -110,7 +111,7 @@ class _Run:
     def gradient_steps(self) -> None:
         """Make one period of accelerated proximal gradient steps, certified now and then."""
         problem, acceleration, before = self.problem, Acceleration(), self.best
-        if problem.loss.free_basis is not None:
+        if problem.loss.free is not None:
             self.at = self._iterate(self.at)
         for count in range(1, self.period + 1):
             previous = self.at
@@ -129,16 +130,13 @@ class _Run:
                     break
         progress = self.best.refit.gap < 0.9 * before.refit.gap
         progress |= self.best.refit.objective < before.refit.objective * (1 - 1e-9)
-        # A point that does not move by a digit is one that rounding holds, not slow steps.
-        moved = before.refit.objective - self.best.refit.objective
-        held = moved <= 1e-14 * abs(before.refit.objective)
-        self.idle = 0 if progress else self.idle + (TUNING.held_rounds if held else 1)
+        self.idle = 0 if progress else self.idle + 1
 
     def newton_steps(self) -> None:
         """Make Newton steps as long as they pay, then go on from where they led."""
         paid, failed, slow = False, False, 0
         while self.open and not failed:
-            step = TUNING.newton_step / self.at.lipschitz
+            step = 0.5 / self.at.lipschitz  # below 1 / L the searched function is convex
             trial = newton_step(self.problem, self.best, step, self.least_share, self.damping)
             self.steps += 1
             failed, slow = True, slow + 1
@@ -152,7 +150,7 @@ class _Run:
             if failed:
                 self.damping = TUNING.newton_regularization
             elif slow >= TUNING.slow_steps:
-                self.damping = max(0.1 * self.damping, TUNING.least_damping)
+                self.damping = max(0.1 * self.damping, EPS)
             if failed or slow >= TUNING.slow_steps:
                 self.least_share = TUNING.least_share if self.least_share == 1.0 else 1.0
         self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
@@ -188,11 +186,11 @@ def _without_free(problem: Problem, linear: Array) -> Problem:
 
     For gradient steps: to minimize over them at each of many points would take most of the time.
     """
-    if problem.loss.free_basis is None:
+    free = problem.loss.free
+    if free is None:
         return problem
-    loss, has_intercept = problem.loss.fixed()
-    off = problem.loss.shifted(problem.y, linear, problem.weight) - linear
-    return replace(problem, loss=Offset(loss, off), fit_intercept=has_intercept, free=None)
+    loss = Offset(free.whole, free.shifted(problem.y, linear, problem.weight) - linear)
+    return replace(problem, loss=loss, fit_intercept=free.intercept, free=None)
 
 
 def newton_step(
@@ -241,8 +239,10 @@ def _searched(
 
     What is free moves along, as the quadratic model says: it has no slope at the start only.
     """
-    block, loss, y, s = block_of(problem), problem.loss.fixed()[0], problem.y, problem.weight
-    start, turned = problem.loss.shifted(y, at.refit.prediction, s), block.dot(way)
+    block, loss, y, s = block_of(problem), problem.plain_loss, problem.y, problem.weight
+    start, turned = at.refit.prediction, block.dot(way)
+    if problem.loss.free is not None:
+        start = problem.loss.free.shifted(y, start, s)
     if not np.isfinite(turned).all():
         return None
     bent = (curvature[:, None] * free).T
@@ -272,8 +272,9 @@ def _searched(
 
 def _free(problem: Problem, curvature: Array) -> Array:
     """Return what predictions are free along where f is curved: 1, or the basis of free columns."""
-    basis = problem.loss.free_basis
-    free = np.ones((curvature.size, int(problem.fit_intercept))) if basis is None else basis
+    free = np.ones((curvature.size, int(problem.fit_intercept)))
+    if problem.loss.free is not None:
+        free = problem.loss.free.basis
     return free if curvature.any() else free[:, :0]
 
 
@@ -291,7 +292,7 @@ def search(slope: Callable[[float], tuple[float, ProxPoint | None]]) -> ProxPoin
     if right_value <= 0.3 * abs(start):
         return prox
     left, right, left_value = 0.0, 1.0, start
-    for _ in range(20):
+    for _ in range(TUNING.halvings):
         length = right - right_value * (right - left) / (right_value - left_value)
         if not left < length < right:
             length = 0.5 * (left + right)

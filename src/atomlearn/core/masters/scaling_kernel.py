@@ -8,16 +8,15 @@ point, with the working weights D = f''(z) and the working response D z + v: a p
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import NewtonOutcome, NewtonStatus, group_newton, has_group_newton
+from atomlearn._kernels import NewtonStatus, group_newton
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.candidate import Candidate, block_of, certified
-from atomlearn.core.masters.dual_interior import DualInterior, FeatureGroups, LeastSquaresModel
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
@@ -35,12 +34,6 @@ class _Quadratic:
     gram: bool
     squared_target: float
 
-    def factored(self) -> LeastSquaresModel:
-        """Return the same for interior-point steps."""
-        if self.gram:
-            return LeastSquaresModel.of_gram(self.matrix, self.linear, self.squared_target)
-        return LeastSquaresModel.of_columns(self.matrix, self.linear)
-
 
 @dataclass(frozen=True, slots=True)
 class GroupBlock:
@@ -54,33 +47,20 @@ class GroupBlock:
     limit: Array
     base: Block
     positions: NDArray[np.int64]
-    max_steps: int
 
     @classmethod
-    def of(cls, problem: Problem, partition: Partition, limit: Array, max_steps: int) -> GroupBlock:
+    def of(cls, problem: Problem, partition: Partition, limit: Array) -> GroupBlock:
         """Find the distinct features."""
-        return cls(problem, partition, limit, *block_of(problem).distinct(), max_steps)
+        return cls(problem, partition, limit, *block_of(problem).distinct())
 
     def minimum(self, model: _Quadratic, weights: Array, gap_target: float) -> tuple[Array, int]:
         """Return the weights where the model has this gap, or as near as rounding allows."""
-        scalings = self.partition.norms(weights) / self.limit
-        cheap = max(TUNING.cheap_work, float(min(model.matrix.shape)) ** 3)
-        scalings, slopes, outcome = self._newton(model, scalings, gap_target, cheap)
-        steps = outcome.steps
-        if outcome.status is NewtonStatus.STEP_LIMIT and not self.problem.deadline.passed:
-            scalings, slopes, more = self._interior(model, scalings, gap_target)
-            steps += more
-        return scalings[self.partition.labels] * slopes[self.positions], steps
-
-    def _newton(
-        self, model: _Quadratic, scalings: Array, gap_target: float, most_work: float
-    ) -> tuple[Array, Array, NewtonOutcome]:
         order, starts = self.partition.order
-        deadline, left, work = self.problem.deadline, self.max_steps, most_work
-        gap = math.inf
+        scalings = self.partition.norms(weights) / self.limit
+        deadline, left, gap = self.problem.deadline, TUNING.inner_steps, math.inf
         # The kernel does not look at the clock: where there is a limit it is called again and
         # again, for as many steps as take a moment.
-        slice_ = self.max_steps
+        slice_ = left
         if deadline.left < math.inf:
             slice_ = max(1, int(TUNING.slice_work / min(model.matrix.shape) ** 3))
         while True:
@@ -95,46 +75,15 @@ class GroupBlock:
                 squared_target=model.squared_target,
                 gap_target=gap_target,
                 max_steps=min(slice_, left),
-                most_work=work,
-                least=TUNING.entering,
-                share=TUNING.entering_share,
             )
             left -= outcome.steps
-            # The bound on the work is one on all the calls together.
-            considered = np.count_nonzero(scalings) + TUNING.entering
-            work -= outcome.steps * float(considered) ** 3
             unfinished = outcome.status is NewtonStatus.STEP_LIMIT and outcome.steps == slice_
-            if not (unfinished and left and work > 0) or deadline.passed:
-                return scalings, slopes, replace(outcome, steps=self.max_steps - left)
+            if not (unfinished and left) or deadline.passed:
+                steps = TUNING.inner_steps - left
+                return scalings[self.partition.labels] * slopes[self.positions], steps
             if outcome.gap >= gap:  # the best point is its start: it has to go further from there
                 slice_ *= 2
             gap = outcome.gap
-
-    def _interior(
-        self, model: _Quadratic, scalings: Array, gap_target: float
-    ) -> tuple[Array, Array, int]:
-        """Where many groups are in use: interior-point steps, then those at rest are left out."""
-        order, starts = self.partition.order
-        groups = FeatureGroups(starts, self.positions[order], self.limit)
-        interior = DualInterior(model.factored(), groups)
-        best: tuple[Array, Array, NewtonOutcome] | None = None
-        steps = 0
-        for share in TUNING.interior_shares:
-            further = interior.until(share * gap_target, TUNING.inner_steps, self.problem.deadline)
-            sparse = np.where(interior.rest <= TUNING.at_rest, interior.scalings, 0.0)
-            trial = self._newton(model, sparse, gap_target, 0.0)
-            steps += trial[2].steps
-            if best is None or trial[2].gap < best[2].gap:
-                best = trial
-            if best[2].gap <= gap_target or not further:
-                break
-        assert best is not None
-        if not best[2].gap <= gap_target and not self.problem.deadline.passed:
-            # Groups that neither rest nor work: Newton steps tell them apart.
-            start = best[0] if best[2].gap < math.inf else scalings
-            best = self._newton(model, start, gap_target, math.inf)
-            steps += best[2].steps
-        return best[0], best[1], steps + interior.steps
 
 
 def point_of_kernel(
@@ -188,7 +137,7 @@ def _descent(group_block: GroupBlock, best: Candidate, reached: Array) -> Candid
     promised -= float(best.scores @ change)
     length = 1.0
     # Two large parts leave nothing but rounding of a tiny decrease: the gap tells more.
-    for _ in range(20 if promised < 0 else 1):
+    for _ in range(TUNING.halvings if promised < 0 else 1):
         weights = reached if length == 1.0 else old.weights + length * change
         trial = certified(problem, weights, before + length * moved, old.intercept)
         enough = old.objective + TUNING.armijo * length * promised
@@ -204,14 +153,12 @@ def free_columns(problem: Problem) -> int:
     """Return how many columns, repeated ones included, fill a block that the kernel is fast on."""
     design = problem.design
     n_samples, n_columns = design.shape
-    if not has_group_newton():
-        return 0
     distinct = design.n_distinct
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
-    if problem.loss.is_quadratic and distinct <= min(TUNING.few_features, n_samples):
+    if problem.loss.is_quadratic and distinct <= min(TUNING.few_columns, n_samples):
         return n_columns
-    entries = TUNING.free_entries if problem.loss.is_quadratic else TUNING.free_entries_of_models
-    features = entries // n_samples
+    # Other losses score the block once for each of their models.
+    features = TUNING.column_entries // ((1 if problem.loss.is_quadratic else 4) * n_samples)
     if features < TUNING.least_free:
         return 0
     return features * n_columns // max(distinct, 1)
@@ -222,17 +169,16 @@ def _model(group_block: GroupBlock, z: Array, in_use: int = 0) -> _Quadratic | N
     problem, base = group_block.problem, group_block.base
     n_samples, n_features = base.shape
     loss, quadratic = problem.loss, problem.loss.is_quadratic
-    most = TUNING.kept_work if quadratic else TUNING.model_work
-    small = n_features <= TUNING.features and n_samples * n_features**2 <= most
+    small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
     stored = base.bare.stored() is not None
     by_columns = stored and n_samples * n_features <= TUNING.column_entries
     if quadratic:
         known = CachedBlock.of(base).knows_gram(problem.weight) and not problem.fit_intercept
         by_columns = by_columns and n_samples <= 2 * n_features and not known
-        suited = by_columns or small or (known and n_features <= TUNING.largest_gram)
+        suited = by_columns or small or known
     else:  # the curvature changes: nothing to keep from call to call
-        suited = small or (by_columns and in_use <= TUNING.few_groups)
-    if not (suited and has_group_newton()):
+        suited = small or (by_columns and in_use <= TUNING.few_columns)
+    if not suited:
         return None
     v = -loss.gradient(problem.y, z, problem.weight)
     curvature = loss.curvature(problem.y, z, problem.weight)

@@ -75,8 +75,6 @@ class ScalingNewton(Master):
     fallback : Master
         For other norms and forms, for losses that are straight somewhere, for blocks that are too
         large for the kernel, and where rounding ends the steps before the target.
-    max_steps : int
-        Bound on Newton steps in a call of the kernel.
 
     References
     ----------
@@ -96,7 +94,6 @@ class ScalingNewton(Master):
     """
 
     fallback: Master = field(default_factory=SemismoothNewton)
-    max_steps: int = 100
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
@@ -123,7 +120,7 @@ class ScalingNewton(Master):
             if best.refit.gap <= gap_target or not weights.size or problem.deadline.passed:
                 return best
         partition, limit = groups_and_limits(problem)
-        group_block = GroupBlock.of(problem, partition, limit, self.max_steps)
+        group_block = GroupBlock.of(problem, partition, limit)
         reached = point_of_kernel(group_block, weights, intercept, gap_target)
         if reached is not None and best is None and lower_than_nothing(problem, reached):
             return reached

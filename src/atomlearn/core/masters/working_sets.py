@@ -22,6 +22,7 @@ from atomlearn.core.masters.candidate import (
     finished,
 )
 from atomlearn.core.masters.newton import SemismoothNewton
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
 
@@ -33,16 +34,10 @@ class WorkingSets(Master):
     ----------
     master : Master
         What works on the columns of a round.
-    growth : float
-        About how many columns a round adds, as a fraction of those in use.
     least : int
-        About how many columns a round adds at least.
-    ratio : float
-        A round is solved to this fraction of the gap of the whole block.
+        About how many columns a round adds at least; a quarter of those in use where that is more.
     smallest : int
         Blocks of at most this many columns are left to ``master`` whole.
-    max_rounds : int
-        Bound on the rounds; then ``master`` gets the whole block.
 
     References
     ----------
@@ -61,11 +56,8 @@ class WorkingSets(Master):
     """
 
     master: Master = field(default_factory=SemismoothNewton)
-    growth: float = 0.25
     least: int = 50
-    ratio: float = 0.1
-    smallest: int = 500
-    max_rounds: int = 50
+    smallest: int = TUNING.few_columns
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
@@ -74,14 +66,14 @@ class WorkingSets(Master):
             return self.master.solve(problem, weights, intercept, gap_target)
         size = problem.design.shape[1]
         best, steps, stalled = certified(problem, weights, None, intercept), 0, 0
-        for _ in range(self.max_rounds):
+        for _ in range(TUNING.inner_steps):
             gap = best.refit.gap
             if gap <= gap_target or stalled >= 2 or problem.deadline.passed:
                 break
             chosen = self._chosen(problem, best)
             if 4 * chosen.size >= 3 * size:
                 break
-            refit = self._round(problem, best, chosen, max(self.ratio * gap, 0.7 * gap_target))
+            refit = self._round(problem, best, chosen, max(0.1 * gap, 0.7 * gap_target))
             steps += refit.steps
             filled = np.zeros(size)
             filled[chosen] = refit.weights
@@ -113,7 +105,7 @@ class WorkingSets(Master):
     def _chosen(self, problem: Problem, best: Candidate) -> Columns:
         """Return the positions of the columns in use and of the best others, in order."""
         used = np.flatnonzero(best.refit.weights)
-        count = used.size + max(self.least, int(self.growth * used.size))
+        count = used.size + max(self.least, used.size // 4)
         scores = problem.shifted(ArrayScores(best.scores), None, best.refit.weights)
         better = problem.regularizer.norm.best_columns(scores, count)
         return np.union1d(used, better)

@@ -99,7 +99,7 @@ def information_criterion(
     weight = check_weight(sample_weight, target.size)
     n = float(weight[target["event"]].sum() if the_loss.task == "survival" else weight.sum())
     predictions = found.predict(as_design(X))
-    deviance = np.array([the_loss.deviance(target, z, weight) for z in predictions])
+    deviance = np.array([2.0 * the_loss.value(target, z, weight) for z in predictions])
     k, p = found.n_selected.astype(np.float64), found.n_features
     return _fit(the_loss, deviance, n) + _price(criterion, k, n, p, gamma)
 
@@ -133,7 +133,7 @@ def criterion_scores(
         total = 0.0
         for problem, z in zip(problems, decisions.T, strict=True):
             loss, weight = problem.loss.bare, problem.weight * (counted.sum() / first.weight.sum())
-            total -= float(_fit(loss, np.array(loss.deviance(problem.y, z, weight)), n))
+            total -= float(_fit(loss, np.array(2.0 * loss.value(problem.y, z, weight)), n))
         return total
 
     rows = np.arange(first.y.size)

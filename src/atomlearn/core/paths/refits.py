@@ -208,8 +208,8 @@ class SignRefit(PoolRefit):
         return weights, shift, linear + shift
 
     def _are_too_many(self, problem: Problem, entering: Columns) -> bool:
-        size, free = self.at.size + entering.size, problem.loss.free_basis is not None
-        return size > self.MOST or (free and problem.y.size * size > TUNING.projected_entries)
+        size, free = self.at.size + entering.size, problem.loss.free is not None
+        return size > self.MOST or (free and problem.y.size * size > TUNING.gram_entries)
 
     def _of_model(self, problem: Problem, weights: Array, price: Pricing) -> Array:
         """Return the minimum of the quadratic model at a point, which has the kept curvature."""
@@ -217,7 +217,8 @@ class SignRefit(PoolRefit):
             z = price.prediction
             self._curvature = problem.loss.curvature(problem.y, z, problem.weight)
             self._factor.forget()
-        block, basis, rank = self.block, problem.loss.free_basis, int(problem.fit_intercept)
+        block, rank = self.block, int(problem.fit_intercept)
+        basis = None if problem.loss.free is None else problem.loss.free.basis
         if basis is not None:
             block, rank = projected(block, basis, self._curvature), basis.shape[1]
         growing = block.growing_gram(self._curvature, problem.fit_intercept)
@@ -253,7 +254,7 @@ class SignRefit(PoolRefit):
 def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
     """Return what re-fits the levels of this problem."""
     regularizer = problem.regularizer
-    fixed, _ = problem.loss.fixed()
+    fixed = problem.plain_loss
     signed = (
         fixed.coupled == 1
         and regularizer.form == "penalized"

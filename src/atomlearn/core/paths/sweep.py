@@ -29,7 +29,7 @@ def sweeps(problem: Problem, pool: Pool) -> bool:
     (n_samples, size), norm = problem.design.shape, problem.regularizer.norm
     return (
         0 < size == pool.size <= min(MOST_COLUMNS, max(n_samples, FEW_COLUMNS))
-        and problem.loss.in_kernel == "squared"
+        and problem.loss.is_quadratic
         and problem.regularizer.form == "penalized"
         and problem.metric is None
         and norm.l1_weights(size) is not None

@@ -37,8 +37,8 @@ def freed(problem: Problem, unpenalized: object) -> Problem:
     if problem.free is not None:
         if np.array_equal(free, problem.free):
             return replace(problem, regularizer=regularizer)
-        inner, has_intercept = inner.fixed()
-        intercept = intercept or has_intercept
+        intercept = intercept or problem.loss.free.intercept
+        inner = problem.plain_loss
     Z = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
     # Samples without weight have no say, and would have one in the scale of the basis.
     Z = np.where((problem.weight > 0.0)[:, None], Z, 0.0)
@@ -50,7 +50,8 @@ def freed(problem: Problem, unpenalized: object) -> Problem:
 
 def free_part(problem: Problem, prediction: Array) -> tuple[Array, float]:
     """Return the coefficients of the free columns, and their intercept less ``origin``."""
-    return problem.loss.free_part(problem.y, prediction, problem.weight)
+    g, b = problem.loss.free.free_part(problem.y, prediction, problem.weight)
+    return g, b
 
 
 def raised_by_floats(problem: Problem, prediction: Array) -> float:
@@ -62,7 +63,7 @@ def raised_by_floats(problem: Problem, prediction: Array) -> float:
     g, b = free_part(problem, prediction)
     b = (b + problem.origin) - problem.origin
     loss, y, s = problem.loss, problem.y, problem.weight
-    value = loss.value_at(y, prediction, s, g, b)
-    off = np.broadcast_to(growth(g.size + 1) * loss.free_size(g, b), y.shape)
+    value = loss.free.value_at(y, prediction, s, g, b)
+    off = np.broadcast_to(growth(g.size + 1) * loss.free.free_size(g, b), y.shape)
     lost = of_errors(problem, off, prediction)
-    return max(value - problem.loss_value(prediction), 0.0) + lost
+    return float(max(value - problem.loss_value(prediction), 0.0) + lost)

@@ -185,8 +185,10 @@ class Problem:
         """
         loss, y = self.loss.absorbed(self.y)
         same = self if loss is self.loss else replace(self, loss=loss, y=y)
-        has_intercept = self.fit_intercept or self.free is not None
-        c = loss.translation(y, self.weight) if has_intercept else 0.0
+        inner, c = same.plain_loss, 0.0
+        intercept = self.fit_intercept or (loss.free is not None and loss.free.intercept)
+        if intercept and inner.translates:
+            c = optimal_shift(inner, y, self.weight, np.zeros(y.size))
         return replace(same, y=y - c, origin=self.origin + c) if c else same
 
     def given_back(
@@ -202,6 +204,11 @@ class Problem:
         if self.loss.smoothed(1.0) is not None:
             return certificate.widened(0.0, abs(shift) * float(self.weight.sum()))
         return certificate.widened(0.0, of_shift(self, shift))
+
+    @property
+    def plain_loss(self) -> Loss:
+        """The loss without free columns: that at given coefficients of them."""
+        return self.loss if self.loss.free is None else self.loss.free.whole
 
     @property
     def counted(self) -> Array | None:
@@ -244,7 +251,7 @@ class Problem:
 
         Of labels a thousandth of eps: they are told apart without fail, and losses only fade out.
         """
-        least = 1e-3 * EPS if self.loss.is_classification else 64.0 * EPS**2
+        least = 1e-3 * EPS if self.loss.task == "classification" else 64.0 * EPS**2
         return least * self.loss_at_zero()
 
     def is_perfect(self, certificate: Certificate) -> bool:

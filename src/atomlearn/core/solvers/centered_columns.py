@@ -30,7 +30,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
     if block.bare.stored() is None:
         return gathered, Lengths(scored, scored, nothing)
-    allowed = problem.fit_intercept or problem.loss.shift_invariant
+    allowed = problem.fit_intercept or problem.loss.task == "survival"
     if not (allowed and columns.size):
         return gathered, Lengths(scored, lengths, nothing)
     means = block.transpose_dot(problem.weight) / float(problem.weight.sum())

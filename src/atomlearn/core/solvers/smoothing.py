@@ -172,7 +172,7 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     # Slopes jump at the kinks: those of the edges bound what a move of the prediction changes.
     steepest = np.asarray(problem.weight, dtype=np.float64)
     columns, lengths = state.columns, state.lengths
-    loss, _ = problem.loss.fixed()
+    loss = problem.plain_loss
     lost = problem.loss.slack(problem.y, prediction, v, problem.weight)
     at = columns, state.weights, prediction, steepest, exact, lengths
     return exact.widened(lost + rounding(replace(problem, loss=loss), *at))

@@ -100,10 +100,6 @@ class SpanBlock(OperatorBlock):
     def dot(self, weights: Array) -> Array:
         return self._design.predictions(*self._factors(weights))
 
-    def predict_into(self, weights: Array, out: Array) -> Array:
-        """Return the predictions, in ``out`` where the design can do that."""
-        return self._design.predictions_into(*self._factors(weights), out)
-
     def _factors(self, weights: Array) -> tuple[Array, Array]:
         """Return the images of left and right of W = left S right', with few columns."""
         S = weights.reshape(self._images.shape[1], self._right.shape[1])
