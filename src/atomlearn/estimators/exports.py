@@ -264,7 +264,7 @@ def _formed(model: Formula) -> list[str]:
 
 def _answer(estimator: Any, n_outputs: int) -> Answer:
     loss = as_loss(estimator.loss)
-    if loss.is_classification:
+    if loss.task == "classification":
         if not loss.has_probabilities:
             return "decision"
         several: Answer = (

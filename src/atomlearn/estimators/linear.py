@@ -63,7 +63,7 @@ class LinearModel(AtomicModel):
         """
         values, loss = self._linear(X, offset), as_loss(self.loss)
         several = values.shape[1] > 1
-        if not loss.is_classification:
+        if loss.task != "classification":
             means = loss.mean(values)
             return means if several else means[:, 0]
         codes = np.argmax(values, axis=1) if several else (values[:, 0] > 0).astype(np.int64)
@@ -94,7 +94,7 @@ class LinearModel(AtomicModel):
         which such a fit does not minimize. Of several targets the mean.
         """
         loss = as_loss(self.loss)
-        if loss.is_classification:
+        if loss.task == "classification":
             return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
         decisions = self._linear(X, offset).astype(np.float64)
         n_samples = len(decisions)

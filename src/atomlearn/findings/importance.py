@@ -64,7 +64,7 @@ def coefficients(
     """
     found = loss_for(y, loss)
     classes, codes = None, None
-    if found.is_classification:
+    if found.task == "classification":
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     independent = cv is None and groups is None and order is None
     one_output = classes is None or classes.size == 2
