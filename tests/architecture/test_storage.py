@@ -27,6 +27,7 @@ SPARSE_ALGEBRA = {
     "core/interfaces/proximal.py": "the low-rank factors of a prox Jacobian, one column a group",
     "core/norms/grouped.py": "makes those factors",
     "core/interfaces/lift.py": "the map L of a lifted norm",
+    "core/solvers/atoms.py": "the atoms in use, which have few entries each",
     "lifting/operators.py": "the matrices of which L is made",
     "lifting/value.py": "projections onto L u = w",
     "lifting/decomposition.py": "which set holds which feature",

@@ -28,7 +28,7 @@ CEILINGS = {
     "files": 477,
     "functions": 4_676,
     "numbers that decide": 641,
-    "isinstance": 234,
+    "isinstance": 241,
     "getattr and hasattr": 242,
     "fmt: skip": 110,
     "public names that stand twice": 65,
@@ -41,7 +41,7 @@ CEILINGS = {
     "handlers of KeyboardInterrupt in the core": 2,
 }
 #: One l1 fit of 300 x 5000, by the estimator: through how much of the package does it pass?
-FIT = {"files": 70, "functions": 361, "frames": 26}
+FIT = {"files": 68, "functions": 365, "frames": 25}
 
 SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

@@ -280,17 +280,16 @@ def test_ctrl_c_in_cross_validation_keeps_what_was_tried(
 def test_ctrl_c_in_the_search_for_a_number_keeps_the_best(
     patients: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from atomlearn.estimators import sizes
+    from atomlearn import FeatureGenerator
 
-    score, seen = sizes._score, []
+    fit = FeatureGenerator.fit
 
-    def interrupted(*arguments: Any) -> float:
-        seen.append(arguments[1])
-        if arguments[1] == 5:
+    def interrupted(model: FeatureGenerator, *arguments: Any, **named: Any) -> FeatureGenerator:
+        if model.n_features == 5:
             raise KeyboardInterrupt
-        return score(*arguments)
+        return fit(model, *arguments, **named)
 
-    monkeypatch.setattr(sizes, "_score", interrupted)
+    monkeypatch.setattr(FeatureGenerator, "fit", interrupted)
     out = patients.parent / "cut"
     words = ["--drop", "w", "--missing", "median", "--n-features", "auto", "--out", str(out)]
     assert main(["select", str(patients), "--target", "y", *words]) == 130

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Settings:
     """Accuracies and bounds of the small problems behind a value; each ends with a proved gap.
 
-    ``benchmarks/tuning/rooms.py`` varies each of them.
+    ``benchmarks/sensitivity.py`` varies each of them.
     """
 
     #: Relative gap at which the alternating directions of a value end ...

@@ -11,7 +11,7 @@ class Settings:
 
     None of them changes an answer beyond rounding. Sizes bound memory; the others were found by
     timing both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``);
-    ``benchmarks/tuning/rooms.py`` varies each of them.
+    ``benchmarks/sensitivity.py`` varies each of them.
     """
 
     # Products of two columns, by tiles.

@@ -10,7 +10,7 @@ class MatrixSettings:
     """What decides between ways to the same answer, and what tells rounding.
 
     None of them changes what is proved. Sizes bound memory or were found by timing both ways
-    (``benchmarks/matrices``; ``benchmarks/tuning/rooms.py`` varies each of them); shares of a
+    (``benchmarks/matrices``; ``benchmarks/sensitivity.py`` varies each of them); shares of a
     default alpha are of the papers.
     """
 

@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
+from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.interfaces.lift import Part
 from atomlearn.core.norms.groups import Groups
@@ -297,7 +297,8 @@ class MatrixDisplay(Display):
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         matrix, shown = self.matrix, self.names
-        matrix = np.asarray(matrix.toarray() if issparse(self.matrix) else matrix, dtype=np.float64)
+        dense = matrix.toarray() if is_sparse(matrix) else matrix
+        matrix = np.asarray(dense, dtype=np.float64)
         colors = signed_colors(matrix[np.isfinite(matrix)])
         ax.grid(visible=False)
         # Cells of a small matrix have edges, of a large one several are drawn as their mean.

@@ -11,7 +11,7 @@ class Limits:
 
     None of them changes an answer beyond rounding; they were found by timing both ways (the
     scripts of ``benchmarks/micro``) on processors with 1 to 2 MB of cache a core;
-    ``benchmarks/tuning/rooms.py`` varies each of them.
+    ``benchmarks/sensitivity.py`` varies each of them.
     """
 
     #: Columns at least this full are worked on faster by BLAS than by sparse products, and so are

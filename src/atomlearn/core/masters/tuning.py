@@ -9,8 +9,7 @@ from dataclasses import dataclass
 class Tuning:
     """Sizes, shares and bounds of the masters: they decide how fast, never what is found.
 
-    ``benchmarks/tuning/masters.py`` varies each field by a factor of four to both sides over eleven
-    small problems. Sizes are entries, works are operations.
+    ``benchmarks/sensitivity.py`` varies each of them. Sizes are entries, works are operations.
 
     armijo : share of the promised decrease that a line search asks for (the textbook's).
     inner_steps : bound on the steps of a method inside another. Rounding ends them before.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Solver, TimeIsUp, WarmStart
+from atomlearn.core.interfaces import Deadline, Solver, TimeIsUp, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.progress import Observer, Resumed
@@ -23,8 +23,8 @@ from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 def stepped(
     run: Run, start: WarmStart | Resumed | None, counted: Counted, passes: float = 0.0
-) -> None:
-    """Make the solver's steps until the run has a reason to stop.
+) -> Iterator[None]:
+    """Make the solver's steps until the run has a reason to stop; yield after each.
 
     ``passes`` : that the run has made until now.
 
@@ -41,7 +41,8 @@ def stepped(
             state = start.state(problem, solver)
         else:
             state = solver.start(problem, start)
-        while True:
+    while True:
+        with run, _quiet(problem):
             done, possible = np.subtract(counted.searched, searched).tolist()
             skipped = 1.0 - done / possible if possible > 0 else None
             if run.seen(state, passes + counted.passes - before, skipped=skipped) is not None:
@@ -58,6 +59,7 @@ def stepped(
             except FloatingPointError:  # a step beyond the floats: the last good point stays
                 run.status = Status.STALLED
                 return
+        yield
 
 
 class SteppedLevels(Task):
@@ -75,6 +77,9 @@ class SteppedLevels(Task):
     reached : callable, optional
         Asked of the problem and the result of each level: is this the last one?
     """
+
+    #: How long it goes on before it is the turn of others, where time is limited.
+    TURN_S: ClassVar[float] = 0.1
 
     def __init__(
         self,
@@ -95,6 +100,7 @@ class SteppedLevels(Task):
         self.search = search
         self.found: list[Result] = []
         self.run: Run | None = None
+        self.steps: Iterator[None] = iter(())
 
     @property
     def results(self) -> list[Result]:
@@ -102,7 +108,14 @@ class SteppedLevels(Task):
         return self.found
 
     def advance(self) -> None:
-        """Go to the end of a level."""
+        """Go to the end of a level; where time is limited, in turns with other tasks."""
+        run = self.run or self._begin()
+        turn = Deadline.after(self.TURN_S) if run.deadline.at < math.inf else Deadline.never()
+        for _ in self.steps:
+            if turn.passed:
+                return
+
+    def _begin(self) -> Run:
         level = self.levels[len(self.found)]
         problem, inner = self.problem.at(level), self.inner.at(level)
         how = self.solver, self.rules, self.observers, self.search
@@ -112,7 +125,8 @@ class SteppedLevels(Task):
             warm = checked_warm_start(self.warm, problem)
             warm = replace(warm, intercept=warm.intercept - inner.origin)
             start = warm if self.lift is None else self.lift.start(warm)
-        stepped(run, start, self.counted)
+        self.steps = stepped(run, start, self.counted)
+        return run
 
     def learn(self, answer: Answer | None) -> None:
         """Take the result of a level that has ended."""

@@ -19,6 +19,7 @@ from atomlearn.core.interfaces import Array, Design, Master, Norm, Refit, Solver
 from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.coupled_newton import CoupledNewton
+from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.blocks import Blocks
@@ -343,7 +344,11 @@ def at_zero(term: Term, design: Design) -> Coordinates:
 
 
 def master_for(terms: list[Coordinates]) -> Master:
-    """Return the active-set method of [V] for rays alone, else accelerated gradient steps."""
+    """Return the active-set method of [V] for rays alone, else accelerated gradient steps.
+
+    Rays beside other terms lie close together, which takes second order.
+    """
     if all(term.kind == "rays" for term in terms):
         return SequentialQP()
-    return CoupledNewton(AcceleratedGradient())
+    rays = any(term.kind == "rays" for term in terms)
+    return CoupledNewton(SemismoothNewton() if rays else AcceleratedGradient())
