@@ -85,7 +85,7 @@ class CoGEnT(Solver):
 
     eta: float = 0.5
     master: Master = field(default_factory=SequentialQP)
-    inner_ratio: float = 1e-2
+    inner_ratio: float = 1e-3
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
