@@ -31,6 +31,7 @@ from atomlearn.storage.device.tensors import (
     SingleRounding,
     as_written,
     namespace,
+    to_host,
 )
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 from tests.oracles.settings import change
@@ -249,7 +250,7 @@ def test_columns_on_the_device_are_those_of_the_processor(
     assert columns.shape == base.shape
     tile = columns.read(2, 8, columns.dtype)
     expected = base.gather(np.arange(2, 8)).dense()
-    assert_array_equal(device_pairs.to_host(tile), expected)
+    assert_array_equal(to_host(tile), expected)
 
 
 def test_what_is_not_on_a_device_is_left_to_the_processor() -> None:

@@ -176,10 +176,12 @@ def as_written(tensor: Any) -> AbstractContextManager[Any]:
 
 def kth_largest(values: Any, k: int) -> float:
     """Return the k-th largest of a one-dimensional tensor of at least k entries."""
-    xp = namespace(values)
+    xp, place = namespace(values), values.shape[0] - k
+    if xp is np:
+        return float(np.partition(values, place)[place])
     if "torch" in xp.__name__:
         return float(values.topk(k, sorted=False).values.min())
-    return float(to_host(xp.sort(values))[values.shape[0] - k])
+    return float(to_host(xp.sort(values))[place])
 
 
 def is_tensor(X: object) -> bool:
@@ -213,6 +215,8 @@ def host_view(tensor: Any) -> NDArray[Any] | None:
 
 def to_host(tensor: Any) -> NDArray[Any]:
     """Return a tensor as a NumPy array, which shares its memory where it can."""
+    if isinstance(tensor, np.ndarray | np.generic):
+        return np.asarray(tensor)
     view = host_view(tensor)
     if view is not None:
         return view
@@ -225,8 +229,18 @@ def to_host(tensor: Any) -> NDArray[Any]:
 
 
 def to_device_of(tensor: Any, array: NDArray[Any]) -> Any:
-    """Return a copy of an array next to a tensor."""
+    """Return an array next to a tensor: a copy, but for arrays of the processor."""
+    if isinstance(tensor, np.ndarray):
+        return array
     return namespace(tensor).asarray(np.array(array, order="C"), device=device_of(tensor))
+
+
+def in_double(tensor: Any) -> Any:
+    """Return a tensor in float64, without a copy where it is."""
+    if isinstance(tensor, np.ndarray):
+        return tensor.astype(np.float64, copy=False)
+    xp = namespace(tensor)
+    return xp.astype(tensor, xp.float64, copy=False)
 
 
 def device_of(tensor: Any) -> Any:
@@ -235,7 +249,9 @@ def device_of(tensor: Any) -> Any:
 
 
 def namespace(tensor: Any) -> Any:
-    """Return the functions of the array API for this tensor."""
+    """Return the functions of the array API for this tensor; NumPy's for arrays."""
+    if isinstance(tensor, np.ndarray):
+        return np
     try:
         return compatible().array_namespace(tensor)
     except TypeError as error:
