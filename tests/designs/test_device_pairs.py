@@ -92,9 +92,9 @@ def formed(X: Array, gamma: float, r: float, only: bool) -> Array:
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make all seams be crossed: tiles, runs of rows, pieces that are made."""
-    few = {"tile_rows": 2, "tile_columns": 3, "single_rows": 7}
-    change(monkeypatch, "pairs.products", **few)
-    change(monkeypatch, "pairs.device", **few)
+    change(monkeypatch, "pairs.products", tile_rows=2, tile_columns=3)
+    for module in ("pairs.products", "pairs.device"):
+        change(monkeypatch, module, "BUDGET", single_terms=7)
     monkeypatch.setattr(device_columns, "BUDGET", replace(BUDGET, held_entries=0))
 
 
@@ -205,8 +205,9 @@ def test_the_best_are_those_of_the_array(library: str, seed: int, kind: str) -> 
     with pytest.MonkeyPatch.context() as patch:
         rows, columns = (int(rng.choice([1, 3, 2048])) for _ in range(2))
         single = int(rng.choice([3, 4096]))
+        change(patch, "pairs.products", tile_rows=rows, tile_columns=columns)
         for module in ("pairs.products", "pairs.device"):
-            change(patch, module, tile_rows=rows, tile_columns=columns, single_rows=single)
+            change(patch, module, "BUDGET", single_terms=single)
         for count in {1, 2, 5, mine.shape[1] // 2 + 1, mine.shape[1]}:
             columns, values = searched(mine, v, count)
             expected, sizes = brute_force_top(z, count)
@@ -269,9 +270,9 @@ def test_what_is_not_on_a_device_is_left_to_the_processor() -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Products that single precision cannot tell apart, over several runs of rows."""
-    few = {"tile_rows": 32, "tile_columns": 50, "single_rows": 512}
-    change(monkeypatch, "pairs.products", **few)
-    change(monkeypatch, "pairs.device", **few)
+    change(monkeypatch, "pairs.products", tile_rows=32, tile_columns=50)
+    for module in ("pairs.products", "pairs.device"):
+        change(monkeypatch, module, "BUDGET", single_terms=512)
     rng = np.random.default_rng(5)
     n, d = 1200, 250
     X = rng.standard_normal((n, d)).astype(np.float32)

@@ -410,7 +410,8 @@ def test_search_stores_no_scores(container: Any) -> None:
 
 def test_columns_wider_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Narrow tiles, pieces and held data: all seams are crossed."""
-    change(monkeypatch, "pairs.products", tile_rows=3, tile_columns=5, held_entries=0)
+    change(monkeypatch, "pairs.products", tile_rows=3, tile_columns=5)
+    change(monkeypatch, "pairs.products", "BUDGET", held_entries=0)
     change(monkeypatch, "pairs.sparse", piece_products=30)
     few = replace(LIMITS, piece_entries=40, copied_entries=40)
     for module in ("products", "rows"):

@@ -124,7 +124,7 @@ class TestSparseTensors(DesignChecks):
     ) -> None:
         self.layout, self.dtype, self.precision = layout, dtype, precision
         # So small that there are many tiles, and columns of several sums.
-        few = replace(BUDGET, sparse_entries=9, single_terms=3)
+        few = replace(BUDGET, tile_entries=9, single_terms=3)
         monkeypatch.setattr(sparse_tensor, "BUDGET", few)
         if not product:
             monkeypatch.setattr(sparse_tensor, "_has_product", lambda device, dtype: False)

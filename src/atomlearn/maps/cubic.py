@@ -13,11 +13,10 @@ from atomlearn.core.data.convert import as_design
 from atomlearn.core.data.scores import ArrayScores, largest
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.problem.checks import positive
+from atomlearn.maps.settings import SETTINGS
 
 #: Multiplications of a search beyond which a pass would take minutes: it is refused.
 MOST_WORK = 2e12
-#: Columns up to which all scores may be listed (2 GB), and up to which they are kept once made.
-MOST_LISTED, MOST_KEPT = 2**28, 2**22
 
 
 class Cubic(Design):
@@ -83,21 +82,21 @@ class Cubic(Design):
 
     @property
     def listable(self) -> bool:
-        return self.shape[1] <= MOST_LISTED
+        return self.shape[1] <= SETTINGS.most_listed
 
     def scores(self, v: Array) -> Scores:
-        if self.shape[1] > MOST_KEPT:
+        if self.shape[1] > SETTINGS.listed_together:
             return CubicScores(self, np.array(v, dtype=np.float64))
         return self.scores_many(np.asarray(v)[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of V: of few columns, each product is formed once."""
-        if self.shape[1] > MOST_KEPT:
+        if self.shape[1] > SETTINGS.listed_together:
             return super().scores_many(V)
         return [ArrayScores(z) for z in np.hstack([Z for _, Z in self.pieces(V)])]
 
     def passes_of_many(self, count: int) -> float:
-        return float(min(count, 1) if self.shape[1] <= MOST_KEPT else count)
+        return float(min(count, 1) if self.shape[1] <= SETTINGS.listed_together else count)
 
     def pieces(self, V: Array) -> Iterator[tuple[int, Array]]:
         """Yield the first column with each first factor, and the scores of all, (m, columns)."""

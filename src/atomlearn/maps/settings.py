@@ -10,8 +10,7 @@ class Settings:
     """Sizes and shares from which on one way is taken rather than another.
 
     None of them changes an answer beyond rounding. Sizes bound memory; the others were found by
-    timing both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``);
-    ``benchmarks/tuning/rooms.py`` varies each of them.
+    timing both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``).
     """
 
     # Products of two columns, by tiles.
@@ -21,15 +20,8 @@ class Settings:
     #: ... and the other, where there are not too many rows. Tiles with a short side take BLAS
     #: nearly twice as long: it packs the other side anew for each.
     tile_columns: int = 2048
-    #: Entries of one side of a tile at most (128 MB), however many rows there are.
-    tile_entries: int = 2**24
     #: There are this many rows of tiles at least, to be shared out, if that leaves 64 inputs each.
     shares: int = 8
-    #: Data of up to this many entries is held in the precision of the sums while a pass lasts (256
-    #: MB in single precision).
-    held_entries: int = 2**26
-    #: Single precision sums run over this many rows; longer ones are added up in double precision.
-    single_rows: int = 4096
     #: Magnitudes of X for which products stay far from the ends of single precision.
     single_range: tuple[float, float] = (1e-9, 1e12)
     #: Sparse tensors with a smaller share of entries are searched by the processor, which forms no
@@ -47,7 +39,7 @@ class Settings:
     most_listed: int = 2**28
     #: Up to so many products are listed for many vectors together; of more, searches for each of
     #: them are faster (4.5 million sparse ones: 0.7 s for ten levels, 1.7 s together).
-    listed_together: int = 2**20
+    listed_together: int = 2**21
     #: So many multiplications take about a millisecond: less than a search costs to set up.
     small_work: float = 1e7
 
@@ -68,12 +60,8 @@ class Settings:
 
     # Curves, surfaces and kernels.
 
-    #: Entries of X made dense, or divided into levels, at a time (16 MB).
-    read_entries: int = 2**21
     #: Levels of an input whose columns are thermometers, unless another number is asked for.
     thermometer_bins: int = 100
-    #: Surfaces have up to this many columns in all (512 MB of scores).
-    surface_columns: int = 2**26
     #: A residual this small against the largest k(x, x) is rounding.
     negligible: float = 1e-14
     #: A kernel that is positive semidefinite, and symmetric, is so up to this share of its largest

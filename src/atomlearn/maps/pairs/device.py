@@ -14,7 +14,7 @@ from atomlearn.maps.pairs.sparse import SparsePairs, few_inputs
 from atomlearn.maps.settings import SETTINGS
 from atomlearn.storage.device.columns import DeviceColumns
 from atomlearn.storage.device.sparse import SparseTensor
-from atomlearn.storage.device.tensors import SingleRounding
+from atomlearn.storage.device.tensors import BUDGET, SingleRounding
 
 
 class DevicePairs(DensePairs):
@@ -49,7 +49,7 @@ class DevicePairs(DensePairs):
             return ErrorBound(double.relative, absolute)
         rounding = SingleRounding.of(self._columns.tensor.sample)
         # Ten more roundings: casts of x_i, x_j and v, the product, scales, and comparisons.
-        single = rounding.relative(min(self.shape[0], SETTINGS.single_rows) + 10)
+        single = rounding.relative(min(self.shape[0], BUDGET.single_terms) + 10)
         return ErrorBound(double.relative + single, absolute)
 
     # --- tiles --------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from atomlearn.maps.pairs.index import PairIndex, pairs_in_tile, put_tile
 from atomlearn.maps.pairs.search import ErrorBound, Finalists
 from atomlearn.maps.settings import SETTINGS
 from atomlearn.storage.device.tensors import (
+    BUDGET,
     as_written,
     in_double,
     kth_largest,
@@ -101,7 +102,7 @@ class DensePairs(PairProducts):
         result = np.empty(i.size)
         # By input, so that few inputs are in memory at a time.
         order = np.argsort(i, kind="stable")
-        width = max(1, SETTINGS.held_entries // (2 * self.base.shape[0]))
+        width = max(1, BUDGET.held_entries // (2 * self.base.shape[0]))
         for start in range(0, i.size, width):
             part = order[start : start + width]
             columns, first, second = self._inputs(i[part], j[part])
@@ -149,7 +150,7 @@ class DensePairs(PairProducts):
             array = base.gather(np.arange(lo, hi, dtype=np.int64)).dense()
             return array.astype(dtype, copy=False)
 
-        if base.shape[0] * base.shape[1] > SETTINGS.held_entries:
+        if base.shape[0] * base.shape[1] > BUDGET.held_entries:
             return gathered
         held = np.empty(base.shape, dtype=dtype, order="F")
         for lo, hi in self._cuts(0, dtype):
@@ -158,12 +159,12 @@ class DensePairs(PairProducts):
 
     def _width(self, wanted: int, dtype: Any) -> int:
         """Return how many inputs are read at a time."""
-        return max(1, min(wanted, max(16, SETTINGS.tile_entries // self.base.shape[0])))
+        return max(1, min(wanted, max(16, BUDGET.tile_entries // self.base.shape[0])))
 
     def _product(self, left: Any, right: Any) -> Any:
         """Return left @ right; single precision sums run over a bounded number of rows."""
         xp, n_samples = namespace(right), right.shape[0]
-        step = n_samples if right.dtype == xp.float64 else min(SETTINGS.single_rows, n_samples)
+        step = n_samples if right.dtype == xp.float64 else min(BUDGET.single_terms, n_samples)
         with as_written(right), np.errstate(over="ignore", invalid="ignore"):  # _offer looks
             total = xp.matmul(left[:, :step], right[:step, :])
             if n_samples > step:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.settings import SETTINGS
+from atomlearn.storage.device.tensors import BUDGET
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ class ErrorBound:
         least = n_samples * 2.0**-1022 * (1.0 + largest + largest * largest)
         if not single:
             return cls(double, least)
-        terms = min(n_samples, SETTINGS.single_rows) + 10
+        terms = min(n_samples, BUDGET.single_terms) + 10
         least = n_samples * 2.0**-126 * (1.0 + largest + largest * largest)
         return cls(1.01 * terms * 2.0**-24 + double, least)
 

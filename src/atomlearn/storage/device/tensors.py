@@ -21,15 +21,14 @@ from atomlearn.core.interfaces import Array, Block, Columns
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Sizes of pieces on a device; no answer depends on them but by the bounds that are proved.
+    """Sizes of pieces of tensors, on the processor too.
 
+    No answer depends on them but by the bounds that are proved.
     ``benchmarks/device.py`` times passes in them.
     """
 
-    #: Entries of dense X made float64 at a time (128 MB): fewer would be all starting of work.
+    #: Entries of X made float64 at a time (128 MB): fewer would be all starting of work.
     tile_entries: int = 2**24
-    #: Stored entries of sparse X made float64 at a time (64 MB).
-    sparse_entries: int = 2**23
     #: Terms over which float32 sums run before they are added in float64: the error of a score is
     #: that of so many.
     single_terms: int = 4096
@@ -60,10 +59,10 @@ class SingleRounding:
     least normal number.
     """
 
-    cut: float = 0.0
-    unit: float = 2.0**-24
-    safety: float = 1.0 + 1e-2
-    tiny: float = 2.0**-126
+    cut: float
+    unit: float
+    safety: ClassVar[float] = 1.0 + 1e-2
+    tiny: ClassVar[float] = float(np.finfo(np.float32).tiny)
 
     @classmethod
     def of(cls, tensor: Any) -> SingleRounding:
