@@ -354,7 +354,7 @@ def test_the_answer_does_not_depend_on_what_the_device_cuts_off(
     X[:, 30:] = X[:, :30] * (1 + 1e-4 * rng.standard_normal((300, 30)))
     v = np.sign(X[:, 0] * X[:, 1]) * rng.random(300)
     base = OnDevice(strict_tensor(X))
-    z, error = base.single_scores(v)
+    z, error = map(to_host, base.single_scores(v))
     exact = X.astype(np.float64).T @ v
     assert (np.abs(z - exact) <= error).all()
     assert_array_equal(base.scores(v).top(4)[0], brute_force_top(exact, 4)[0])
@@ -436,7 +436,7 @@ def test_automatic_casts_are_kept_out(layout: str) -> None:
         assert (tensor.T @ tensor).dtype == torch.bfloat16
         with as_written(tensor):
             assert (tensor.T @ tensor).dtype == torch.float32
-        z, error = design.single_scores(v)
+        z, error = map(to_host, design.single_scores(v))
         found = searched(pairs, v, 4)
     assert (np.abs(z - X.astype(float).T @ v) <= error).all()
     for mine, other in zip(found, expected, strict=True):
