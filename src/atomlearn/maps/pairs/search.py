@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,11 @@ class PairWork:
 
     def add(self, other: PairWork) -> None:
         """Add the counts of another search."""
-        for entry in fields(self):
-            setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
+        self.pairs += other.pairs
+        self.computed += other.computed
+        self.rescored += other.rescored
+        self.products += other.products
+        self.possible += other.possible
 
 
 @dataclass(frozen=True, slots=True)
