@@ -13,7 +13,6 @@ from atomlearn.designs import Cubic
 from atomlearn.interfaces import Design
 from atomlearn.solvers import FeatureGeneration
 from atomlearn.testing.designs import DesignChecks
-from tests.oracles.settings import change
 
 
 def made(n: int = 30, d: int = 6, **settings: float) -> tuple[Cubic, np.ndarray]:
@@ -41,7 +40,7 @@ def test_columns_are_numbered_inputs_pairs_triples() -> None:
 
 @pytest.mark.parametrize("kept", [0, 2**22])
 def test_the_search_misses_nothing(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    change(monkeypatch, "cubic", listed_together=kept)
+    monkeypatch.setattr("atomlearn.maps.cubic.MOST_KEPT", kept)
     design, _ = made(40, 12)
     v = np.random.default_rng(1).standard_normal(40)
     A = design.gather(np.arange(design.shape[1])).dense()

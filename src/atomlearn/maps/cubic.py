@@ -17,6 +17,8 @@ from atomlearn.maps.settings import SETTINGS
 
 #: Multiplications of a search beyond which a pass would take minutes: it is refused.
 MOST_WORK = 2e12
+#: Columns up to which all scores are kept once made.
+MOST_KEPT = 2**22
 
 
 class Cubic(Design):
@@ -85,18 +87,18 @@ class Cubic(Design):
         return self.shape[1] <= SETTINGS.most_listed
 
     def scores(self, v: Array) -> Scores:
-        if self.shape[1] > SETTINGS.listed_together:
+        if self.shape[1] > MOST_KEPT:
             return CubicScores(self, np.array(v, dtype=np.float64))
         return self.scores_many(np.asarray(v)[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of V: of few columns, each product is formed once."""
-        if self.shape[1] > SETTINGS.listed_together:
+        if self.shape[1] > MOST_KEPT:
             return super().scores_many(V)
         return [ArrayScores(z) for z in np.hstack([Z for _, Z in self.pieces(V)])]
 
     def passes_of_many(self, count: int) -> float:
-        return float(min(count, 1) if self.shape[1] <= SETTINGS.listed_together else count)
+        return float(min(count, 1) if self.shape[1] <= MOST_KEPT else count)
 
     def pieces(self, V: Array) -> Iterator[tuple[int, Array]]:
         """Yield the first column with each first factor, and the scores of all, (m, columns)."""

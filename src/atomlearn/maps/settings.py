@@ -39,7 +39,7 @@ class Settings:
     most_listed: int = 2**28
     #: Up to so many products are listed for many vectors together; of more, searches for each of
     #: them are faster (4.5 million sparse ones: 0.7 s for ten levels, 1.7 s together).
-    listed_together: int = 2**21
+    listed_together: int = 2**20
     #: So many multiplications take about a millisecond: less than a search costs to set up.
     small_work: float = 1e7
 
