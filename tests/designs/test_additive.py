@@ -484,7 +484,7 @@ class Passing(Deadline):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_no_column_is_read_once_time_is_up(kernel, monkeypatch):
-    change(monkeypatch, "levels", read_entries=80)  # two columns
+    change(monkeypatch, "levels", "LIMITS", piece_entries=80)  # two columns
     X = Counting(as_design(data(d=12)))
     with Passing(X, 8).kept():
         late = Additive(X, kernel)

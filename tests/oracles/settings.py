@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 
-def change(patch: pytest.MonkeyPatch, module: str, **fields: Any) -> None:
-    """Set these fields of the SETTINGS of ``atomlearn.maps.<module>``, until the patch ends."""
+def change(patch: pytest.MonkeyPatch, module: str, name: str = "SETTINGS", **fields: Any) -> None:
+    """Set these fields of SETTINGS, or LIMITS, in ``atomlearn.maps.<module>`` for this patch."""
     owner = import_module(f"atomlearn.maps.{module}")
-    patch.setattr(owner, "SETTINGS", replace(owner.SETTINGS, **fields))
+    patch.setattr(owner, name, replace(getattr(owner, name), **fields))

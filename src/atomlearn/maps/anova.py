@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn import _kernels
 from atomlearn._kernels.codes import MOST_PAIR_LEVELS
 from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns, Deadline
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.curves import Kernel, shares_of, whole_between
 from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.levels import Binning, codes_of
-from atomlearn.maps.settings import SETTINGS
 from atomlearn.maps.terms import TermDesign
 
 
@@ -56,10 +56,10 @@ class AnovaMap(TermMap):
         sizes = margin.sizes
         used = (sizes[pairs[:, 0]] > 0) & (sizes[pairs[:, 1]] > 0)
         result = cls(main, margin, tables, pairs[used, 0].copy(), pairs[used, 1].copy())
-        if result.n_columns > SETTINGS.surface_columns:
+        if result.n_columns > LIMITS.most_dense:
             raise ValueError(
                 f"Anova: {result.first.size} pairs have {result.n_columns} columns together, more "
-                f"than the {SETTINGS.surface_columns} whose scores are ever listed; name fewer "
+                f"than the {LIMITS.most_dense} whose scores are ever listed; name fewer "
                 "pairs=, or use fewer n_knots, n_components or n_bins"
             )
         return result
@@ -299,7 +299,7 @@ class Anova(TermDesign):
     def _products(self, v: Array, pairs: Columns, tables: Array) -> Iterator[tuple[Columns, Array]]:
         """Yield some pairs and T_i' H_ij T_j of each; rows and columns beyond a table are zero."""
         map, n_levels = self.map, tables.shape[1]
-        step = max(1, SETTINGS.read_entries * v.shape[0] // (v.size * n_levels**2))
+        step = max(1, LIMITS.piece_entries * v.shape[0] // (v.size * n_levels**2))
         for start in range(0, pairs.size, step):
             Deadline.current().check()
             some = pairs[start : start + step]

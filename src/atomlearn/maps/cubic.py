@@ -13,11 +13,12 @@ from atomlearn.core.data.convert import as_design
 from atomlearn.core.data.scores import ArrayScores, largest
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.problem.checks import positive
+from atomlearn.maps.settings import SETTINGS
 
 #: Multiplications of a search beyond which a pass would take minutes: it is refused.
 MOST_WORK = 2e12
-#: Columns up to which all scores may be listed (2 GB), and up to which they are kept once made.
-MOST_LISTED, MOST_KEPT = 2**28, 2**22
+#: Columns up to which all scores are kept once made.
+MOST_KEPT = 2**22
 
 
 class Cubic(Design):
@@ -83,7 +84,7 @@ class Cubic(Design):
 
     @property
     def listable(self) -> bool:
-        return self.shape[1] <= MOST_LISTED
+        return self.shape[1] <= SETTINGS.most_listed
 
     def scores(self, v: Array) -> Scores:
         if self.shape[1] > MOST_KEPT:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn._kernels.codes import MOST_LEVELS
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns, Deadline, is_whole
 from atomlearn.core.problem.checks import positive
 from atomlearn.maps.levels import Binning, Levels
@@ -102,7 +103,7 @@ class LevelRows:
     @classmethod
     def pieces(cls, levels: Levels, shares: Array) -> Iterator[LevelRows]:
         """Yield all inputs, a bounded number of them at a time, until time is up."""
-        count = max(1, SETTINGS.read_entries // MOST_LEVELS**2)
+        count = max(1, LIMITS.piece_entries // MOST_LEVELS**2)
         for first in range(0, levels.n_inputs, count):
             Deadline.current().check()
             starts = levels.starts[first : first + count + 1]

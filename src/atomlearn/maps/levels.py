@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns, Deadline, Design
-from atomlearn.maps.settings import SETTINGS
 
 Bytes = NDArray[np.uint8]
 Binning = Literal["quantile", "uniform"]
@@ -65,7 +65,7 @@ def pieces(base: Design, stored: Any) -> Iterator[tuple[int, Piece]]:
     """
     n_samples, n_inputs = base.shape
     entries = n_samples * n_inputs if stored is None else stored.nnz
-    width = max(1, SETTINGS.read_entries * n_inputs // (entries + 1))
+    width = max(1, LIMITS.piece_entries * n_inputs // (entries + 1))
     for start in range(0, n_inputs, width):
         Deadline.current().check()
         stop = min(start + width, n_inputs)

@@ -21,15 +21,8 @@ class Settings:
     #: ... and the other, where there are not too many rows. Tiles with a short side take BLAS
     #: nearly twice as long: it packs the other side anew for each.
     tile_columns: int = 2048
-    #: Entries of one side of a tile at most (128 MB), however many rows there are.
-    tile_entries: int = 2**24
     #: There are this many rows of tiles at least, to be shared out, if that leaves 64 inputs each.
     shares: int = 8
-    #: Data of up to this many entries is held in the precision of the sums while a pass lasts (256
-    #: MB in single precision).
-    held_entries: int = 2**26
-    #: Single precision sums run over this many rows; longer ones are added up in double precision.
-    single_rows: int = 4096
     #: Magnitudes of X for which products stay far from the ends of single precision.
     single_range: tuple[float, float] = (1e-9, 1e12)
     #: Sparse tensors with a smaller share of entries are searched by the processor, which forms no
@@ -68,12 +61,8 @@ class Settings:
 
     # Curves, surfaces and kernels.
 
-    #: Entries of X made dense, or divided into levels, at a time (16 MB).
-    read_entries: int = 2**21
     #: Levels of an input whose columns are thermometers, unless another number is asked for.
     thermometer_bins: int = 100
-    #: Surfaces have up to this many columns in all (512 MB of scores).
-    surface_columns: int = 2**26
     #: A residual this small against the largest k(x, x) is rounding.
     negligible: float = 1e-14
     #: A kernel that is positive semidefinite, and symmetric, is so up to this share of its largest

@@ -16,7 +16,6 @@ from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores, T
 from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.feature_map import MappedDesign, TermMap
-from atomlearn.maps.settings import SETTINGS
 
 Labels = NDArray[np.int64]
 
@@ -147,7 +146,7 @@ class TermDesign(MappedDesign):
         """Return Phi w for a dense w: one pass over the terms in use."""
         columns, result = np.flatnonzero(weights), np.zeros(self.shape[0])
         # A byte a row and term: a bounded number of terms at a time.
-        step = max(1, SETTINGS.read_entries // self.shape[0])
+        step = max(1, LIMITS.piece_entries // self.shape[0])
         _, place = np.unique(self.term_of(columns), return_inverse=True)
         for part in np.split(columns, np.flatnonzero(np.diff(place // step)) + 1):
             result += self._coded_block(part).dot(weights[part])

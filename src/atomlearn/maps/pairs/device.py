@@ -5,28 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design
-from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import ErrorBound
 from atomlearn.maps.pairs.sparse import SparsePairs, few_inputs
 from atomlearn.maps.settings import SETTINGS
 from atomlearn.storage.device.columns import DeviceColumns
 from atomlearn.storage.device.sparse import SparseTensor
-from atomlearn.storage.device.tensors import (
-    SingleRounding,
-    as_written,
-    device_of,
-    kth_largest,
-    namespace,
-    to_device_of,
-    to_host,
-)
+from atomlearn.storage.device.tensors import BUDGET, SingleRounding
 
 
 class DevicePairs(DensePairs):
@@ -53,16 +41,6 @@ class DevicePairs(DensePairs):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.base, self._columns)
 
-    def largest(self) -> float:
-        if self._largest is None:
-            largest, dtype = 0.0, self._columns.dtype
-            for lo, hi in self._cuts(0, dtype):
-                part = self._columns.read(lo, hi, dtype)
-                xp = namespace(part)
-                largest = max(largest, float(to_host(xp.max(xp.abs(part)))))
-            self._largest = largest
-        return self._largest
-
     def error(self) -> ErrorBound:
         double = super().error()
         # Numbers below the least normal one may be lost as a whole: factors, products and sums.
@@ -71,7 +49,7 @@ class DevicePairs(DensePairs):
             return ErrorBound(double.relative, absolute)
         rounding = SingleRounding.of(self._columns.tensor.sample)
         # Ten more roundings: casts of x_i, x_j and v, the product, scales, and comparisons.
-        single = rounding.relative(min(self.shape[0], SETTINGS.single_rows) + 10)
+        single = rounding.relative(min(self.shape[0], BUDGET.single_terms) + 10)
         return ErrorBound(double.relative + single, absolute)
 
     # --- tiles --------------------------------------------------------------------------------
@@ -82,51 +60,6 @@ class DevicePairs(DensePairs):
     def _width(self, wanted: int, dtype: Any) -> int:
         # Twice as many each way as on the processor: a device is started for each tile.
         return self._columns.width(2 * wanted, dtype)
-
-    def _placed(self, array: NDArray[Any]) -> Any:
-        return to_device_of(self._columns.tensor.sample, array)
-
-    def _returned(self, array: Any) -> NDArray[Any]:
-        return to_host(array)
-
-    def _product(self, left: Any, right: Any) -> Any:
-        xp, step = namespace(right), SETTINGS.single_rows
-        wide = right.dtype == xp.float64
-        total: Any = None
-        for start in range(0, right.shape[0], right.shape[0] if wide else step):
-            rows = slice(start, right.shape[0] if wide else min(start + step, right.shape[0]))
-            with as_written(right):
-                part = xp.matmul(left[:, rows], right[rows, :])
-            if right.shape[0] > step:
-                part = xp.astype(part, xp.float64, copy=False)
-            total = part if total is None else total + part
-        return total
-
-    def _pairs_only(self, tile: Any, lo: int, start: int, index: PairIndex, square: float) -> Any:
-        xp, device = namespace(tile), device_of(tile)
-        i = xp.arange(lo, lo + tile.shape[0], device=device)[:, None]
-        j = xp.arange(start, start + tile.shape[1], device=device)[None, :]
-        tile = xp.where(j >= i + index.shift, tile, xp.zeros_like(tile))
-        return xp.where(i == j, tile * square, tile) if index.squares else tile
-
-    def _peak(self, tile: Any) -> float:
-        xp = namespace(tile)
-        return float(to_host(xp.max(xp.abs(tile))))
-
-    def _reached(self, tile: Any, least: float, most: int) -> tuple[Columns, int]:
-        xp = namespace(tile)
-        reached = xp.reshape(xp.abs(tile) >= least, (-1,))
-        places = np.array(to_host(xp.nonzero(reached)[0]), dtype=np.int64)
-        return places, places.size
-
-    def _kth(self, tile: Any, k: int) -> float:
-        xp = namespace(tile)
-        return kth_largest(xp.reshape(xp.abs(tile), (-1,)), k)
-
-    def _magnitudes(self, tile: Any, places: Columns) -> NDArray[Any]:
-        xp = namespace(tile)
-        flat = xp.reshape(xp.abs(tile), (-1,))
-        return np.array(to_host(xp.take(flat, self._placed(places))))
 
     def _call(self, work: Callable[[int], None], count: int, operations: float) -> None:
         for number in range(count):

@@ -38,24 +38,18 @@ from atomlearn.maps.settings import SETTINGS
 
 @dataclass(frozen=True)
 class PolynomialMap(FeatureMap):
-    """Inputs, squares and products of two inputs, numbered by ``index`` and scaled by ``scaling``.
-
-    gamma, r : the scales that people gave, see ``Polynomial``.
-    """
+    """Inputs, squares and products of two inputs, numbered by ``index``, scaled by ``scaling``."""
 
     implicit = True
     has_pairs = True
 
     index: PairIndex
     scaling: Scaling
-    gamma: float
-    r: float
 
     @classmethod
     def interactions(cls, n_inputs: int, squares: bool = False) -> PolynomialMap:
         """Return the map with all scales 1: gamma = r = 1/sqrt(2)."""
-        root = math.sqrt(0.5)
-        return cls(PairIndex(n_inputs, squares), Scaling(1.0, 1.0, 1.0), root, root)
+        return cls(PairIndex(n_inputs, squares), Scaling(1.0, 1.0, 1.0))
 
     @property
     def n_inputs(self) -> int:
@@ -160,7 +154,7 @@ class Polynomial(MappedDesign):
         scaling = Scaling(math.sqrt(2.0 * gamma * r), gamma, math.sqrt(2.0) * gamma)
         base = as_design(X)
         index = PairIndex(base.shape[1], not interaction_only)
-        self._set(base, PolynomialMap(index, scaling, gamma, r), feature_names(X))
+        self._set(base, PolynomialMap(index, scaling), feature_names(X))
 
     @classmethod
     def interactions(cls, X: object, squares: bool = False) -> Polynomial:
@@ -194,18 +188,6 @@ class Polynomial(MappedDesign):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.base.dtype
-
-    @property
-    def gamma(self) -> float:
-        return self.map.gamma
-
-    @property
-    def r(self) -> float:
-        return self.map.r
-
-    @property
-    def interaction_only(self) -> bool:
-        return not self.map.index.squares
 
     @property
     def listable(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -17,8 +16,18 @@ from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex, pairs_in_tile, put_tile
 from atomlearn.maps.pairs.search import ErrorBound, Finalists
 from atomlearn.maps.settings import SETTINGS
+from atomlearn.storage.device.tensors import (
+    BUDGET,
+    as_written,
+    in_double,
+    kth_largest,
+    namespace,
+    to_device_of,
+    to_host,
+)
 
-Reader = Callable[[int, int], NDArray[Any]]
+#: Columns lo..hi as a tensor: an array of the processor, or where the columns are.
+Reader = Callable[[int, int], Any]
 
 
 class PairProducts(ABC):
@@ -93,7 +102,7 @@ class DensePairs(PairProducts):
         result = np.empty(i.size)
         # By input, so that few inputs are in memory at a time.
         order = np.argsort(i, kind="stable")
-        width = max(1, SETTINGS.held_entries // (2 * self.base.shape[0]))
+        width = max(1, BUDGET.held_entries // (2 * self.base.shape[0]))
         for start in range(0, i.size, width):
             part = order[start : start + width]
             columns, first, second = self._inputs(i[part], j[part])
@@ -129,10 +138,10 @@ class DensePairs(PairProducts):
     def uses_single(self) -> bool:
         return SETTINGS.single_range[0] < self.largest() < SETTINGS.single_range[1]
 
-    # --- tiles: what follows up to ``_radii`` is what a device does in its own way ---------------
+    # --- tiles, of tensors where the columns are ------------------------------------------------
 
     def _reader(self, dtype: Any) -> Reader:
-        """Return a function that gives columns lo..hi as an array (n_samples, hi - lo)."""
+        """Return a function that gives columns lo..hi as a tensor (n_samples, hi - lo)."""
         base, stored = self.base, self.base.stored()
         if stored is not None and dtype == stored.dtype:
             return lambda lo, hi: stored[:, lo:hi]
@@ -141,7 +150,7 @@ class DensePairs(PairProducts):
             array = base.gather(np.arange(lo, hi, dtype=np.int64)).dense()
             return array.astype(dtype, copy=False)
 
-        if base.shape[0] * base.shape[1] > SETTINGS.held_entries:
+        if base.shape[0] * base.shape[1] > BUDGET.held_entries:
             return gathered
         held = np.empty(base.shape, dtype=dtype, order="F")
         for lo, hi in self._cuts(0, dtype):
@@ -150,57 +159,28 @@ class DensePairs(PairProducts):
 
     def _width(self, wanted: int, dtype: Any) -> int:
         """Return how many inputs are read at a time."""
-        return max(1, min(wanted, max(16, SETTINGS.tile_entries // self.base.shape[0])))
-
-    def _placed(self, array: NDArray[Any]) -> Any:
-        """Return an array next to the columns that are read."""
-        return array
-
-    def _returned(self, array: Any) -> NDArray[Any]:
-        """Return an array of the processor."""
-        found: NDArray[Any] = array
-        return found
+        return max(1, min(wanted, max(16, BUDGET.tile_entries // self.base.shape[0])))
 
     def _product(self, left: Any, right: Any) -> Any:
         """Return left @ right; single precision sums run over a bounded number of rows."""
-        n_samples, step = right.shape[0], SETTINGS.single_rows
-        with np.errstate(over="ignore", invalid="ignore"):  # looked for by _offer
-            if left.dtype == np.float64 or n_samples <= step:
-                return left @ right
-            parts = (slice(start, start + step) for start in range(0, n_samples, step))
-            total = np.zeros((left.shape[0], right.shape[1]))
-            for rows in parts:
-                total += left[:, rows] @ right[rows]
+        xp, n_samples = namespace(right), right.shape[0]
+        step = n_samples if right.dtype == xp.float64 else min(BUDGET.single_terms, n_samples)
+        with as_written(right), np.errstate(over="ignore", invalid="ignore"):  # _offer looks
+            total = xp.matmul(left[:, :step], right[:step, :])
+            if n_samples > step:
+                total = in_double(total)
+            for start in range(step, n_samples, step):
+                rows = slice(start, min(start + step, n_samples))
+                total += xp.matmul(left[:, rows], right[rows, :])
         return total
 
     def _pairs_only(self, tile: Any, lo: int, start: int, index: PairIndex, square: float) -> Any:
         """Return a tile with zeros where there is no pair, and squares weighed."""
-        for row in range(tile.shape[0]):
-            diagonal = lo + row - start
-            tile[row, : max(diagonal + index.shift, 0)] = 0.0
-            if index.squares and 0 <= diagonal < tile.shape[1]:
-                tile[row, diagonal] *= square
-        return tile
-
-    def _peak(self, tile: Any) -> float:
-        """Return the largest magnitude."""
-        peak = peak_of(tile)
-        return peak if math.isfinite(peak) else math.inf
-
-    def _reached(self, tile: Any, least: float, most: int) -> tuple[Columns, int]:
-        """Return the places of ``most`` magnitudes >= least, and how many there are."""
-        places = np.flatnonzero(np.abs(tile) >= least)
-        return places[:most], places.size
-
-    def _kth(self, tile: Any, k: int) -> float:
-        """Return the k-th largest magnitude."""
-        flat = np.abs(tile).ravel()
-        return float(np.partition(flat, flat.size - k)[flat.size - k])
-
-    def _magnitudes(self, tile: Any, places: Columns) -> NDArray[Any]:
-        """Return the magnitudes at these places."""
-        found: NDArray[Any] = np.abs(tile[np.divmod(places, tile.shape[1])])
-        return found
+        xp, diagonal = namespace(tile), lo - start
+        above = xp.triu(tile, k=diagonal + 1)
+        if not index.squares:
+            return above
+        return above + (xp.triu(tile, k=diagonal) - above) * square
 
     def _call(self, work: Callable[[int], None], count: int, operations: float) -> None:
         """Call work(0), ..., work(count - 1)."""
@@ -229,22 +209,23 @@ class DensePairs(PairProducts):
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
         result = np.empty((V.shape[1], index.n_columns - index.n_inputs))
-        read, vectors = self._reader(np.float64), [self._placed(v[:, None]) for v in V.T]
+        read = self._reader(np.float64)
 
         def work(lo: int, hi: int) -> None:
             left = read(lo, hi) ** 2 if squared else read(lo, hi)
+            vectors = [to_device_of(left, v[:, None]) for v in V.T]
             for start, stop in self._cuts(lo, np.float64):
                 right = read(start, stop) ** 2 if squared else read(start, stop)
                 for v, sums in zip(vectors, result, strict=True):
                     tile = self._product((left * v).T, right)
-                    put_tile(self._returned(tile), lo, start, index, sums)
+                    put_tile(to_host(tile), lo, start, index, sums)
 
         self._share_out(work, index, np.float64, V.shape[1])
         return result
 
     def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
         dtype = np.float32 if self.uses_single() else np.float64
-        read, weights = self._reader(dtype), self._placed(v.astype(dtype)[:, None])
+        read, weights = self._reader(dtype), v.astype(dtype)[:, None]
         radii, n_samples = self._radii(np.abs(v)), float(self.shape[0])
         finalists.count(possible=n_samples * finalists.work.pairs)
 
@@ -256,7 +237,8 @@ class DensePairs(PairProducts):
                 if not finalists.could_enter(bound):
                     continue
                 if left is None:
-                    left = (read(lo, hi) * weights).T
+                    left = read(lo, hi)
+                    left = (left * to_device_of(left, weights)).T
                 tile = self._product(left, read(start, stop))
                 if start < hi:
                     tile = self._pairs_only(tile, lo, start, index, square)
@@ -281,7 +263,7 @@ class DensePairs(PairProducts):
         """
         height, width = tile.shape
         computed = pairs_in_tile(height, width, lo, start, shift)
-        peak = self._peak(tile)
+        peak = peak_of(tile)
         if not np.isfinite(peak):
             raise ValueError(
                 "scores of pairs overflow: entries of X are too large for products of two "
@@ -292,13 +274,14 @@ class DensePairs(PairProducts):
             return computed
         # As many sums as are wanted have the wanted-th magnitude of this tile, or more.
         most = 4 * finalists.wanted + 4096
-        chosen, number = self._reached(tile, finalists.least_magnitude(margin), most)
-        if number > most or finalists.threshold == 0.0:
+        chosen = _reached(tile, finalists.least_magnitude(margin))
+        if chosen.size > most or finalists.threshold == 0.0:
             if height * width >= finalists.wanted:
-                finalists.raise_to(self._kth(tile, finalists.wanted) * (1.0 - 4e-7) - margin)
-            least = finalists.least_magnitude(margin)
-            chosen, _ = self._reached(tile, least, height * width)
-        magnitudes = self._magnitudes(tile, chosen)
+                magnitudes = namespace(tile).reshape(abs(tile), (-1,))
+                kth = kth_largest(magnitudes, finalists.wanted)
+                finalists.raise_to(kth * (1.0 - 4e-7) - margin)
+            chosen = _reached(tile, finalists.least_magnitude(margin))
+        magnitudes = _magnitudes(tile, chosen)
         i, j = np.divmod(chosen, width)
         i, j = i + lo, j + start
         pairs = j >= i + shift
@@ -329,6 +312,23 @@ class DensePairs(PairProducts):
         return radii
 
 
-def peak_of(values: NDArray[Any]) -> float:
-    """Return the largest magnitude, 0 of none."""
-    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+def peak_of(values: Any) -> float:
+    """Return the largest magnitude of a tensor, 0 of none; NaN where there is one."""
+    xp = namespace(values)
+    if 0 in values.shape:
+        return 0.0
+    return max(float(to_host(xp.max(values))), -float(to_host(xp.min(values))))
+
+
+def _reached(tile: Any, least: float) -> Columns:
+    """Return the places of the magnitudes >= least."""
+    xp = namespace(tile)
+    reached = xp.reshape(abs(tile) >= least, (-1,))
+    return np.array(to_host(xp.nonzero(reached)[0]), dtype=np.int64)
+
+
+def _magnitudes(tile: Any, places: Columns) -> NDArray[Any]:
+    """Return the magnitudes at these places."""
+    xp = namespace(tile)
+    found = xp.take(xp.reshape(tile, (-1,)), to_device_of(tile, places))
+    return np.array(to_host(abs(found)))

@@ -17,6 +17,7 @@ from atomlearn.maps.pairs.index import PairIndex, put_tile
 from atomlearn.maps.pairs.products import DensePairs, peak_of
 from atomlearn.maps.pairs.search import Finalists
 from atomlearn.maps.settings import SETTINGS
+from atomlearn.storage.device.tensors import BUDGET
 
 
 class RowPairs(DensePairs):
@@ -53,7 +54,7 @@ class RowPairs(DensePairs):
     def _pieces(self, rows: Columns, dtype: Any) -> Iterator[tuple[Columns, NDArray[Any]]]:
         """Yield a bounded number of the rows at a time, and X there, dense."""
         matrix, most = self.base.stored_sparse(), LIMITS.copied_entries // self.shape[1]
-        size = max(1, min(SETTINGS.single_rows, most))
+        size = max(1, min(BUDGET.single_terms, most))
         for start in range(0, rows.size, size):
             part = rows[start : start + size]
             yield part, matrix[part].astype(dtype, copy=False).toarray()
@@ -61,7 +62,7 @@ class RowPairs(DensePairs):
     def _sums(self, v: Array, dtype: Any, squared: bool = False) -> list[tuple[int, Array]]:
         """Return strips: inputs from lo on, and sum_k v_k x_ki x_kj with j >= lo (of squares).
 
-        In this precision over at most ``single_rows`` rows, in double over their sums.
+        In this precision over at most ``single_terms`` rows, in double over their sums.
         """
         d = self.shape[1]
         width = max(64, -(-d // SETTINGS.shares))

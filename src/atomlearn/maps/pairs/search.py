@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.settings import SETTINGS
+from atomlearn.storage.device.tensors import BUDGET
 
 
 @dataclass(slots=True)
@@ -46,8 +47,11 @@ class PairWork:
 
     def add(self, other: PairWork) -> None:
         """Add the counts of another search."""
-        for entry in fields(self):
-            setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
+        self.pairs += other.pairs
+        self.computed += other.computed
+        self.rescored += other.rescored
+        self.products += other.products
+        self.possible += other.possible
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class ErrorBound:
         least = n_samples * 2.0**-1022 * (1.0 + largest + largest * largest)
         if not single:
             return cls(double, least)
-        terms = min(n_samples, SETTINGS.single_rows) + 10
+        terms = min(n_samples, BUDGET.single_terms) + 10
         least = n_samples * 2.0**-126 * (1.0 + largest + largest * largest)
         return cls(1.01 * terms * 2.0**-24 + double, least)
 

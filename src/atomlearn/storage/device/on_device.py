@@ -151,21 +151,16 @@ class OnDevice(Design):
         weights = np.ones(self.shape[0]) if curvature is None else curvature
         return self._tensor.exact(weights, None, squared=True)
 
-    def single_scores(self, v: Array) -> tuple[Array, Array]:
-        """Return X'v from sums in float32, and a bound on the error of each."""
-        z, error = self._single(np.asarray(v, dtype=np.float64))
-        return np.array(to_host(z)), np.array(to_host(error))
-
     def candidates(self, single: tuple[Any, Any], count: int) -> Columns:
-        """Return the columns that may be among the ``count`` best, by bounds of ``_single``."""
+        """Return the columns that may be among the ``count`` best, by ``single_scores``."""
         xp = namespace(single[0])
         magnitude, error = xp.abs(single[0]), single[1]
         # At least ``count`` columns reach this; one that cannot reach it is not among the best.
         bar = kth_largest(magnitude - error, count)
         return np.array(to_host(xp.nonzero(magnitude + error >= bar)[0]), dtype=np.int64)
 
-    def _single(self, v: Array) -> tuple[Any, Any]:
-        """Return ``single_scores`` on the device, float64."""
+    def single_scores(self, v: Array) -> tuple[Any, Any]:
+        """Return X'v from sums in float32, and a bound on the error of each: on the device."""
         xp = namespace(self._tensor.sample)
         # Scaled, so that no entry of v leaves the range of float32 by its size alone.
         unit = float(np.abs(v).max(initial=0.0)) or 1.0
@@ -234,7 +229,7 @@ class RecheckedScores(Scores):
         if not count:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         if self._single is None:
-            self._single = self._design._single(self._v)
+            self._single = self._design.single_scores(self._v)
         columns = self._design.candidates(self._single, count)
         return largest(columns, self.at(columns), count)
 

@@ -167,7 +167,7 @@ class SparseTensor(HeldTensor):
         start = 0
         while start < ends.size:
             before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + BUDGET.sparse_entries, side="right"))
+            stop = int(np.searchsorted(ends, before + BUDGET.tile_entries, side="right"))
             part = slice(start, max(stop, start + 1))
             if columns is None:
                 entries: Any = slice(int(self._begins[part.start]), int(self._begins[part.stop]))

@@ -21,15 +21,14 @@ from atomlearn.core.interfaces import Array, Block, Columns
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Sizes of pieces on a device; no answer depends on them but by the bounds that are proved.
+    """Sizes of pieces of tensors, on the processor too.
 
+    No answer depends on them but by the bounds that are proved.
     ``benchmarks/device.py`` times passes in them.
     """
 
-    #: Entries of dense X made float64 at a time (128 MB): fewer would be all starting of work.
+    #: Entries of X made float64 at a time (128 MB): fewer would be all starting of work.
     tile_entries: int = 2**24
-    #: Stored entries of sparse X made float64 at a time (64 MB).
-    sparse_entries: int = 2**23
     #: Terms over which float32 sums run before they are added in float64: the error of a score is
     #: that of so many.
     single_terms: int = 4096
@@ -60,10 +59,10 @@ class SingleRounding:
     least normal number.
     """
 
-    cut: float = 0.0
-    unit: float = 2.0**-24
-    safety: float = 1.0 + 1e-2
-    tiny: float = 2.0**-126
+    cut: float
+    unit: float
+    safety: ClassVar[float] = 1.0 + 1e-2
+    tiny: ClassVar[float] = float(np.finfo(np.float32).tiny)
 
     @classmethod
     def of(cls, tensor: Any) -> SingleRounding:
@@ -176,10 +175,12 @@ def as_written(tensor: Any) -> AbstractContextManager[Any]:
 
 def kth_largest(values: Any, k: int) -> float:
     """Return the k-th largest of a one-dimensional tensor of at least k entries."""
-    xp = namespace(values)
+    xp, place = namespace(values), values.shape[0] - k
+    if xp is np:
+        return float(np.partition(values, place)[place])
     if "torch" in xp.__name__:
         return float(values.topk(k, sorted=False).values.min())
-    return float(to_host(xp.sort(values))[values.shape[0] - k])
+    return float(to_host(xp.sort(values))[place])
 
 
 def is_tensor(X: object) -> bool:
@@ -213,6 +214,8 @@ def host_view(tensor: Any) -> NDArray[Any] | None:
 
 def to_host(tensor: Any) -> NDArray[Any]:
     """Return a tensor as a NumPy array, which shares its memory where it can."""
+    if isinstance(tensor, np.ndarray | np.generic):
+        return np.asarray(tensor)
     view = host_view(tensor)
     if view is not None:
         return view
@@ -225,8 +228,18 @@ def to_host(tensor: Any) -> NDArray[Any]:
 
 
 def to_device_of(tensor: Any, array: NDArray[Any]) -> Any:
-    """Return a copy of an array next to a tensor."""
+    """Return an array next to a tensor: a copy, but for arrays of the processor."""
+    if isinstance(tensor, np.ndarray):
+        return array
     return namespace(tensor).asarray(np.array(array, order="C"), device=device_of(tensor))
+
+
+def in_double(tensor: Any) -> Any:
+    """Return a tensor in float64, without a copy where it is."""
+    if isinstance(tensor, np.ndarray):
+        return tensor.astype(np.float64, copy=False)
+    xp = namespace(tensor)
+    return xp.astype(tensor, xp.float64, copy=False)
 
 
 def device_of(tensor: Any) -> Any:
@@ -235,7 +248,9 @@ def device_of(tensor: Any) -> Any:
 
 
 def namespace(tensor: Any) -> Any:
-    """Return the functions of the array API for this tensor."""
+    """Return the functions of the array API for this tensor; NumPy's for arrays."""
+    if isinstance(tensor, np.ndarray):
+        return np
     try:
         return compatible().array_namespace(tensor)
     except TypeError as error:

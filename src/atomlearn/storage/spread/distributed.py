@@ -89,7 +89,6 @@ class Dask(Design):
         self._names = grid.names
         self._rows, self._columns = grid.rows, grid.columns
         self._chunks = self._cluster.chunks(grid)
-        self._kept = False
 
     def __repr__(self) -> str:
         rows, columns = self.n_chunks
@@ -198,9 +197,9 @@ class Dask(Design):
     def _chunks_for_a_pass(self) -> list[Any]:
         """Return the chunks, from the first call on in the workers' memory if they are to stay."""
         chunks = self._chunks
-        if self._persist and not self._kept:
+        if self._persist:
             self._chunks = self._cluster.guard(lambda: self._cluster.persist(chunks), chunks)
-            self._kept = True
+            self._persist = False
         return self._chunks
 
 

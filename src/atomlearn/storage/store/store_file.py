@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zlib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -55,15 +56,11 @@ class Reading:
 
     #: Bytes that a chunk has at least, unless its columns are all; read as one.
     chunk_bytes: int = 2**22
-    #: A manifest is a few hundred bytes: whatever is longer is none.
-    longest_manifest: int = 2**20
-    #: int64 sizes of everything, so that no size of a file overflows.
-    largest: int = 2**62
     #: Bytes read ahead of where the products are: many a disk wants several requests at a time.
     ahead_bytes: int = 2**25
     #: Columns this close together in the file are gathered by one read ...
     gap_bytes: int = 2**16
-    #: ... of at most so many bytes.
+    #: ... of at most so many bytes; a manifest, of a few hundred bytes, is never longer.
     gather_bytes: int = 2**24
     #: Entries that kernels multiply on one thread: tiles have threads of their own.
     one_thread: int = 2**20 - 1
@@ -139,7 +136,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} is not a column store: it has no {MANIFEST}; a conversion that was cut "
             "short leaves none, run `atomlearn convert` again"
         )
-    if file.stat().st_size > READING.longest_manifest:
+    if file.stat().st_size > READING.gather_bytes:
         raise _broken(folder, f"{MANIFEST} is too long")
     try:
         content = json.loads(file.read_bytes())
@@ -170,7 +167,7 @@ def _check_values(manifest: Manifest, folder: Path) -> None:
     for name in ("n_samples", "n_features", "n_chunks", "nonzeros", "first_index"):
         value = getattr(manifest, name)
         lowest = 0 if name in ("nonzeros", "first_index") else 1
-        if type(value) is not int or not lowest <= value < READING.largest:
+        if type(value) is not int or not lowest <= value < sys.maxsize:
             raise _broken(folder, f"{name} is {value!r}")
     csc = manifest.layout == "csc"
     types = {"genotypes": ("genotype",), "dense": VALUE_TYPES[:4], "csc": VALUE_TYPES[:4]}
