@@ -116,11 +116,11 @@ def test_ctrl_c_in_the_search_leaves_a_model(study: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--event", ""], "--time needs --event"),
+        (["--event", ""], "--time goes with --event"),
         (["--target", "x1"], "--target does not go with"),
         (["--n-features", "auto"], "give a number"),
         (["--fdr", "0.1"], "--fdr does not go with"),
-        (["--task", "regression"], "contradicts"),
+        (["--task", "regression"], "--task does not go with"),
         (["--event", "x3"], "must say 1 (seen) or 0"),
         (["--time", "nowhere"], "nowhere"),
         (["--loss", "squared"], "does not fit a survival"),

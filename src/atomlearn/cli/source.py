@@ -170,8 +170,6 @@ def _given(
     labels = tuple[str, ...]()
     if options.interactions:
         # A group has the columns of one category, and the columns are products of two here.
-        if options.groups is not None:
-            raise CommandError("--groups is of columns, and --interactions of products; give one")
         groups = None
     if options.groups is not None:
         found, listed = read_groups(options.groups, names, table.variants)
