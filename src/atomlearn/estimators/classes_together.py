@@ -60,7 +60,7 @@ class Outputs:
         weights = np.zeros((self.count, columns.size))
         weights[result.columns % self.count, places.ravel()] = result.weights
         loss, intercepts = problem.plain_loss, np.full(self.count, float(result.intercept))
-        if loss.coupled == 0:
+        if self.count > 1 and loss.coupled == 0:
             linear = problem.design.gather(result.columns).dot(result.weights)
             intercepts = loss.intercepts(problem.y, linear, problem.weight)
         return Point(columns, weights, intercepts)
