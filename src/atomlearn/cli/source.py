@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -162,10 +162,6 @@ def _given(
     if options.class_weight is not None:
         balanced = _class_weights(options.class_weight, target)
         weight = balanced if weight is None else weight * balanced
-    offset = _numbers(extras.get("offset"), "--offset")
-    exposure = _numbers(extras.get("exposure"), "--exposure", least=np.nextafter(0.0, 1.0))
-    if exposure is not None:
-        offset = np.log(exposure) + (0.0 if offset is None else offset)
     groups: Any = table.groups
     labels = tuple[str, ...]()
     if options.interactions:
@@ -176,7 +172,18 @@ def _given(
         groups, labels = found, tuple(listed)
         say(f"groups: {len(found):,}, of {min(map(len, found))} to {max(map(len, found))} columns")
     overlapping = isinstance(groups, list) and overlap(groups)
-    return Given(weight, offset, groups, labels, overlapping, table.covariates, _test_rows(extras))
+    return Given(
+        weight, offset_of(extras), groups, labels, overlapping, table.covariates, _test_rows(extras)
+    )
+
+
+def offset_of(columns: Mapping[str, NDArray[Any]]) -> Array | None:
+    """Return what is added to the scores of each row: an offset, the logarithm of an exposure."""
+    offset = _numbers(columns.get("offset"), "--offset")
+    exposure = _numbers(columns.get("exposure"), "--exposure", least=np.nextafter(0.0, 1.0))
+    if exposure is None:
+        return offset
+    return np.log(exposure) + (0.0 if offset is None else offset)
 
 
 def _numbers(values: NDArray[Any] | None, option: str, least: float | None = None) -> Array | None:
@@ -187,6 +194,8 @@ def _numbers(values: NDArray[Any] | None, option: str, least: float | None = Non
         numbers = values.astype(np.float64)
     except ValueError as error:
         raise CommandError(f"{option} must name a column of numbers ({error})") from error
+    if not np.isfinite(numbers).all():
+        raise CommandError(f"{option} must name a column of numbers, none of them missing")
     if least is not None and (numbers < least).any():
         word = "positive numbers" if least > 0 else "numbers of at least 0"
         raise CommandError(f"{option} must name a column of {word}, found {numbers.min():g}")
