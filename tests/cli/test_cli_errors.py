@@ -54,7 +54,7 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         (["--target", "label", "--loss", "squared"], "does not fit a classification"),
         (["--target", "a", "--task", "regression", "--loss", "logistic"], "does not fit a regr"),
         (["--target", "label", "--task", "regression"], "regression needs numbers"),
-        (["--target", "label", "--positive", "maybe"], "its labels are no, yes"),
+        (["--target", "label", "--positive", "maybe"], "its labels are 'no', 'yes'"),
         (["--target", "label", "--positive", "yes,no"], "leave a label out"),
         (["--target", "label", "--positive", "yes", "--task", "regression"], "--positive makes"),
         (["--target", "label", "--test-fraction", "0.01"], "holds out none"),

@@ -54,7 +54,7 @@ def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list
 
 
 def _in_place(source: Source) -> bool:
-    return hasattr(source.features.X, "gather")  # opened as it is: each look is a reading
+    return source.given.on_disk  # opened as it is: each look is a reading
 
 
 def view_of_fit(source: Source, fitted: Fitted) -> View:

@@ -116,13 +116,9 @@ class Plan:
                     f"--norm {name} needs groups, and no column is a category; give --groups FILE"
                 )
             if overlap and not name.startswith("latent"):
-                given = "".join(
-                    f":{key}=" + ",".join(str(other[key]) for _, other in self.norm_words)
-                    for key in parameters
-                )
                 raise CommandError(
                     f"--norm {name} takes groups without a column in common, and some of --groups "
-                    f"have one; type --norm latent{name}{given}, or keep each column in one "
+                    f"have one; type latent{name} in its place, or keep each column in one "
                     "group"
                 )
             norms[place] = as_norm(name, groups=groups, **parameters)

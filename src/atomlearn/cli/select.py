@@ -258,7 +258,7 @@ def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Seq
 def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
     given, target, X = source.given, source.target, source.features.X
-    listed, loss = not hasattr(X, "gather"), as_loss(fitted.settings["loss"])
+    listed, loss = not given.on_disk, as_loss(fitted.settings["loss"])
     inputs, plan = as_design(X), replace(plan, gap=max(plan.gap, SETTINGS.loose_gap))
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()

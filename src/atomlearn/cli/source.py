@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
 
 from atomlearn.cli.belonging import belonging
 from atomlearn.cli.data_arguments import reading_options
@@ -206,10 +207,8 @@ def _class_weights(text: str, target: Target) -> Array:
     """Return the weight of each row by its class: balanced, or LABEL=WEIGHT,..."""
     if target.classes is None:
         raise CommandError("--class-weight is for a classification; use --weights NAME")
-    counts = target.counts()
     if text == "balanced":
-        weights = target.values.size / (counts.size * np.maximum(counts, 1))
-        return np.asarray(weights[target.values], dtype=np.float64)
+        return np.asarray(compute_sample_weight("balanced", target.values), dtype=np.float64)
     given = dict(part.partition("=")[::2] for part in text.split(","))
     shown = [str(label) for label in target.classes]
     for label, value in given.items():

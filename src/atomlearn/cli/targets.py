@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.limits import LIMITS
 from atomlearn.reports.model import Label
+from atomlearn.storage.formats.messages import listed
 from atomlearn.survival.target import survival_target
 
 
@@ -219,11 +220,9 @@ def _one_against_rest(values: NDArray[Any], name: str, positive: str) -> Target:
     wanted = [positive] if whole else [part.strip() for part in positive.split(",")]
     for part in wanted:
         if part not in shown:
-            known = ", ".join(list(shown)[: LIMITS.most_labels_named])
-            more = "" if len(shown) <= LIMITS.most_labels_named else f", ... ({len(shown)} in all)"
             raise CommandError(
                 f"--positive {part!r} is not a label of target {name!r}; its labels are "
-                f"{known}{more}"
+                f"{listed(list(shown))}"
             )
     chosen = np.isin(codes, [shown[part] for part in wanted])
     if chosen.all():
