@@ -70,7 +70,7 @@ def content_of(
             for label, result, gap in zip(
                 ("all classes",) if fitted.together else target.outputs,
                 fitted.results,
-                fitted.gaps_on_selected,
+                fitted.gaps_on_selected or [None] * len(fitted.results),
                 strict=True,
             )
         ),

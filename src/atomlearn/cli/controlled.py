@@ -105,9 +105,13 @@ def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
     # So many features a half that about one false one is expected, by the plainest bound.
     most = int(max(2, np.sqrt((2 * THRESHOLD - 1) * n_columns)))
     selector = StabilitySelector(
-        base, N_HALVES, THRESHOLD, plan.seed, max_features=min(most, n_columns),
+        base,
+        N_HALVES,
+        THRESHOLD,
+        plan.seed,
+        max_features=min(most, n_columns),
         alphas=largest * np.geomspace(0.9, 0.1, N_LEVELS),
-    )  # fmt: skip
+    )
     selector.fit(X, y, **data.given.dependence)
     shares = selector.selection_probabilities_
     columns = np.flatnonzero(shares >= THRESHOLD)

@@ -63,9 +63,16 @@ def view_of_fit(source: Source, fitted: Fitted) -> View:
     design = fitted.map.apply(features.X) if fitted.has_curves else features.design()
     map = fitted.map if fitted.has_curves else features.map
     return View(
-        None, as_design(features.X), design, map, features.names, fitted.columns,
-        fitted.coefficients, source.target.classes, len(features.names),
-    )  # fmt: skip
+        None,
+        as_design(features.X),
+        design,
+        map,
+        features.names,
+        fitted.columns,
+        fitted.coefficients,
+        source.target.classes,
+        len(features.names),
+    )
 
 
 def evidence_of(
@@ -148,8 +155,9 @@ def twins_of(
             return []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return twins(fitted.model, data.design, data.y, most=10, correlated=0,
-                         names=source.features.name)  # fmt: skip
+            return twins(
+                fitted.model, data.design, data.y, most=10, correlated=0, names=source.features.name
+            )
 
     return with_twins(view, selected, asked)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import KSupport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Fitted(Outcome):
     """What a way to fit gave back, as a model of all outputs over the selected columns.
 
@@ -97,9 +97,8 @@ def fit(
         warnings.simplefilter("ignore", UserWarning)
         outcome = how(data, plan, watch)
     columns, coefficients, intercepts, scaling = _coefficients(outcome, units)
-    back: dict[str, Any] = {each.name: getattr(outcome, each.name) for each in fields(outcome)}
     return Fitted(
-        **back | {"scaled_by": outcome.scaled_by or units.words},
+        **vars(outcome) | {"scaled_by": outcome.scaled_by or units.words},
         columns=columns,
         coefficients=coefficients,
         intercepts=intercepts,
@@ -185,12 +184,17 @@ def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
         "selected_by": found.words,
         "norm": "L2()",
         "form": "squared",
-        "alpha": float(getattr(model, "alpha_", 1e6)),
+        "alpha": float(model.alpha_ if found.columns.size else 1e6),
         "loss": plan.loss_for(target.task),
     }
-    unknown = (None,) * len(moved)
-    return Outcome(moved, model, settings, unknown, notes=found.notes, stability=found.stability,
-                   selector=found.in_python)  # fmt: skip
+    return Outcome(
+        moved,
+        model,
+        settings,
+        notes=found.notes,
+        stability=found.stability,
+        selector=found.in_python,
+    )
 
 
 def _estimate(data: Data, plan: Plan, watch: Watch) -> Outcome:
@@ -199,9 +203,7 @@ def _estimate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     target = data.target
     model = kind_of(target)(plan.norms[0], plan.alpha, **_options(data, plan, watch))
     model.fit(data.design, data.y, **data.of_rows)
-    results = model.results_
-    settings = _settings(plan.norms[0], plan.alpha, plan, target)
-    return Outcome(results, model, settings, (None,) * len(results))
+    return Outcome(model.results_, model, _settings(plan.norms[0], plan.alpha, plan, target))
 
 
 def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
@@ -222,8 +224,7 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         return _nothing_tried(data, plan, watch)
     by = _chosen_by(model, n_folds, y.size, watch)
     settings = _settings(model.norm_, model.alpha_, replace(plan, chosen_by=by), target)
-    unknown = (None,) * len(model.results_)
-    outcome = Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
+    outcome = Outcome(model.results_, model, settings, chosen=(model.norm_, model.alpha_))
     cut = Status.INTERRUPTED in (model._searched, model.status_)
     return _interrupted(outcome) if cut else outcome
 

@@ -196,9 +196,15 @@ def _refit_plan(plan: Plan, first: Fitted) -> Plan:
 
 
 def _held_out(
-    source: Source, design: Design, train: Rows, test: Rows, first: Fitted, final: Fitted,
-    trial: Trial, seconds: float,
-) -> HeldOut:  # fmt: skip
+    source: Source,
+    design: Design,
+    train: Rows,
+    test: Rows,
+    first: Fitted,
+    final: Fitted,
+    trial: Trial,
+    seconds: float,
+) -> HeldOut:
     target, offset = source.target, source.given.offset
     decisions = first.decisions(design, test)
     if offset is not None:
@@ -280,11 +286,17 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
         return again.decisions(design, test)
 
     return Trial(
-        decide, cast(Task, target.task), target.values, loss.name in LONG_TAILED,
+        decide,
+        cast(Task, target.task),
+        target.values,
+        loss.name in LONG_TAILED,
         np.hstack(known) if known else None,
-        inputs if listed else None, rng=plan.seed, repeats=listed and way.time_limit is None,
-        say=way.say, **given.dependence,
-    )  # fmt: skip
+        inputs if listed else None,
+        rng=plan.seed,
+        repeats=listed and way.time_limit is None,
+        say=way.say,
+        **given.dependence,
+    )
 
 
 def _write(folder: Path, source: Source, fitted: Fitted, content: Content) -> list[str]:
