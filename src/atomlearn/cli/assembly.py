@@ -51,9 +51,9 @@ def content_of(
     selected, covariates = without_covariates(_selected(source, fitted, view, found), free)
     selected = twins_of(source, fitted, view, selected)
     target, X = source.target, source.features.X
-    classes = target.classes
-    labels = [] if classes is None else [str(label) for label in classes]
-    counts = () if classes is None else tuple(zip(labels, target.counts().tolist(), strict=True))
+    labels, counts = target.labels, tuple[tuple[str, int], ...]()
+    if labels is not None:
+        counts = tuple(zip(labels, target.counts().tolist(), strict=True))
     n_features = source.features.n_features - len(free)
     return Content(
         data=source.name,
@@ -77,7 +77,7 @@ def content_of(
         goal=plan.gap,
         held_out=held_out,
         class_counts=counts,
-        target_values=target.numbers if classes is None else (),
+        target_values=target.numbers if labels is None else (),
         curves=curves_of(view, selected, found, target.outputs),
         evidence=evidence_of(source, fitted, view, selected),
         warnings=warnings_told(source, view, held_out, selected),

@@ -87,7 +87,7 @@ def evidence_of(
         _path(source, fitted),
     ]
     if not _in_place(source):
-        found += pictures_of(view, target.values, _labels_of(source), selected)
+        found += pictures_of(view, target.values, target.labels, selected)
     return [display for display in found if display is not None]
 
 
@@ -98,13 +98,7 @@ def warnings_told(
     first, target = () if held_out is None else held_out.warnings, source.target
     if _in_place(source):
         return tuple(first)
-    labels = _labels_of(source)
-    return (*first, *warnings_of(view, target.values, labels, selected, target.name))
-
-
-def _labels_of(source: Source) -> list[str] | None:
-    classes = source.target.classes
-    return None if classes is None else [str(label) for label in classes]
+    return (*first, *warnings_of(view, target.values, target.labels, selected, target.name))
 
 
 def _path(source: Source, fitted: Fitted) -> PathDisplay | None:

@@ -205,12 +205,12 @@ def _numbers(values: NDArray[Any] | None, option: str, least: float | None = Non
 
 def _class_weights(text: str, target: Target) -> Array:
     """Return the weight of each row by its class: balanced, or LABEL=WEIGHT,..."""
-    if target.classes is None:
+    shown = target.labels
+    if shown is None:
         raise CommandError("--class-weight is for a classification; use --weights NAME")
     if text == "balanced":
         return np.asarray(compute_sample_weight("balanced", target.values), dtype=np.float64)
     given = dict(part.partition("=")[::2] for part in text.split(","))
-    shown = [str(label) for label in target.classes]
     for label, value in given.items():
         if label not in shown:
             raise CommandError(

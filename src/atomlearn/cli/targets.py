@@ -62,13 +62,15 @@ class Target:
         return self.values["time"] if self.is_survival else self.values
 
     @property
+    def labels(self) -> list[str] | None:
+        """The classes as text, None for numbers."""
+        return None if self.classes is None else [str(label) for label in self.classes]
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """Names of the outputs of a model: the positive class, each of many, or the target."""
-        if self.classes is None:
-            return (self.name,)
-        if len(self.classes) == 2:
-            return (str(self.classes[1]),)
-        return tuple(str(label) for label in self.classes)
+        labels = self.labels or [self.name]
+        return tuple(labels[1:] if len(labels) == 2 else labels)
 
     def columns(self, y: NDArray[Any]) -> list[NDArray[Any]]:
         """Return ``y``, values of some rows, for each output: numbers, or whether it is the class.
