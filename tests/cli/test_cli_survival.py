@@ -106,7 +106,7 @@ def test_ctrl_c_in_the_search_leaves_a_model(study: Path, monkeypatch: pytest.Mo
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("atomlearn.cli.kinds.AtomicSurvivalCV.fit", interrupted)
+    monkeypatch.setattr("atomlearn.cli.fitting.AtomicSurvivalCV.fit", interrupted)
     assert select(study, "--norm", "l1") == 130
     model = read_model(study.parent / "out" / "model.json")
     assert model.certificates[0].status == "INTERRUPTED"

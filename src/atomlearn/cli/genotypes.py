@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from atomlearn.cli.source import Source
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.reports.model import Allele
 from atomlearn.storage.formats.messages import listed
 from atomlearn.storage.store.plink import Variants
-
-if TYPE_CHECKING:
-    from atomlearn.cli.source import Source
 
 #: What is said of variants that are not counted as they stand.
 _TOLD = {
