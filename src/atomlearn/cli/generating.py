@@ -17,6 +17,7 @@ from atomlearn.core.interfaces import Array, Columns, Design, Norm
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.estimators.feature_generator import FeatureGenerator
+from atomlearn.estimators.selection import norm_of
 from atomlearn.estimators.units import too_many
 
 
@@ -105,12 +106,10 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     if together:
         watch.of_features(len(target.outputs))
     results = [model.results_[0] for model in models]
-    # Of several classes the norm is over rows of coefficients.
-    norm = getattr(results[0].norm, "base", results[0].norm)
     settings = {
         "method": "feature generation",
         "n_features": int(models[0].n_wanted_),
-        "batch": int(getattr(norm, "k", plan.batch or 1)),
+        "batch": norm_of(models[0], data.design)[0].k,
         "C": plan.C,
         "loss": plan.loss_for(target.task),
     }
