@@ -39,8 +39,14 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-@pytest.mark.parametrize("kind", ["regression", "two", "three"])
-@pytest.mark.parametrize("additive", [["--additive"], ["--additive", "intersection"]])
+@pytest.mark.parametrize(
+    ("kind", "additive"),
+    [
+        ("regression", ["--additive"]),
+        ("two", ["--additive", "intersection"]),
+        ("three", ["--additive"]),
+    ],
+)
 def test_curves_are_selected_drawn_saved_and_read_back(tmp_path, kind, additive, capsys):
     data, out = table(tmp_path / "data.csv", kind), tmp_path / "out"
     arguments = ["--target", "y", "--n-features", 2, "--batch", 1, "--out", out, "--quiet"]
@@ -112,21 +118,11 @@ def test_damaged_curves_are_refused(tmp_path, change, message):
         read_model(out / "model.json")
 
 
-def test_additive_and_interactions_contradict(tmp_path, capsys):
-    data = table(tmp_path / "data.csv", "regression", 30)
-    code = run(
-        "select", data, "--target", "y", "--additive", "--interactions", "--out", tmp_path / "o"
-    )
-    assert code != 0
-    assert "one of the two" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("additive", ["splines", "intersection"])
-def test_a_time_limit_holds_while_curves_are_made(tmp_path, additive):
+def test_a_time_limit_holds_while_curves_are_made(tmp_path):
     data, out = table(tmp_path / "data.csv", "two"), tmp_path / "out"
     arguments = ["--target", "y", "--n-features", 2, "--batch", 1, "--out", out, "--quiet"]
     limit = ["--time-limit", 1e-6]
-    assert run("select", data, *arguments, "--additive", additive, *limit) == 0
+    assert run("select", data, *arguments, "--additive", *limit) == 0
     assert read_model(out / "model.json").certificates[0].status == "TIME_LIMIT"
     assert not rows_of(out / "selected.csv")
     assert "raise --time-limit" in (out / "report.html").read_text()

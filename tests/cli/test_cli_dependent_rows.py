@@ -43,13 +43,9 @@ def select(data: Path, *words: object, code: int = 0) -> dict[str, Any]:
 SAID = "150 rows of 30 different patient_id: rows of one are held out, folded and halved together"
 
 
-@pytest.mark.parametrize("numbers", [False, True])
-def test_an_identifier_that_repeats_binds_its_rows(
-    numbers: bool, tmp_path: Path, capsys: Any
-) -> None:
+def test_an_identifier_that_repeats_binds_its_rows(tmp_path: Path, capsys: Any) -> None:
     columns = noise(own=0.2)
-    if numbers:
-        columns["patient_id"] = [int(name[1:]) + 100 for name in columns["patient_id"]]
+    columns["patient_id"] = [int(name[1:]) + 100 for name in columns["patient_id"]]
     data = written(columns, tmp_path / "visits.csv")
     found = select(data, "--target", "ill", "--norm", "l1")
     assert found["verdict"] != "better"
@@ -98,7 +94,6 @@ def test_rows_are_bound_in_a_table_larger_than_memory(tmp_path: Path) -> None:
         ("subject", ["math", "art", "music"], False),
         ("patient_id", [7, 8, 9], True),
         ("site_id", [1, 2, 3], False),
-        ("years", [7, 8, 9], False),
         ("donor", [0, 1, 1], False),
     ],
 )
@@ -159,11 +154,8 @@ def test_what_cannot_bind_rows_is_refused(
     ("name", "cells", "left_out"),
     [
         ("instant", np.arange(1, 41), True),
-        ("perm", np.random.default_rng(0).permutation(40), True),
         ("line", np.arange(500, 540), True),
-        ("backwards", np.arange(40)[::-1], True),
         ("age", np.sort(np.random.default_rng(0).integers(20, 80, 40)), False),
-        ("year", np.arange(40) // 4 + 1990, False),
         ("even", 2 * np.arange(40), False),
         ("shuffled", np.random.default_rng(0).permutation(40) + 500, False),
     ],

@@ -1,4 +1,4 @@
-"""Twenty data sets: the command line selects what FeatureGenerator selects by its defaults."""
+"""Data of many kinds: the command selects what FeatureGenerator selects by its defaults."""
 
 from __future__ import annotations
 
@@ -48,43 +48,41 @@ SETS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "breast cancer": lambda: _bundled(bundled.load_breast_cancer),
     "diabetes": lambda: _bundled(bundled.load_diabetes),
     "wine 0": lambda: _bundled(bundled.load_wine, 0),
-    "wine 2": lambda: _bundled(bundled.load_wine, 2),
     "digits 3": lambda: tuple(a[:400] for a in _bundled(bundled.load_digits, 3)),  # type: ignore[return-value]
-    "digits 8": lambda: tuple(a[:400] for a in _bundled(bundled.load_digits, 8)),  # type: ignore[return-value]
-    **{f"classes {s}": lambda s=s: _made(s, 120, 40 * (s + 1), True) for s in range(4)},  # type: ignore[misc]
-    **{f"numbers {s}": lambda s=s: _made(s, 100, 40 * (s + 1), False) for s in range(4)},  # type: ignore[misc]
+    "classes": lambda: _made(3, 120, 160, True),
+    "numbers": lambda: _made(3, 100, 160, False),
     "wide classes": lambda: _made(9, 60, 1500, True),
     "wide numbers": lambda: _made(9, 60, 1500, False),
     "other units": lambda: _made(5, 150, 30, True, 4.0),
-    "other units, numbers": lambda: _made(5, 150, 30, False, 4.0),
     "sparse classes": lambda: _sparse(1, True),
     "sparse numbers": lambda: _sparse(1, False),
 }
 
 
-def test_there_are_twenty() -> None:
-    assert len(SETS) == 20
+def _fitted(X: Any, y: Any, words: list[str], folder: Path) -> Any:
+    """Return what the command fits to all rows."""
+    path = folder / ("d.svm" if sp.issparse(X) else "d.npz")
+    if sp.issparse(X):
+        dump_svmlight_file(X, y, str(path), zero_based=False)
+    else:
+        np.savez(path, X=X, y=y)
+    given = ["select", str(path), *words, "--out", str(folder / "out")]
+    options = build_parser().parse_args(given)
+    options.given = given
+    plan = read_plan(options)
+    source = read_source(options, plan, lambda text: None)
+    plan = plan.with_groups(source.given.groups, source.given.overlap)
+    rows, center = np.arange(len(y)), not sp.issparse(X)
+    design, target = source.features.design(), source.target
+    return fit(design, target, rows, plan, Watch(quiet=True), center, source.given)
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_both_select_the_same(name: str, tmp_path: Path) -> None:
     X, y = SETS[name]()
-    path = tmp_path / ("d.svm" if sp.issparse(X) else "d.npz")
-    if sp.issparse(X):
-        dump_svmlight_file(X, y, str(path), zero_based=False)
-    else:
-        np.savez(path, X=X, y=y)
     count = min(12, X.shape[1] // 2)
-    words = ["select", str(path), "--n-features", str(count), "--out", str(tmp_path / "out")]
-    options = build_parser().parse_args(words)
-    options.given = words
-    plan = read_plan(options)
-    source = read_source(options, plan, lambda text: None)
-    rows, center = np.arange(y.size), not sp.issparse(X)
-    design = source.features.design()
-    fitted = fit(design, source.target, rows, plan, Watch(quiet=True), center, source.given)
-    regression = source.target.classes is None
-    given = {"loss": "squared"} if regression else {}
+    fitted = _fitted(X, y, ["--n-features", str(count)], tmp_path)
+    given = {"loss": "squared"} if fitted.data.target.classes is None else {}
     model = FeatureGenerator(count, **given).fit(X, y)
     np.testing.assert_array_equal(fitted.columns, np.sort(model.selected_))
 
@@ -109,7 +107,7 @@ def test_the_golub_genes_are_the_same_from_both(tmp_path: Path) -> None:
         assert selected == set(model.selected_.tolist())
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_is_selected_does_not_depend_on_the_exactness_of_the_weights(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((60, 8)) @ rng.standard_normal((8, 800)) + rng.standard_normal(
@@ -123,46 +121,24 @@ def test_what_is_selected_does_not_depend_on_the_exactness_of_the_weights(seed: 
     assert sets[0] == sets[1] == sets[2]
 
 
-def _fitted(X: Any, y: Any, words: list[str], folder: Path) -> Any:
-    """Return what the command fits to all rows."""
-    np.savez(folder / "d.npz", X=X, y=y)
-    given = ["select", str(folder / "d.npz"), *words, "--out", str(folder / "out")]
-    options = build_parser().parse_args(given)
-    options.given = given
-    plan = read_plan(options)
-    source = read_source(options, plan, lambda text: None)
-    plan = plan.with_groups(source.given.groups, source.given.overlap)
-    rows = np.arange(len(y))
-    design, target = source.features.design(), source.target
-    return fit(design, target, rows, plan, Watch(quiet=True), True, source.given)
-
-
 WINDOWS = [list(range(start, min(start + 6, 16))) for start in range(0, 14, 4)]
 NORMS: dict[str, Any] = {
     "l1": norms.L1(),
-    "linf": norms.LInf(),
-    "ksupport:k=4": norms.KSupport(4),
     "ksupport:k=2,6": [norms.KSupport(2), norms.KSupport(6)],
     "elasticnet:k=4": norms.ElasticNetNorm(4),
     "chains:length=3": norms.Chains(3),
-    "latentgroups": norms.LatentGroups(WINDOWS),
     "latentksupport:k=2": norms.LatentKSupport(2, WINDOWS),
 }
 
 
 @pytest.mark.parametrize(
-    ("name", "task"),
-    [
-        *((name, "numbers") for name in NORMS),
-        ("l1", "classes"),
-        ("l1", "three classes"),
-    ],
+    ("name", "task"), [*((name, "numbers") for name in NORMS), ("l1", "three classes")]
 )
 def test_norms_with_a_search_for_the_level_are_the_same(
     name: str, task: str, tmp_path: Path
 ) -> None:
     """Level, coefficients and labels, of the same folds."""
-    X, y = _made(3, 60, 16, task == "classes")
+    X, y = _made(3, 60, 16, False)
     if task == "three classes":
         y = np.digitize(y, np.quantile(y, [0.3, 0.6]))
     groups = tmp_path / "groups.txt"

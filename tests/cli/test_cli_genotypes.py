@@ -114,13 +114,13 @@ def test_a_model_knows_alleles_and_predicts_other_codings(
     capsys.readouterr()
     again = predictions(study, out, path, covar)
     told = capsys.readouterr().err
-    assert "alleles swapped, and recoded (rs4)" in told
-    assert "other strand, and flipped (rs11)" in told
+    assert "alleles swapped, and recoded ('rs4')" in told
+    assert "other strand, and flipped ('rs11')" in told
     assert_allclose(again, plain, rtol=1e-9)
     # A variant that is not there counts as its mean.
     path = with_alleles(study["folder"], "less", other[:, :11], alleles[:11], names=names[:11])
     predictions(study, out, path, covar)
-    assert "1 variants not in the data: taken as the mean (rs11)" in capsys.readouterr().err
+    assert "1 variants not in the data: taken as the mean ('rs11')" in capsys.readouterr().err
 
 
 def predictions(study: dict[str, Any], out: Path, path: Path, covar: list[str]) -> list[float]:

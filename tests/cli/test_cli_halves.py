@@ -23,7 +23,6 @@ def halves_in_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
 KINDS = {
     "regression": ["--n-features", 4],
     "classes": ["--norm", "l1", "--alpha", 0.02],
-    "search": ["--norm", "l1"],
     "survival": ["--time", "time", "--event", "event", "--norm", "l1", "--alpha", 0.02],
     "curves": ["--additive", "--n-features", 3],
 }

@@ -24,7 +24,6 @@ from atomlearn.reports import read_model
     ("values", "task", "classes"),
     [
         (np.array(["b", "a", "b"]), "classification", ("a", "b")),
-        (np.array([0.0, 1.0, 1.0]), "classification", (0, 1)),
         (np.arange(6) % 3, "classification", (0, 1, 2)),
         (np.arange(30), "regression", None),
         (np.array([0.1, 0.2, 0.4]), "regression", None),

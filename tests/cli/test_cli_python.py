@@ -60,10 +60,8 @@ def _data(kind: str) -> tuple[np.ndarray, np.ndarray]:
     ("kind", "words"),
     [
         ("regression", ["--n-features", "20"]),
-        ("classes", ["--n-features", "20"]),
         ("classes", ["--n-features", "20", "--loss", "squared_hinge", "--no-standardize"]),
         ("regression", ["--norm", "l1", "--alpha", "0.1"]),
-        ("three classes", ["--n-features", "20"]),
         ("three classes", ["--n-features", "10", "--loss", "squared_hinge"]),
         ("three classes", ["--norm", "ksupport:k=4", "--alpha", "0.01"]),
         ("regression", ["--fdr", "0.2"]),

@@ -91,7 +91,7 @@ def test_groups_that_overlap_are_told_which_norm_to_type(
     words = ["select", str(table), "--target", "y", "--groups", str(groups), "--norm"]
     assert main([*words, norm, "--out", str(tmp_path / "o")]) == 2
     latent = f"latent{norm}"
-    assert f"type --norm {latent}," in capsys.readouterr().err
+    assert f"type {latent.partition(':')[0]} in its place" in capsys.readouterr().err
     last = ["--alpha", "0.1", "--quiet", "--out", str(tmp_path / "o")]
     assert main([*words, latent.replace("2,3", "2"), *last]) == 0
 

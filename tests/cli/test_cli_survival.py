@@ -106,7 +106,7 @@ def test_ctrl_c_in_the_search_leaves_a_model(study: Path, monkeypatch: pytest.Mo
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("atomlearn.cli.kinds.AtomicSurvivalCV.fit", interrupted)
+    monkeypatch.setattr("atomlearn.cli.fitting.AtomicSurvivalCV.fit", interrupted)
     assert select(study, "--norm", "l1") == 130
     model = read_model(study.parent / "out" / "model.json")
     assert model.certificates[0].status == "INTERRUPTED"
@@ -116,11 +116,11 @@ def test_ctrl_c_in_the_search_leaves_a_model(study: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--event", ""], "--time needs --event"),
+        (["--event", ""], "--time goes with --event"),
         (["--target", "x1"], "--target does not go with"),
         (["--n-features", "auto"], "give a number"),
         (["--fdr", "0.1"], "--fdr does not go with"),
-        (["--task", "regression"], "contradicts"),
+        (["--task", "regression"], "--task does not go with"),
         (["--event", "x3"], "must say 1 (seen) or 0"),
         (["--time", "nowhere"], "nowhere"),
         (["--loss", "squared"], "does not fit a survival"),

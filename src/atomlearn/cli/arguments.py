@@ -101,10 +101,8 @@ def _add_select(commands: Any) -> None:
         metavar="F",
         help="share of rows held out for the scores (default: 0.25; 0: none)",
     )
-    run.add_argument("--seed", type=values.seed, default=0, help="seed of the split (default: 0)")
-    run.add_argument(
-        "--gap", type=values.positive, default=1e-6, help="relative gap to prove (default: 1e-6)"
-    )
+    run.add_argument("--seed", type=values.seed, help="seed of the split (default: 0)")
+    run.add_argument("--gap", type=values.positive, help="relative gap to prove (default: 1e-6)")
     run.add_argument("--time-limit", type=values.positive, metavar="S", help="seconds for all fits")
     run.add_argument(
         "--checkpoint",
@@ -149,7 +147,6 @@ def _add_data(data: Any) -> None:
     data.add_argument(
         "--standardize",
         action=argparse.BooleanOptionalAction,
-        default=True,
         help="divide each feature by its standard deviation while selecting (default: yes); "
         "results are in the units of the data either way",
     )
@@ -233,7 +230,6 @@ def _add_fit(model: Any) -> None:
     model.add_argument(
         "--C",
         type=values.positive,
-        default=None,
         metavar="C",
         help="weight of the loss with --n-features (default: 10)",
     )

@@ -51,9 +51,9 @@ def content_of(
     selected, covariates = without_covariates(_selected(source, fitted, view, found), free)
     selected = twins_of(source, fitted, view, selected)
     target, X = source.target, source.features.X
-    classes = target.classes
-    labels = [] if classes is None else [str(label) for label in classes]
-    counts = () if classes is None else tuple(zip(labels, target.counts().tolist(), strict=True))
+    labels, counts = target.labels, tuple[tuple[str, int], ...]()
+    if labels is not None:
+        counts = tuple(zip(labels, target.counts().tolist(), strict=True))
     n_features = source.features.n_features - len(free)
     return Content(
         data=source.name,
@@ -70,14 +70,14 @@ def content_of(
             for label, result, gap in zip(
                 ("all classes",) if fitted.together else target.outputs,
                 fitted.results,
-                fitted.gaps_on_selected,
+                fitted.gaps_on_selected or [None] * len(fitted.results),
                 strict=True,
             )
         ),
         goal=plan.gap,
         held_out=held_out,
         class_counts=counts,
-        target_values=target.numbers if classes is None else (),
+        target_values=target.numbers if labels is None else (),
         curves=curves_of(view, selected, found, target.outputs),
         evidence=evidence_of(source, fitted, view, selected),
         warnings=warnings_told(source, view, held_out, selected),
@@ -123,7 +123,7 @@ def _told(notes: Sequence[str], most: int = 12) -> list[str]:
 def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
     notes = []
     for result in fitted.results:
-        wanted = min(getattr(fitted.model, "n_wanted_", None) or 0, n_features)
+        wanted = min(fitted.settings.get("n_features", 0), n_features)
         n_selected = fitted.columns.size if fitted.together else result.columns.size
         if fitted.has_curves:
             n_selected = np.unique(fitted.map.term_of(result.columns)).size
@@ -171,19 +171,9 @@ def _details(
         ]
     told = {"selected_by": "Selected by", "alpha_chosen_by": "Chosen by"}
     details += [(words, str(settings[key])) for key, words in told.items() if key in settings]
-    searched = [r.history[-1].skipped for r in fitted.results if r.history]
-    if source.features.interactions and any(share is not None for share in searched):
-        share = max(share for share in searched if share is not None)
-        details.append(("Products searched", f"all; bounds spared {100 * share:.0f}% of the work"))
     details += [
         ("Loss", str(settings["loss"]).replace("_", " ")),
         ("Features while selecting", fitted.scaled_by),
-        (
-            "Objective",
-            ", ".join(f"{r.objective:.6g}" for r in fitted.results[:1])
-            if len(fitted.results) == 1
-            else "see below",
-        ),
         ("Passes over the data", f"{sum(r.passes for r in fitted.results):g}"),
         (
             "Seconds",

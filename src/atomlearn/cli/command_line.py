@@ -86,7 +86,8 @@ def _run(options: argparse.Namespace) -> int:
     """Call the function of the command, which stands in the module of its name."""
     # Imported late: --help and --version should not wait for NumPy.
     module = importlib.import_module(f"atomlearn.cli.{options.command}")
-    with limited(getattr(options, "memory_limit", None), getattr(options, "jobs", None)):
+    given = vars(options)
+    with limited(given.get("memory_limit"), given.get("jobs")):
         code: int = getattr(module, options.command)(options)
     return code
 

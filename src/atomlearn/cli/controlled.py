@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.generating import Data
+from atomlearn.cli.limits import LIMITS
 from atomlearn.cli.plan import Plan
 from atomlearn.core.interfaces import Array
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -18,8 +19,6 @@ from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.stability import StabilitySelector
 
-#: Entries of the data that selectors hold as a dense array, twice over for knockoffs.
-MOST_ENTRIES = 250_000_000
 #: Halves, levels of the path of each, and the threshold of ``--stability``.
 N_HALVES, N_LEVELS, THRESHOLD = 50, 10, 0.7
 
@@ -47,7 +46,7 @@ def select_columns(data: Data, plan: Plan) -> Controlled:
     """
     design, target, y = data.design, data.target, data.y
     n_rows, n_columns = design.shape
-    if not design.listable or n_rows * n_columns > MOST_ENTRIES:
+    if not design.listable or n_rows * n_columns > LIMITS.large:
         raise CommandError(
             f"--fdr and --stability hold the features in memory, and {n_rows:,} x {n_columns:,} "
             "are too many; leave --interactions out, or select with --n-features first"
@@ -106,9 +105,13 @@ def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
     # So many features a half that about one false one is expected, by the plainest bound.
     most = int(max(2, np.sqrt((2 * THRESHOLD - 1) * n_columns)))
     selector = StabilitySelector(
-        base, N_HALVES, THRESHOLD, plan.seed, max_features=min(most, n_columns),
+        base,
+        N_HALVES,
+        THRESHOLD,
+        plan.seed,
+        max_features=min(most, n_columns),
         alphas=largest * np.geomspace(0.9, 0.1, N_LEVELS),
-    )  # fmt: skip
+    )
     selector.fit(X, y, **data.given.dependence)
     shares = selector.selection_probabilities_
     columns = np.flatnonzero(shares >= THRESHOLD)

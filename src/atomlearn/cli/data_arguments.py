@@ -141,45 +141,31 @@ def add_genotypes(data: Any) -> None:
 
 def reading_options(options: Any) -> dict[str, Any]:
     """Return what ``datasets.read`` takes, from the options of a command line."""
-    from pathlib import Path
+    from dataclasses import fields
 
     from atomlearn.storage.intake.cells import TextForm
+    from atomlearn.storage.intake.columns import ROLES
     from atomlearn.storage.intake.genotypes import Filters
-    from atomlearn.storage.intake.reading import read_schema
+    from atomlearn.storage.intake.reading import Reading, read_schema
 
-    def given(name: str) -> Any:
-        return getattr(options, name, None)
-
-    roles = ("weights", "offset", "exposure", "time", "event", "split", "rows_of", "order")
-    found: dict[str, Any] = {
-        "missing": given("missing") or "refuse",
-        "id": given("id"),
-        "roles": {role: given(role) for role in roles if given(role)},
-        "pheno_name": given("pheno_name"),
-        "transpose": bool(given("transpose")),
-        "sheet": given("sheet"),
-        "dates": given("dates"),
-        "form": TextForm(
-            delimiter={"tab": "\t", "\\t": "\t", "space": " "}.get(
-                options.delimiter, options.delimiter
-            ),
-            decimal=options.decimal,
-            encoding=options.encoding,
-            header=not options.no_header,
-            missing=frozenset(
-                part.strip().casefold() for text in options.na for part in [text, *text.split(",")]
-            ),
+    given = {name: value for name, value in vars(options).items() if value}
+    named = {"target", "id"}
+    roles = {role: given[role] for role in ROLES if role in given and role not in named}
+    if roles.get("rows_of") == "none":
+        roles["rows_of"] = ""
+    own = {each.name for each in fields(Reading)} - {"target"}
+    found = {name: value for name, value in given.items() if name in own}
+    delimiters = {"tab": "\t", "\\t": "\t", "space": " "}
+    form = TextForm(
+        delimiter=delimiters.get(options.delimiter, options.delimiter),
+        decimal=options.decimal,
+        encoding=options.encoding,
+        header=not options.no_header,
+        missing=frozenset(
+            part.strip().casefold() for text in options.na for part in [text, *text.split(",")]
         ),
-    }
-    if given("rows_of") == "none":
-        found["roles"]["rows_of"] = ""
-    found["memory_limit"] = given("memory_limit")
-    for name in ("drop", "covariates", "text", "categories"):
-        found[name] = tuple(given(name) or ())
-    for name in ("pheno", "covar", "names"):
-        found[name] = None if given(name) is None else Path(given(name))
-    found["filters"] = Filters(given("maf"), given("geno"), given("hwe"))
-    found["pcs"], found["seed"] = given("pcs") or 0, given("seed") or 0
-    if given("schema"):
+    )
+    if "schema" in given:
         found["schema"] = read_schema(options.schema)
-    return found
+    filters = Filters(*(vars(options).get(name) for name in ("maf", "geno", "hwe")))
+    return {**found, "roles": roles, "form": form, "filters": filters}

@@ -54,7 +54,7 @@ def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list
 
 
 def _in_place(source: Source) -> bool:
-    return hasattr(source.features.X, "gather")  # opened as it is: each look is a reading
+    return source.given.on_disk  # opened as it is: each look is a reading
 
 
 def view_of_fit(source: Source, fitted: Fitted) -> View:
@@ -63,9 +63,16 @@ def view_of_fit(source: Source, fitted: Fitted) -> View:
     design = fitted.map.apply(features.X) if fitted.has_curves else features.design()
     map = fitted.map if fitted.has_curves else features.map
     return View(
-        None, as_design(features.X), design, map, features.names, fitted.columns,
-        fitted.coefficients, source.target.classes, len(features.names),
-    )  # fmt: skip
+        None,
+        as_design(features.X),
+        design,
+        map,
+        features.names,
+        fitted.columns,
+        fitted.coefficients,
+        source.target.classes,
+        len(features.names),
+    )
 
 
 def evidence_of(
@@ -80,7 +87,7 @@ def evidence_of(
         _path(source, fitted),
     ]
     if not _in_place(source):
-        found += pictures_of(view, target.values, _labels_of(source), selected)
+        found += pictures_of(view, target.values, target.labels, selected)
     return [display for display in found if display is not None]
 
 
@@ -91,13 +98,7 @@ def warnings_told(
     first, target = () if held_out is None else held_out.warnings, source.target
     if _in_place(source):
         return tuple(first)
-    labels = _labels_of(source)
-    return (*first, *warnings_of(view, target.values, labels, selected, target.name))
-
-
-def _labels_of(source: Source) -> list[str] | None:
-    classes = source.target.classes
-    return None if classes is None else [str(label) for label in classes]
+    return (*first, *warnings_of(view, target.values, target.labels, selected, target.name))
 
 
 def _path(source: Source, fitted: Fitted) -> PathDisplay | None:
@@ -148,8 +149,9 @@ def twins_of(
             return []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return twins(fitted.model, data.design, data.y, most=10, correlated=0,
-                         names=source.features.name)  # fmt: skip
+            return twins(
+                fitted.model, data.design, data.y, most=10, correlated=0, names=source.features.name
+            )
 
     return with_twins(view, selected, asked)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from atomlearn.cli.controlled import in_words, select_columns
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.generating import Data, Outcome, generate
-from atomlearn.cli.kinds import kind_of, search_of
 from atomlearn.cli.limits import LIMITS
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Given
@@ -23,13 +22,18 @@ from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.problem.result import Status
+from atomlearn.estimators.classifier import AtomicClassifier
+from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.dependent_rows import fit_parameters
+from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.estimators.survival import AtomicSurvival
+from atomlearn.estimators.survival_cv import AtomicSurvivalCV
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import KSupport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Fitted(Outcome):
     """What a way to fit gave back, as a model of all outputs over the selected columns.
 
@@ -97,9 +101,8 @@ def fit(
         warnings.simplefilter("ignore", UserWarning)
         outcome = how(data, plan, watch)
     columns, coefficients, intercepts, scaling = _coefficients(outcome, units)
-    back: dict[str, Any] = {each.name: getattr(outcome, each.name) for each in fields(outcome)}
     return Fitted(
-        **back | {"scaled_by": outcome.scaled_by or units.words},
+        **vars(outcome) | {"scaled_by": outcome.scaled_by or units.words},
         columns=columns,
         coefficients=coefficients,
         intercepts=intercepts,
@@ -157,6 +160,20 @@ def _rows_of(design: Design, rows: Rows, plan: Plan) -> Design:
     return own or RowSubset(design, rows)
 
 
+def _kind_of(target: Target) -> Any:
+    """Return the estimator with a norm at a given level."""
+    if target.is_survival:
+        return AtomicSurvival
+    return AtomicRegressor if target.classes is None else AtomicClassifier
+
+
+def _search_of(target: Target) -> Any:
+    """Return the estimator that chooses norm and level by cross-validation."""
+    if target.is_survival:
+        return AtomicSurvivalCV
+    return AtomicRegressorCV if target.classes is None else AtomicClassifierCV
+
+
 def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Select by knockoffs or stability; then a ridge fit over those columns, its weight by CV."""
     target, y = data.target, data.y
@@ -170,10 +187,10 @@ def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
     options |= {"unpenalized": np.searchsorted(whole, covariates)} if covariates.size else {}
     if found.columns.size:
         cv, n_folds = _folds(data, plan.seed)
-        model = search_of(target)("l2", cv=cv, **options, **watch.options)
+        model = _search_of(target)("l2", cv=cv, **options, **watch.options)
         watch.searches = model.n_alphas * n_folds * len(target.outputs)
     else:  # nothing was selected: the intercept and the covariates alone
-        model = kind_of(target)("l1", 1e6, **{**options, "form": "penalized"})
+        model = _kind_of(target)("l1", 1e6, **{**options, "form": "penalized"})
     results = model.fit(
         over, y, **data.of_rows, **fit_parameters(model, **data.given.dependence)
     ).results_
@@ -185,23 +202,26 @@ def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
         "selected_by": found.words,
         "norm": "L2()",
         "form": "squared",
-        "alpha": float(getattr(model, "alpha_", 1e6)),
+        "alpha": float(model.alpha_ if found.columns.size else 1e6),
         "loss": plan.loss_for(target.task),
     }
-    unknown = (None,) * len(moved)
-    return Outcome(moved, model, settings, unknown, notes=found.notes, stability=found.stability,
-                   selector=found.in_python)  # fmt: skip
+    return Outcome(
+        moved,
+        model,
+        settings,
+        notes=found.notes,
+        stability=found.stability,
+        selector=found.in_python,
+    )
 
 
 def _estimate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Fit one norm at one alpha."""
     assert plan.alpha is not None
     target = data.target
-    model = kind_of(target)(plan.norms[0], plan.alpha, **_options(data, plan, watch))
+    model = _kind_of(target)(plan.norms[0], plan.alpha, **_options(data, plan, watch))
     model.fit(data.design, data.y, **data.of_rows)
-    results = model.results_
-    settings = _settings(plan.norms[0], plan.alpha, plan, target)
-    return Outcome(results, model, settings, (None,) * len(results))
+    return Outcome(model.results_, model, _settings(plan.norms[0], plan.alpha, plan, target))
 
 
 def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
@@ -210,7 +230,7 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     cv, n_folds = _folds(data, plan.seed)
     rule: Rule = "one_standard_error" if plan.one_se else "best"
     options = _options(data, plan, watch)
-    model = search_of(target)(list(plan.norms), cv=cv, selection=rule, **options)
+    model = _search_of(target)(list(plan.norms), cv=cv, selection=rule, **options)
     watch.searches = len(plan.norms) * model.n_alphas * n_folds * len(target.outputs)
     watch.say(
         f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {len(plan.norms)} norm"
@@ -222,8 +242,7 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         return _nothing_tried(data, plan, watch)
     by = _chosen_by(model, n_folds, y.size, watch)
     settings = _settings(model.norm_, model.alpha_, replace(plan, chosen_by=by), target)
-    unknown = (None,) * len(model.results_)
-    outcome = Outcome(model.results_, model, settings, unknown, (model.norm_, model.alpha_))
+    outcome = Outcome(model.results_, model, settings, chosen=(model.norm_, model.alpha_))
     cut = Status.INTERRUPTED in (model._searched, model.status_)
     return _interrupted(outcome) if cut else outcome
 
@@ -243,7 +262,7 @@ def _chosen_by(model: Any, n_folds: int, n_rows: int, watch: Watch) -> str:
 def _nothing_tried(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """After Ctrl-C before any level was scored: the fit at a guess."""
     watch.labels, norm = [], plan.norms[0]
-    model = search_of(data.target)(norm, **_options(data, plan, watch))
+    model = _search_of(data.target)(norm, **_options(data, plan, watch))
     checked = model._checked(data.design, data.y, data.given.weight)
     alpha = 0.2 * largest_useful_level(model._problems(checked, norm, 1.0)[0])
     by = "nothing: the search was interrupted, and this is a fifth of the largest useful one"

@@ -17,10 +17,11 @@ from atomlearn.core.interfaces import Array, Columns, Design, Norm
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.estimators.feature_generator import FeatureGenerator
+from atomlearn.estimators.selection import norm_of
 from atomlearn.estimators.units import too_many
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outcome:
     """What a way to fit gives back; ``model`` : the (last) estimator.
 
@@ -28,23 +29,26 @@ class Outcome:
     gaps_on_selected : for feature generation, one an output: the proved relative gap of the
     coefficients with the features as selected; chosen : norm and alpha that a refit should use;
     moments, scaled_by : (columns, means, scales) and words, where estimators scale features
-    themselves; together : whether one fit was of all classes, whose features are the model's;
-    selected : columns that were selected, those whose exact coefficient is zero too; selector :
-    what chose them before the fit, as it would be typed.
+    themselves; selected : columns that were selected, those whose exact coefficient is zero too;
+    selector : what chose them before the fit, as it would be typed.
     """
 
     results: Sequence[Result]
     model: Any
     settings: dict[str, Any]
-    gaps_on_selected: tuple[float | None, ...]
+    gaps_on_selected: tuple[float | None, ...] = ()
     chosen: tuple[Norm, float] | None = None
     moments: tuple[tuple[Columns, Array, Array], ...] = ()
     scaled_by: str = ""
     notes: tuple[str, ...] = ()
     stability: dict[int, float] = field(default_factory=dict)
-    together: bool = False
     selected: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     selector: str = ""
+
+    @property
+    def together(self) -> bool:
+        """Whether one fit was of all classes, whose features are the model's."""
+        return self.settings.get("classes") == "together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +106,10 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     if together:
         watch.of_features(len(target.outputs))
     results = [model.results_[0] for model in models]
-    # Of several classes the norm is over rows of coefficients.
-    norm = getattr(results[0].norm, "base", results[0].norm)
     settings = {
         "method": "feature generation",
         "n_features": int(models[0].n_wanted_),
-        "batch": int(getattr(norm, "k", plan.batch or 1)),
+        "batch": norm_of(models[0], data.design)[0].k,
         "C": plan.C,
         "loss": plan.loss_for(target.task),
     }
@@ -118,7 +120,6 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         tuple(model.selected_gap_ for model in models),
         moments=tuple(model.moments_ for model in models) if plan.standardize else (),
         scaled_by=models[0].scaled_by_ if plan.standardize else "",
-        together=together,
         selected=_selected(models, plan),
     )
 

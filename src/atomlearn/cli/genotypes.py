@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from atomlearn.cli.source import Source
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.reports.model import Allele
+from atomlearn.storage.formats.messages import listed
 from atomlearn.storage.store.plink import Variants
 
-if TYPE_CHECKING:
-    from atomlearn.cli.source import Source
-
+#: What is said of variants that are not counted as they stand.
+_TOLD = {
+    "swapped": "alleles swapped, and recoded",
+    "flipped": "on the other strand, and flipped",
+    "flipped swapped": "on the other strand with alleles swapped, and flipped and recoded",
+    "ambiguous": "A/T or C/G with alleles swapped, which strand or coding is not known: "
+    "taken as the mean",
+    "absent": "not in the data: taken as the mean",
+    "different": "other alleles than the model has: taken as the mean",
+}
 _OPPOSITE = {"A": "T", "T": "A", "C": "G", "G": "C"}
 
 
@@ -54,32 +62,18 @@ def about(source: Source, column: int) -> tuple[tuple[str, str], ...]:
 
 @dataclass(slots=True)
 class Harmonized:
-    """Genotypes as the model counts them, (n_samples, n_alleles), and what was done, by name."""
+    """Genotypes as the model counts them, (n_samples, n_alleles), and what was done with which."""
 
     X: Array
-    swapped: list[str] = field(default_factory=list)
-    flipped: list[str] = field(default_factory=list)
-    ambiguous: list[str] = field(default_factory=list)
-    absent: list[str] = field(default_factory=list)
-    different: list[str] = field(default_factory=list)
+    names: dict[str, list[str]] = field(default_factory=dict)
 
     def notes(self) -> list[str]:
         """Return what should be said."""
-        words = {
-            "swapped": "alleles swapped, and recoded",
-            "flipped": "on the other strand, and flipped",
-            "ambiguous": "A/T or C/G with alleles swapped, which strand or coding is not known: "
-            "taken as the mean",
-            "absent": "not in the data: taken as the mean",
-            "different": "other alleles than the model has: taken as the mean",
-        }
-        found = []
-        for key, text in words.items():
-            names = getattr(self, key)
-            if names:
-                shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-                found.append(f"{len(names)} variants {text} ({shown})")
-        return found
+        return [
+            f"{len(self.names[way])} variants {text} ({listed(self.names[way])})"
+            for way, text in _TOLD.items()
+            if way in self.names
+        ]
 
 
 def harmonized(
@@ -102,21 +96,16 @@ def harmonized(
     found = Harmonized(np.zeros((design.shape[0], len(alleles))))
     for number, allele in enumerate(alleles):
         column = place.get(allele.name, where.get((allele.chromosome, allele.position)))
-        if column is None:
-            found.absent.append(allele.name)
-            found.X[:, number] = allele.mean
-            continue
-        way = _way(allele, variants.counted[column], variants.other[column])
-        if way in ("ambiguous", "different"):
-            getattr(found, way).append(allele.name)
+        way = "absent"
+        if column is not None:
+            way = _way(allele, variants.counted[column], variants.other[column])
+        if way != "same":
+            found.names.setdefault(way, []).append(allele.name)
+        if column is None or way in ("ambiguous", "different"):
             found.X[:, number] = allele.mean
             continue
         values = np.asarray(design.gather(np.array([column])).dense()[:, 0], dtype=np.float64)
         found.X[:, number] = 2.0 - values if way.endswith("swapped") else values
-        if way.endswith("swapped"):
-            found.swapped.append(allele.name)
-        if way.startswith("flipped"):
-            found.flipped.append(allele.name)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.cli.errors import CommandError
 from atomlearn.core.interfaces import Form, Norm, Task
+from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.losses import as_loss, loss_names
 from atomlearn.norms import L1, Groups, KSupport, as_norm
 
@@ -20,6 +22,38 @@ USABLE = (
     "l1, l2, linf, ksupport:k=20, elasticnet:k=20, chains:length=5, and with groups: groups, "
     "latentgroups, latentksupport:k=3"
 )
+
+
+_BY_NORM = ", such as l1 or ksupport:k=20"
+_OF_SURVIVAL = (
+    " NAME: survival is a column of times and one that says if the event was seen (1) or not"
+)
+#: Options, the one that each of them goes with, and what is to be said of that one.
+NEEDED = (
+    ("time", "event", _OF_SURVIVAL),
+    ("event", "time", _OF_SURVIVAL),
+    *((name, "norm", _BY_NORM) for name in ("alpha", "cv", "form", "one_se")),
+)
+_SELECTORS = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
+_NO_TARGET = ("target", "positive", "class_weight", "fdr", "stability", "pheno", "exposure", "task")
+#: Options, those that each of them excludes, and why.
+EXCLUSIVE = (
+    ("additive", ("interactions",), "curves are of single columns, and interactions of two"),
+    (
+        "additive",
+        ("covariates", "covar", "pcs"),
+        "a covariate without penalty would be a curve through every row",
+    ),
+    ("groups", ("interactions",), "groups are of columns, and interactions of products"),
+    ("fdr", ("stability", *_SELECTORS), "both decide which features are selected"),
+    ("stability", _SELECTORS, "both decide which features are selected"),
+    ("time", _NO_TARGET, "the target is made of --time and --event"),
+    ("norm", ("n_features", "C", "batch"), "that is of feature generation, which has its own norm"),
+    ("alpha", ("cv", "one_se"), "it gives what cross-validation would choose"),
+)
+#: What --task says where it is not given.
+_NO_TASK = ("task", "auto")
+_USUAL = FeatureGenerator()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +67,7 @@ class Plan:
     of the split and of the folds; additive : the kernel of ``designs.Additive`` where columns
     become curves, else None; chosen_by : how alpha was chosen, where an earlier fit did; one_se :
     whether cross-validation takes the sparsest within a standard error; norm_words : names and
-    parameters of norms that wait for groups; time : column of survival times; jobs : threads; fdr,
+    parameters of norms that wait for groups; time : column of survival times; fdr,
     stability : select by knockoffs or by stability instead.
 
     Examples
@@ -45,21 +79,22 @@ class Plan:
     """
 
     n_features: int | str | None = 50
-    C: float = 10.0
+    C: float = _USUAL.C
     batch: int | None = None
     norms: tuple[Norm, ...] = ()
     alpha: float | None = None
     form: Form = "penalized"
     loss: str | None = None
-    gap: float = 1e-6
-    standardize: bool = True
+    gap: float = _USUAL.tol
+    standardize: bool = _USUAL.standardize
     seed: int = 0
     additive: str | None = None
     chosen_by: str = ""
     one_se: bool = False
     norm_words: tuple[tuple[str, dict[str, Any]], ...] = ()
     time: str | None = None
-    jobs: int | None = None
+    fdr: float | None = None
+    stability: bool = False
 
     @property
     def is_survival(self) -> bool:
@@ -81,20 +116,13 @@ class Plan:
                     f"--norm {name} needs groups, and no column is a category; give --groups FILE"
                 )
             if overlap and not name.startswith("latent"):
-                given = "".join(
-                    f":{key}=" + ",".join(str(other[key]) for _, other in self.norm_words)
-                    for key in parameters
-                )
                 raise CommandError(
                     f"--norm {name} takes groups without a column in common, and some of --groups "
-                    f"have one; type --norm latent{name}{given}, or keep each column in one "
+                    f"have one; type latent{name} in its place, or keep each column in one "
                     "group"
                 )
             norms[place] = as_norm(name, groups=groups, **parameters)
         return replace(self, norms=tuple(norms))
-
-    fdr: float | None = None
-    stability: bool = False
 
     @property
     def generates(self) -> bool:
@@ -135,97 +163,51 @@ class Plan:
 
 def read_plan(options: argparse.Namespace) -> Plan:
     """Return the plan; options that contradict each other are refused."""
+    given = vars(options)
+    _check_pairs([name for name, value in given.items() if value and (name, value) != _NO_TASK])
     if options.loss is not None:
         as_loss(options.loss)
-    if options.additive and options.interactions:
-        raise CommandError(
-            "--additive makes curves of single columns and --interactions products of two; give "
-            "one of the two"
-        )
-    if options.additive and any(getattr(options, n, None) for n in ("covariates", "covar", "pcs")):
-        raise CommandError(
-            "--additive makes curves of all columns, and a covariate without penalty would be a "
-            "curve through every row; leave --covariates, --covar and --pcs out, or --additive"
-        )
-    norms = _candidates(options)
-    _check_control(options)
-    _check_survival(options)
-    chosen: dict[str, Any] = {"norms": norms, "norm_words": _words(options.norm)} if norms else {}
-    if norms:
-        chosen |= {"n_features": None, "form": norms[0].usual_form}
-    given = {each.name: getattr(options, each.name, None) for each in fields(Plan)}
-    return Plan(**chosen | {name: value for name, value in given.items() if value is not None})
-
-
-def _check_control(options: argparse.Namespace) -> None:
-    """Refuse --fdr and --stability together, and what decides on features in another way."""
-    asked = [name for name in ("fdr", "stability") if getattr(options, name)]
-    if not asked:
-        return
-    others = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
-    against = asked[1:] + [name for name in others if getattr(options, name)]
-    if against:
-        raise CommandError(
-            f"--{asked[0]} decides which features are selected, and so does "
-            f"--{against[0].replace('_', '-')}; give one of the two"
-        )
-
-
-def _check_survival(options: argparse.Namespace) -> None:
-    """Refuse one of --time and --event alone, and what has no meaning beside them."""
-    if options.time is None and options.event is None:
-        return
-    if options.time is None or options.event is None:
-        given, lacks = ("event", "time") if options.time is None else ("time", "event")
-        raise CommandError(
-            f"--{given} needs --{lacks} NAME: survival is a column of times and one that says "
-            "whether the event was seen then (1) or not yet (0)"
-        )
-    against = ("target", "positive", "class_weight", "fdr", "stability", "pheno", "exposure")
-    for name in against:
-        if getattr(options, name):
-            raise CommandError(
-                f"--{name.replace('_', '-')} does not go with --time and --event, of which the "
-                "target is made; leave it out"
-            )
-    if options.n_features == "auto":
+    if options.time is not None and options.n_features == "auto":
         raise CommandError(
             "--n-features auto is not for --time and --event; give a number, or --norm l1, whose "
             "level is chosen by cross-validation"
         )
-    if options.task != "auto":
-        raise CommandError(f"--task {options.task} contradicts --time and --event; leave it out")
-
-
-def _candidates(options: argparse.Namespace) -> tuple[Norm, ...]:
-    """Return the norms to choose from, none for feature generation."""
-    if options.norm is None:
-        for name in ("alpha", "cv", "form", "one-se"):
-            if getattr(options, name.replace("-", "_")):
-                raise CommandError(
-                    f"--{name} goes with --norm; give a --norm such as l1 or ksupport:k=20, or "
-                    f"leave --{name} out"
-                )
-        norms: tuple[Norm, ...] = ()
-    else:
-        norms = _norms(options.norm)
+    chosen: dict[str, Any] = {}
+    if options.norm is not None:
+        words = _words(options.norm)
+        norms = tuple(_norm(options.norm, name, parameters) for name, parameters in words)
         if options.additive:
             norms = tuple(_over_inputs(norm) for norm in norms)
-        for name in ("n_features", "C", "batch"):
-            if getattr(options, name) is not None:
-                option = "--" + name.replace("_", "-")
+        if len(norms) > 1 and options.alpha is not None:
+            raise CommandError(
+                f"--norm {options.norm} gives {len(norms)} candidates, which takes "
+                "cross-validation; leave --alpha out, or give one k"
+            )
+        chosen = {"norms": norms, "norm_words": words}
+        chosen |= {"n_features": None, "form": norms[0].usual_form}
+    values = {each.name: given.get(each.name) for each in fields(Plan)}
+    return Plan(**chosen | {name: value for name, value in values.items() if value is not None})
+
+
+def _check_pairs(given: Sequence[str]) -> None:
+    """Refuse options without those that they go with, and options that exclude each other."""
+    for name, needed, why in NEEDED:
+        if name in given and needed not in given:
+            raise CommandError(
+                f"{_option(name)} goes with {_option(needed)}{why}; give both, or leave "
+                f"{_option(name)} out"
+            )
+    for name, others, why in EXCLUSIVE:
+        for other in others:
+            if name in given and other in given:
                 raise CommandError(
-                    f"{option} selects by feature generation and --norm does not; give one of "
-                    "the two"
+                    f"{_option(other)} does not go with {_option(name)}: {why}; leave one of the "
+                    "two out"
                 )
-    if (options.cv or options.one_se) and options.alpha is not None:
-        raise CommandError("--alpha gives what --cv would choose; leave one of the two out")
-    if len(norms) > 1 and options.alpha is not None:
-        raise CommandError(
-            f"--norm {options.norm} gives {len(norms)} candidates, which takes cross-validation; "
-            "leave --alpha out, or give one k"
-        )
-    return norms
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _words(text: str) -> tuple[tuple[str, dict[str, Any]], ...]:
@@ -250,11 +232,6 @@ def _over_inputs(norm: Norm) -> Norm:
     if isinstance(norm, KSupport):
         return KSupport(norm.k, "inputs")
     return Groups("inputs") if norm == L1() else norm
-
-
-def _norms(text: str) -> tuple[Norm, ...]:
-    """Return the candidates; those of groups over a stand-in, until the data is known."""
-    return tuple(_norm(text, name, parameters) for name, parameters in _words(text))
 
 
 def _value(text: str, part: str) -> int | float:

@@ -6,7 +6,7 @@ import argparse
 import csv
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from atomlearn.cli.data_arguments import reading_options
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.genotypes import harmonized
+from atomlearn.cli.source import offset_of
 from atomlearn.core.interfaces import Array
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
@@ -26,8 +27,12 @@ from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request, Schema
 from atomlearn.storage.intake.again import encoded_again, frame_again
 from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.genotypes import distinct
 from atomlearn.storage.intake.join import Samples, joined, named_frame
+
+#: What ends the name of a column that tells where another one has no value.
+_MISSING = "=missing"
 
 
 def predict(options: argparse.Namespace) -> int:
@@ -97,67 +102,65 @@ class Inputs:
 
 def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> Inputs:
     """Return the columns that the model reads, in the order of ``model.inputs``."""
-    form = reading_options(options)["form"]
-    plans = model.columns or _plain_plans(model)
+    plans = list(model.columns)
+    if model.is_named and not plans:  # fitted to a matrix, whose columns have names
+        plans = [ColumnPlan(given.name) for given in model.inputs]
+    named = options.id or model.settings.get("id")
+    table = None
     if plans and not model.alleles:
-        id_column = options.id or model.settings.get("id")
-        table = frame_again(path, form, options.sheet, options.transpose, id_column)
-        if table is not None:
-            frame, ids = table
-            if options.id is not None:
-                frame.require([options.id])
-            if ids is None and id_column is not None and id_column in frame.header:
-                ids = [str(cell) for cell in frame.cells(id_column).tolist()]
-            beside = [plan for plan in plans if plan.is_used and plan.name not in frame.header]
-            if options.covar is None or ids is None:
-                beside = []
-            again = encoded_again(frame, [plan for plan in plans if plan not in beside])
-            columns, notes = again.columns, list[str]()
-            if beside:
-                found, notes = _from_file(Path(options.covar), beside, Samples(ids or []))
-                columns = columns | found
-            X = _side_by_side(model, columns, again.n_rows)
-            names = None if ids is None else (["id"], [(name,) for name in ids])
-            offset, told = _offset(model, frame, options)
-            return Inputs(X, names, notes + told, offset)
+        form = reading_options(options)["form"]
+        table = frame_again(path, form, options.sheet, options.transpose, named)
+    if table is not None:
+        return _of_table(model, plans, *table, named, options)
     if options.offset is not None or options.exposure is not None:
         raise CommandError(f"--offset and --exposure name a column of a table, and {path} is none")
     return _of_matrix(model, path, options)
 
 
-def _plain_plans(model: SavedModel) -> tuple[ColumnPlan, ...]:
-    """Return what the columns of a table are to a model of a matrix, whose columns have names."""
-    if not model.is_named:
-        return ()
-    return tuple(ColumnPlan(given.name) for given in model.inputs)
+def _of_table(
+    model: SavedModel,
+    plans: Sequence[ColumnPlan],
+    frame: Frame,
+    ids: list[str] | None,
+    named: str | None,
+    options: argparse.Namespace,
+) -> Inputs:
+    """Return what the plans make of the cells of a table, and of those of --covar."""
+    if options.id is not None:
+        frame.require([options.id])
+    if ids is None and named is not None and named in frame.header:
+        ids = frame.cells(named).tolist()
+    beside = [plan for plan in plans if plan.is_used and plan.name not in frame.header]
+    columns, notes = dict[str, Any](), list[str]()
+    if beside and options.covar is not None and ids is not None:
+        columns, notes = _from_file(Path(options.covar), beside, Samples(ids))
+        plans = [plan for plan in plans if plan not in beside]
+    again = encoded_again(frame, plans)
+    offset, told = _offset(model, frame, options)
+    return Inputs(
+        _side_by_side(model, columns | again.columns, again.n_rows),
+        None if ids is None else (["id"], [(name,) for name in ids]),
+        notes + told,
+        offset,
+    )
 
 
 def _offset(
-    model: SavedModel, frame: Any, options: argparse.Namespace
+    model: SavedModel, frame: Frame, options: argparse.Namespace
 ) -> tuple[Array | None, list[str]]:
     """Return what is added to the scores; a note where the model was fitted with some."""
-    asked = {role: getattr(options, role) for role in ("offset", "exposure")}
+    asked = {"offset": options.offset, "exposure": options.exposure}
+    given = {role: name for role, name in asked.items() if name is not None}
+    if given and options.explain is not None:
+        raise CommandError(f"--explain is of features alone; leave it or --{min(given)} out")
+    frame.require(list(given.values()))
     notes = [
         f"the model was fitted with --{role} {model.settings[role]}, and none is given here: "
         f"predictions are for an {role} of {neutral}"
         for role, neutral in (("offset", 0), ("exposure", 1))
-        if role in model.settings and not any(asked.values())
+        if role in model.settings and not given
     ]
-    total: Array | None = None
-    for role, name in asked.items():
-        if name is None:
-            continue
-        if options.explain is not None:
-            raise CommandError(f"--explain is of features alone; leave it or --{role} out")
-        frame.require([name])
-        values = np.zeros(0) if frame.is_text(name) else np.asarray(frame.values(name), np.float64)
-        least = -np.inf if role == "offset" else 0.0
-        if not values.size or not (np.isfinite(values) & (values > least)).all():
-            kind = "numbers" if role == "offset" else "positive numbers"
-            raise CommandError(f"--{role} {name} must be a column of {kind}, none missing")
-        added = values if role == "offset" else np.log(values)
-        total = added if total is None else total + added
-    return total, notes
+    return offset_of({role: frame.held(name) for role, name in given.items()}), notes
 
 
 def _of_matrix(model: SavedModel, path: Path, options: argparse.Namespace) -> Inputs:
@@ -174,34 +177,24 @@ def _of_matrix(model: SavedModel, path: Path, options: argparse.Namespace) -> In
         ids = (["FID", "IID"], list(zip(samples.family, samples.name, strict=True)))
     if model.alleles and variants is not None:
         return _of_genotypes(model, table.X, variants, ids, options)
-    places = _places(model, table.schema, path)
     if kind.in_place:
-        return Inputs(table.X.gather(np.array(places, dtype=np.int64)).dense(), ids)
-    fills = {plan.name: plan for plan in model.columns}
-    X = table.X[:, [place for place in places if place >= 0]]
-    return Inputs(_filled(X, table.X, model, places, fills), ids)
+        places = np.array(_places(model, table.schema, path), dtype=np.int64)
+        return Inputs(table.X.gather(places).dense(), ids)
+    plans = {plan.name: plan for plan in model.columns}
+    X = table.X[:, _places(model, table.schema, path, plans)]
+    return Inputs(_filled(X, model, plans) if plans else X, ids)
 
 
-def _filled(
-    X: Any, whole: Any, model: SavedModel, places: list[int], plans: dict[str, ColumnPlan]
-) -> Any:
+def _filled(X: Any, model: SavedModel, plans: dict[str, ColumnPlan]) -> Array:
     """Return the columns with missing values as they counted when the model was fitted."""
-    if not plans:
-        return X
-    columns = []
-    at = {item.name: place for item, place in zip(model.inputs, places, strict=True)}
-    for item, place in zip(model.inputs, places, strict=True):
-        flag = item.name.removesuffix("=missing")
-        if flag in plans:
-            place = at.get(flag, place)
-        column = np.asarray(whole[:, place], dtype=np.float64)
-        gaps = np.isnan(column)
-        if flag != item.name:
-            column = gaps.astype(np.float64)
-        elif item.name in plans and plans[item.name].fill is not None:
-            column = np.where(gaps, float(plans[item.name].fill or 0.0), column)
-        columns.append(column)
-    return np.column_stack(columns)
+    filled = np.array(X, dtype=np.float64)
+    for column, item in zip(filled.T, model.inputs, strict=True):
+        gaps, plan = np.isnan(column), plans.get(item.name.removesuffix(_MISSING))
+        if plan is not None and plan.name != item.name:
+            column[:] = gaps
+        elif plan is not None and plan.fill is not None:
+            column[gaps] = float(plan.fill)
+    return filled
 
 
 def _of_genotypes(
@@ -279,19 +272,24 @@ def _from_file(
     return encoded_again(frame, plans).columns, [note]
 
 
-def _places(model: SavedModel, schema: Schema, path: Path) -> list[int]:
-    """Return where the inputs stand in an array: by name where both have names, else by number."""
+def _places(
+    model: SavedModel, schema: Schema, path: Path, flagged: Container[str] = ()
+) -> list[int]:
+    """Return where the inputs stand in an array: by name where both have names, else by number.
+
+    flagged : columns whose missing values are another column of the model, made of these.
+    """
     if model.is_named and schema.names is not None:
         known = {name: place for place, name in enumerate(schema.names)}
-        for item in model.inputs:
-            if item.name.endswith("=missing"):
-                known.setdefault(item.name, known.get(item.name.removesuffix("=missing"), -1))
-            if item.name not in known:
-                raise CommandError(
-                    f"{path} has no column {item.name!r}, which the model reads; give data with "
-                    "the columns that the model was fitted to"
-                )
-        return [known[item.name] for item in model.inputs]
+        wanted = [item.name for item in model.inputs]
+        sources = [name.removesuffix(_MISSING) for name in wanted]
+        wanted = [s if s in flagged else name for name, s in zip(wanted, sources, strict=True)]
+        if lost := [name for name in wanted if name not in known]:
+            raise CommandError(
+                f"{path} has no column {lost[0]!r}, which the model reads; give data with "
+                "the columns that the model was fitted to"
+            )
+        return [known[name] for name in wanted]
     if schema.n_features != model.n_inputs:
         raise CommandError(
             f"{path} has {schema.n_features:,} columns, and the model was fitted to "

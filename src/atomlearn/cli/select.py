@@ -196,9 +196,15 @@ def _refit_plan(plan: Plan, first: Fitted) -> Plan:
 
 
 def _held_out(
-    source: Source, design: Design, train: Rows, test: Rows, first: Fitted, final: Fitted,
-    trial: Trial, seconds: float,
-) -> HeldOut:  # fmt: skip
+    source: Source,
+    design: Design,
+    train: Rows,
+    test: Rows,
+    first: Fitted,
+    final: Fitted,
+    trial: Trial,
+    seconds: float,
+) -> HeldOut:
     target, offset = source.target, source.given.offset
     decisions = first.decisions(design, test)
     if offset is not None:
@@ -258,7 +264,7 @@ def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Seq
 def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
     given, target, X = source.given, source.target, source.features.X
-    listed, loss = not hasattr(X, "gather"), as_loss(fitted.settings["loss"])
+    listed, loss = not given.on_disk, as_loss(fitted.settings["loss"])
     inputs, plan = as_design(X), replace(plan, gap=max(plan.gap, SETTINGS.loose_gap))
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()
@@ -280,11 +286,17 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
         return again.decisions(design, test)
 
     return Trial(
-        decide, cast(Task, target.task), target.values, loss.name in LONG_TAILED,
+        decide,
+        cast(Task, target.task),
+        target.values,
+        loss.name in LONG_TAILED,
         np.hstack(known) if known else None,
-        inputs if listed else None, rng=plan.seed, repeats=listed and way.time_limit is None,
-        say=way.say, **given.dependence,
-    )  # fmt: skip
+        inputs if listed else None,
+        rng=plan.seed,
+        repeats=listed and way.time_limit is None,
+        say=way.say,
+        **given.dependence,
+    )
 
 
 def _write(folder: Path, source: Source, fitted: Fitted, content: Content) -> list[str]:

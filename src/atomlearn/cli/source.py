@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
 
 from atomlearn.cli.belonging import belonging
 from atomlearn.cli.data_arguments import reading_options
@@ -162,23 +163,28 @@ def _given(
     if options.class_weight is not None:
         balanced = _class_weights(options.class_weight, target)
         weight = balanced if weight is None else weight * balanced
-    offset = _numbers(extras.get("offset"), "--offset")
-    exposure = _numbers(extras.get("exposure"), "--exposure", least=np.nextafter(0.0, 1.0))
-    if exposure is not None:
-        offset = np.log(exposure) + (0.0 if offset is None else offset)
     groups: Any = table.groups
     labels = tuple[str, ...]()
     if options.interactions:
         # A group has the columns of one category, and the columns are products of two here.
-        if options.groups is not None:
-            raise CommandError("--groups is of columns, and --interactions of products; give one")
         groups = None
     if options.groups is not None:
         found, listed = read_groups(options.groups, names, table.variants)
         groups, labels = found, tuple(listed)
         say(f"groups: {len(found):,}, of {min(map(len, found))} to {max(map(len, found))} columns")
     overlapping = isinstance(groups, list) and overlap(groups)
-    return Given(weight, offset, groups, labels, overlapping, table.covariates, _test_rows(extras))
+    return Given(
+        weight, offset_of(extras), groups, labels, overlapping, table.covariates, _test_rows(extras)
+    )
+
+
+def offset_of(columns: Mapping[str, NDArray[Any]]) -> Array | None:
+    """Return what is added to the scores of each row: an offset, the logarithm of an exposure."""
+    offset = _numbers(columns.get("offset"), "--offset")
+    exposure = _numbers(columns.get("exposure"), "--exposure", least=np.nextafter(0.0, 1.0))
+    if exposure is None:
+        return offset
+    return np.log(exposure) + (0.0 if offset is None else offset)
 
 
 def _numbers(values: NDArray[Any] | None, option: str, least: float | None = None) -> Array | None:
@@ -189,6 +195,8 @@ def _numbers(values: NDArray[Any] | None, option: str, least: float | None = Non
         numbers = values.astype(np.float64)
     except ValueError as error:
         raise CommandError(f"{option} must name a column of numbers ({error})") from error
+    if not np.isfinite(numbers).all():
+        raise CommandError(f"{option} must name a column of numbers, none of them missing")
     if least is not None and (numbers < least).any():
         word = "positive numbers" if least > 0 else "numbers of at least 0"
         raise CommandError(f"{option} must name a column of {word}, found {numbers.min():g}")
@@ -197,14 +205,12 @@ def _numbers(values: NDArray[Any] | None, option: str, least: float | None = Non
 
 def _class_weights(text: str, target: Target) -> Array:
     """Return the weight of each row by its class: balanced, or LABEL=WEIGHT,..."""
-    if target.classes is None:
+    shown = target.labels
+    if shown is None:
         raise CommandError("--class-weight is for a classification; use --weights NAME")
-    counts = target.counts()
     if text == "balanced":
-        weights = target.values.size / (counts.size * np.maximum(counts, 1))
-        return np.asarray(weights[target.values], dtype=np.float64)
+        return np.asarray(compute_sample_weight("balanced", target.values), dtype=np.float64)
     given = dict(part.partition("=")[::2] for part in text.split(","))
-    shown = [str(label) for label in target.classes]
     for label, value in given.items():
         if label not in shown:
             raise CommandError(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.limits import LIMITS
 from atomlearn.reports.model import Label
+from atomlearn.storage.formats.messages import listed
 from atomlearn.survival.target import survival_target
 
 
@@ -61,13 +62,15 @@ class Target:
         return self.values["time"] if self.is_survival else self.values
 
     @property
+    def labels(self) -> list[str] | None:
+        """The classes as text, None for numbers."""
+        return None if self.classes is None else [str(label) for label in self.classes]
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """Names of the outputs of a model: the positive class, each of many, or the target."""
-        if self.classes is None:
-            return (self.name,)
-        if len(self.classes) == 2:
-            return (str(self.classes[1]),)
-        return tuple(str(label) for label in self.classes)
+        labels = self.labels or [self.name]
+        return tuple(labels[1:] if len(labels) == 2 else labels)
 
     def columns(self, y: NDArray[Any]) -> list[NDArray[Any]]:
         """Return ``y``, values of some rows, for each output: numbers, or whether it is the class.
@@ -219,11 +222,9 @@ def _one_against_rest(values: NDArray[Any], name: str, positive: str) -> Target:
     wanted = [positive] if whole else [part.strip() for part in positive.split(",")]
     for part in wanted:
         if part not in shown:
-            known = ", ".join(list(shown)[: LIMITS.most_labels_named])
-            more = "" if len(shown) <= LIMITS.most_labels_named else f", ... ({len(shown)} in all)"
             raise CommandError(
                 f"--positive {part!r} is not a label of target {name!r}; its labels are "
-                f"{known}{more}"
+                f"{listed(list(shown))}"
             )
     chosen = np.isin(codes, [shown[part] for part in wanted])
     if chosen.all():
