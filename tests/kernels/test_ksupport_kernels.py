@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from atomlearn import _kernels as kernels
+from atomlearn.testing.cases import each
 from tests.oracles import exact as exact_twins
 
 ALTERNATIVES = ["exhaustive", "box_norm", "binary_search", "two_step"]
@@ -244,7 +245,7 @@ def test_nothing_gives_nothing():
     assert kernels.ksupport_gauge(np.zeros(9), 3) == 0.0
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_the_multiplier_makes_one_prox_of_the_other(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))

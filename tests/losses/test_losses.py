@@ -34,6 +34,7 @@ from atomlearn.losses import (
     loss_names,
 )
 from atomlearn.testing import tolerances
+from atomlearn.testing.cases import each
 from atomlearn.testing.loss_oracles import targets_of
 from atomlearn.testing.losses import LossChecks
 
@@ -227,7 +228,7 @@ def test_a_single_label_is_accepted() -> None:
     assert Logistic().check_target([1, 1]).tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_the_root_of_clipped_slopes_is_a_root(seed):
     rng = np.random.default_rng(seed)
     residual = rng.standard_cauchy(40) * 10.0 ** rng.integers(-3, 4)
@@ -239,14 +240,14 @@ def test_the_root_of_clipped_slopes_is_a_root(seed):
 
 
 @pytest.mark.parametrize("loss", [*(as_loss(n) for n in loss_names("regression")), Huber(1e6)])
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_a_best_shift_that_a_formula_knows_balances_the_slopes(loss: Loss, seed: int) -> None:
     rng = np.random.default_rng(seed)
     y, z = targets_of(loss, rng.normal(size=30)), rng.normal(size=30)
     s = rng.uniform(0.5, 2.0, size=30) * (rng.random(30) < 0.8)
     b = loss.best_shift(y, z, s, 123.0)
     if b == 123.0:
-        pytest.skip("no formula")
+        return  # no formula
     step = 1e-9 * (1.0 + abs(b))
     behind, ahead = (loss.gradient(y, z + b + move, s) for move in (-step, step))
     assert behind.sum() <= 1e-7 * np.abs(behind).sum()

@@ -20,6 +20,7 @@ from atomlearn.interfaces import ProxJacobian
 from atomlearn.losses import as_loss
 from atomlearn.norms import Groups
 from atomlearn.problem import Problem, Regularizer
+from atomlearn.testing.cases import each
 
 Array = NDArray[np.float64]
 
@@ -114,7 +115,7 @@ def test_the_kernel_minimises_the_model_it_is_given(loss: str, intercept: bool) 
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_newton_steps_are_no_shorter_where_one_count_is_a_million_times_the_others(seed) -> None:
     """Damped by the largest curvature throughout they were: 80 to 140 steps, now 30 to 50."""
     rng = np.random.default_rng(seed)

@@ -18,6 +18,7 @@ from atomlearn.core.solvers.refit import refit_on_rays
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom
 from atomlearn.masters import SequentialQP
+from atomlearn.testing.cases import each
 
 Array = NDArray[np.float64]
 
@@ -33,7 +34,7 @@ def dense(atom: Atom, n_features: int) -> Array:
     return u
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each("seed", range(6))
 @pytest.mark.parametrize("cached", [False, True])
 def test_against_the_dense_matrix(seed: int, cached: bool) -> None:
     """Random appends and drops; every state before stays what it was."""

@@ -22,6 +22,7 @@ from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
 from atomlearn.solvers import ColumnGeneration, FeatureGeneration, run
 from atomlearn.testing import tolerances
+from atomlearn.testing.cases import each
 from atomlearn.testing.problems import cvxpy_optimum
 
 Array = NDArray[np.float64]
@@ -205,7 +206,7 @@ def test_scaling_vectors() -> None:
     assert own.sum() <= 5.0 + 1e-12
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_scaling_vector_attains_the_gauge(seed: int) -> None:
     """Against the norm's own value: ties, zeros, heavy tails, k beyond the size."""
     rng = np.random.default_rng(seed)
@@ -284,7 +285,7 @@ def test_refusals() -> None:
         run(problem, FeatureGeneration(), Iterations(1))
 
 
-@pytest.mark.parametrize("seed", [7, 22, 97, 247])
+@each("seed", [7, 22, 97, 247])
 def test_the_gap_asked_of_the_last_round_is_of_its_own_objective(seed: int) -> None:
     """A round that lowers the objective far: the gap is a share of the new one, not of the old."""
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ from atomlearn.norms import L1, L2, Groups, KSupport
 from atomlearn.result import Status
 from atomlearn.solvers import run
 from atomlearn.testing import tolerances
+from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
 from atomlearn.testing.solvers import SolverChecks
 from experiments.rivals import ADMM
@@ -32,7 +33,7 @@ class TestADMM(SolverChecks):
     solver = ADMM()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_no_gap_is_refuted_far_from_zero(seed: int) -> None:
     pytest.importorskip("mpmath")
     from tests.certificates.test_other_solvers import assert_gap_holds_far_from_zero
