@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from atomlearn import _kernels as kernels
 from atomlearn.testing.cases import each
 from tests.oracles import exact as exact_twins
+from tests.oracles.covering import in_turn
 
 ALTERNATIVES = ["exhaustive", "box_norm", "binary_search", "two_step"]
 KINDS = ["gaussian", "cauchy", "ties", "zeros", "constant", "sixteen decades", "geometric"]
@@ -67,9 +68,9 @@ def assert_gauge_is_exact(w, k):
     assert abs(Fraction(value) ** 2 - square) <= Fraction(1, 10**14) * square
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "scale", "dtype"), in_turn(KINDS, [1e-8, 1.0, 1e8], [np.float32, np.float64])
+)
 def test_small_vectors_against_rationals(kind, scale, dtype):
     rng = np.random.default_rng(KINDS.index(kind))
     for size in (1, 2, 5, 23):

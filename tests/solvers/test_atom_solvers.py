@@ -26,6 +26,7 @@ from atomlearn.result import Status
 from atomlearn.solvers import AtomGeneration, ColumnGeneration, FrankWolfe, run
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, cvxpy_optimum, optimum
+from tests.oracles.covering import in_turn
 
 Array = NDArray[np.float64]
 
@@ -422,9 +423,7 @@ def test_the_truncated_cone_holds_every_solution() -> None:
         assert_allclose(truncation(problem, state.weights, state.prediction, 0.0), state.reach)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("tau", [0.0, 0.7])
+@pytest.mark.parametrize(("form", "loss", "tau"), in_turn(FORMS, LOSSES, [0.0, 0.7]))
 def test_exact_line_search(loss: str, form: str, tau: float) -> None:
     """Against SciPy's search along the direction, b minimised over at every point."""
     case = Case(loss, form, True, True, tau, seed=25)  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from atomlearn.solvers import ColumnGeneration, FeatureGeneration, run
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.problems import cvxpy_optimum
+from tests.oracles.covering import in_turn
 
 Array = NDArray[np.float64]
 
@@ -92,9 +93,9 @@ def test_first_block_is_the_worst_case_of_the_paper() -> None:
     assert set(state.selection()[1].tolist()) == {1}
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
-@pytest.mark.parametrize("shift", [False, True])
-@pytest.mark.parametrize("master", MASTERS)
+@pytest.mark.parametrize(
+    ("master", "loss", "shift"), in_turn(MASTERS, ["squared_hinge", "logistic"], [False, True])
+)
 def test_subproblem_is_the_one_of_the_paper(loss: str, shift: bool, master: Master | None) -> None:
     """After T rounds, F_T is the optimum of [T] (31) over the blocks, with C and -b as there."""
     X, y = data(1)
