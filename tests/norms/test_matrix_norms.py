@@ -142,7 +142,7 @@ def test_a_search_that_is_cut_off_still_bounds(monkeypatch, kind: str) -> None:
     """With two nodes only, branch and bound gives a bound that is above, not a guess."""
     monkeypatch.setattr(sparse_search, "SETTINGS", replace(SETTINGS, branch_nodes=2, starts=1))
     apart = 0
-    for seed in range(40):
+    for seed in range(15):
         Z = np.random.default_rng(seed).normal(size=(6, 6))
         scores = ArrayScores(Z.reshape(-1))
         if kind == "pairs":
@@ -204,7 +204,7 @@ def test_lanczos_bounds(spectrum: str, accuracy: float) -> None:
 def test_lanczos_that_is_cut_off_still_bounds() -> None:
     """Over many starts and few steps, no bound from above lies below sigma_1."""
     rng = np.random.default_rng(1)
-    for _ in range(300):
+    for _ in range(60):
         Z = rng.normal(size=(40, 30))
         top = np.linalg.norm(Z, 2)
         for steps in (3, 10, 20):
