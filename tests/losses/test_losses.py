@@ -326,13 +326,6 @@ def test_a_prediction_on_a_kink_is_curved() -> None:
     assert curvature.tolist() == [0.0, 2.0, 2.0, 0.0]
 
 
-@pytest.fixture
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 5))
-    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
-
-
 def test_deviance_explained_does_not_depend_on_the_unit_of_weights(table):
     _, y = table
     prediction, whole = y + 0.1, np.ones(40)

@@ -454,13 +454,6 @@ def test_exact_line_search(loss: str, form: str, tau: float) -> None:
             assert value(step) <= min(*ends, float(found.fun)) * (1 + 1e-12)
 
 
-@pytest.fixture
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 5))
-    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
-
-
 def test_truncations_are_what_the_objective_allows(table):
     X, y = table
     value = 0.5 * y @ y

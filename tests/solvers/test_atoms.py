@@ -82,13 +82,6 @@ def test_atoms_equal_but_for_rounding_are_one() -> None:
         assert fingerprint(atom) != fingerprint(other)
 
 
-@pytest.fixture
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 5))
-    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
-
-
 def test_a_refit_on_rays_tells_its_linear_part(table):
     X, y = table
     design, regularizer = as_design(X), Regularizer(norms.L1(), "penalized", 0.5)
