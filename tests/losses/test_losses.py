@@ -139,7 +139,7 @@ def test_logistic_keeps_relative_accuracy_in_the_tail() -> None:
         (NegativeBinomial(3.0), -1.0, -1.0),
     ],
 )
-@pytest.mark.parametrize("weight", [1.0, 0.3, 7.0])
+@each("weight", [1.0, 0.3, 7.0])
 def test_conjugate_at_the_edges_of_its_domain(
     loss: Loss, edge: float, outward: float, weight: float
 ) -> None:
