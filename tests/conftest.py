@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -53,3 +54,11 @@ def one_split(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     for name, value in before.items():
         object.__setattr__(SETTINGS, name, value)
+
+
+@pytest.fixture
+def table() -> tuple[np.ndarray, np.ndarray]:
+    """X of 40 x 5, and a target that two of its columns and an intercept make."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0

@@ -18,6 +18,7 @@ from atomlearn import designs
 from atomlearn.core.data.frames import _from_pyarrow
 from atomlearn.designs import DenseDesign, SparseDesign, as_design, feature_names
 from atomlearn.interfaces import Design
+from tests.oracles.covering import in_turn
 
 X = np.random.default_rng(0).standard_normal((7, 4))
 
@@ -114,10 +115,13 @@ def test_what_is_no_design_is_refused_with_a_remedy(
 # --- finite -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    "convert", [np.ascontiguousarray, np.asfortranarray, sp.csc_array, sp.csr_array]
+    ("convert", "value", "dtype"),
+    in_turn(
+        [np.ascontiguousarray, np.asfortranarray, sp.csc_array, sp.csr_array],
+        [np.nan, np.inf, -np.inf],
+        [np.float32, np.float64],
+    ),
 )
 def test_the_offending_entry_is_named(value: float, dtype: type, convert: Any) -> None:
     bad = X.astype(dtype)

@@ -26,6 +26,7 @@ from atomlearn.core.data.standardized import largest_magnitudes
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.designs import Concatenated, Standardized, as_design
 from atomlearn.interfaces import Block, Design
+from tests.oracles.covering import in_turn
 
 N, P = 9, 8
 X = np.where(np.random.default_rng(0).random((N, P)) < 0.5, 0.0, 1.0)
@@ -196,9 +197,10 @@ def test_repeated_columns_grow_and_shrink() -> None:
         block.append(BLOCKS["dense"][0])
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse", "centered", "repeated"])
-@pytest.mark.parametrize("centered", [False, True])
-@pytest.mark.parametrize("step", [2, 6])
+@pytest.mark.parametrize(
+    ("kind", "centered", "step"),
+    in_turn(["dense", "sparse", "centered", "repeated"], [False, True], [2, 6]),
+)
 def test_grams_that_grow_are_those_of_all_columns(kind: str, centered: bool, step: int) -> None:
     """Few columns at a time or many, of every kind of block."""
     block, array = BLOCKS[kind]

@@ -16,6 +16,7 @@ from atomlearn.core.data import moments
 from atomlearn.designs import DenseDesign, SparseDesign, from_moments
 from atomlearn.norms import TraceNorm
 from atomlearn.solvers import AtomGeneration
+from atomlearn.testing.cases import each
 
 Array = NDArray[np.float64]
 
@@ -62,7 +63,7 @@ def test_the_quadratic_itself_against_cvxpy() -> None:
     assert_allclose(found.objective - 0.5 * t @ t, best, rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_less_than_full_rank(seed: int) -> None:
     X, y = data(seed, n=6)
     R, t = from_moments(X.T @ X, X.T @ y)

@@ -24,6 +24,7 @@ from atomlearn.designs import (
     Standardized,
 )
 from atomlearn.interfaces import Block, Design, Scores
+from atomlearn.testing.cases import each
 
 X = np.random.default_rng(0).standard_normal((9, 5))
 
@@ -86,7 +87,7 @@ def marked() -> Design:
 
 
 @pytest.mark.parametrize("wrap", [Forwarding, Counted])
-@pytest.mark.parametrize("name", QUESTIONS)
+@each("name", QUESTIONS)
 def test_wrappers_answer_every_question_as_their_design_does(wrap: type, name: str) -> None:
     """What a wrapper forgets would be answered by the default of Design: slower, or not at all."""
     inner = marked()

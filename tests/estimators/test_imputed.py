@@ -11,6 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, Imputed, norms
+from atomlearn.testing.cases import each
 
 
 def _data(seed: int, share: float = 0.15) -> tuple[Any, Any]:
@@ -23,7 +24,7 @@ def _data(seed: int, share: float = 0.15) -> tuple[Any, Any]:
     return np.where(gaps, np.nan, X), y
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_medians_are_those_of_a_pipeline(seed: int) -> None:
     X, y = _data(seed)
     new = _data(seed + 10)[0]

@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 
 from atomlearn import MatrixCompletion
+from atomlearn.testing.cases import each
 
 Array = NDArray[np.float64]
 N, P, RANK = 40, 18, 2
@@ -142,7 +143,7 @@ def test_losses_that_do_not_fit_are_refused() -> None:
     assert MatrixCompletion(loss=given).fit(X).losses_ == given
 
 
-@pytest.mark.parametrize("seed", range(2))
+@each("seed", range(2))
 def test_the_rank_is_bounded_in_the_final_fit_and_chosen_by_held_out_entries(seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth = rng.standard_normal((40, 5)) * [4.0, 2.0, 1.0, 0.7, 0.5] @ rng.standard_normal((5, 25))

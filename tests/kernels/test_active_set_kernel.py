@@ -16,6 +16,7 @@ from scipy.optimize import nnls
 
 from atomlearn import _kernels as kernels
 from atomlearn._kernels import ActiveFactor, QPStatus, active_set_qp
+from atomlearn.testing.cases import each
 from tests.oracles import exact as exact_twins
 
 Array = NDArray[np.float64]
@@ -132,7 +133,7 @@ def test_interior_point(form: dict[str, Any], n: int, m: int) -> None:
         assert_allclose(reached, program(A, linear, form), rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_nonnegative_least_squares(seed: int) -> None:
     rng = np.random.default_rng(seed)
     A, y = rng.standard_normal((80, 50)) + 0.5, rng.standard_normal(80) + 1.0

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from atomlearn import _kernels as kernels
 from tests.oracles import kernels as reference
+from tests.oracles.covering import in_turn
 
 DTYPES = [np.float32, np.float64]
 LAYOUTS = ["C", "F", "sliced C", "sliced F", "reversed C", "read-only", "memory map"]
@@ -76,9 +77,7 @@ def check_products(shape, layout, dtype, tmp_path):
         np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-13 * np.sqrt(n * p))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("order", "CF")
-@pytest.mark.parametrize("size", [0, 9, 77])
+@pytest.mark.parametrize(("size", "order", "dtype"), in_turn([0, 9, 77], "CF", DTYPES))
 def test_row_subsets_need_no_copy(order, dtype, size):
     rng = np.random.default_rng(1)
     X = np.asarray(rng.standard_normal((60, 1500)), dtype=dtype, order=order)
@@ -116,9 +115,9 @@ def test_float32_data_is_summed_in_float64(order):
     )
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", ["C", "F", "sliced C", "sliced F"])
-@pytest.mark.parametrize("n", [1, 61])
+@pytest.mark.parametrize(
+    ("layout", "dtype", "n"), in_turn(["C", "F", "sliced C", "sliced F"], DTYPES, [1, 61])
+)
 def test_gather_equals_fancy_indexing(n, layout, dtype, tmp_path):
     rng = np.random.default_rng(3)
     values = rng.standard_normal((n, 400)).astype(dtype)

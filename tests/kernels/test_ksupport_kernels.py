@@ -9,7 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from atomlearn import _kernels as kernels
+from atomlearn.testing.cases import each
 from tests.oracles import exact as exact_twins
+from tests.oracles.covering import in_turn
 
 ALTERNATIVES = ["exhaustive", "box_norm", "binary_search", "two_step"]
 KINDS = ["gaussian", "cauchy", "ties", "zeros", "constant", "sixteen decades", "geometric"]
@@ -66,9 +68,9 @@ def assert_gauge_is_exact(w, k):
     assert abs(Fraction(value) ** 2 - square) <= Fraction(1, 10**14) * square
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "scale", "dtype"), in_turn(KINDS, [1e-8, 1.0, 1e8], [np.float32, np.float64])
+)
 def test_small_vectors_against_rationals(kind, scale, dtype):
     rng = np.random.default_rng(KINDS.index(kind))
     for size in (1, 2, 5, 23):
@@ -244,7 +246,7 @@ def test_nothing_gives_nothing():
     assert kernels.ksupport_gauge(np.zeros(9), 3) == 0.0
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_the_multiplier_makes_one_prox_of_the_other(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))

@@ -12,6 +12,7 @@ from atomlearn._kernels import ksupport_newton
 from atomlearn.core.masters.candidate import certified
 from atomlearn.masters import KSupportNewton, SemismoothNewton
 from atomlearn.paths import largest_useful_level
+from atomlearn.testing.cases import each
 
 
 def task(seed):
@@ -34,7 +35,7 @@ def task(seed):
     return replace(made, regularizer=replace(made.regularizer, amount=amount))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_optima_are_those_of_the_master_in_python(seed):
     made = task(seed)
     zero = np.zeros(made.design.shape[1])
@@ -55,7 +56,7 @@ def test_nearly_all_need_nothing_but_the_kernel():
     assert np.mean(np.array(gaps) <= 1e-9) > 0.9
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each("seed", range(10))
 def test_no_start_is_left_for_a_worse_point(seed):
     rng = np.random.default_rng(seed)
     A, k = rng.normal(size=(20, 30)), 4

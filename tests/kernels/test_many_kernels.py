@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from atomlearn import _kernels as kernels
+from tests.oracles.covering import in_turn
 
 SIZES = [(1, 1), (37, 130), (600, 61), (3000, 40), (300, 20_000)]
 
@@ -17,9 +18,9 @@ def vectors(n_rows: int, count: int) -> Any:
     return np.random.default_rng(count).standard_normal((n_rows, count))
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("size", "dtype", "order"), in_turn(SIZES, [np.float32, np.float64], ["C", "F"])
+)
 def test_dense_products(size: tuple[int, int], dtype: Any, order: Any) -> None:
     rng = np.random.default_rng(0)
     X = np.asarray(rng.standard_normal(size), dtype=dtype, order=order)

@@ -6,6 +6,7 @@ from scipy import sparse
 
 from atomlearn import _kernels as kernels
 from tests.oracles import kernels as reference
+from tests.oracles.covering import in_turn
 
 DTYPES = [np.float32, np.float64]
 INDICES = [np.int32, np.int64]
@@ -23,9 +24,7 @@ def random_columns(rng, n, p, density, dtype, index, signs=True):
     return X, *both
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("index", INDICES)
-@pytest.mark.parametrize("signs", [True, False])
+@pytest.mark.parametrize(("dtype", "index", "signs"), in_turn(DTYPES, INDICES, [True, False]))
 def test_bounds(dtype, index, signs):
     rng = np.random.default_rng(0)
     for n, p in ((1, 1), (40, 7), (300, 90)):
@@ -55,9 +54,7 @@ def test_radii_of_extreme_entries_are_not_lost():
     np.testing.assert_array_equal(falling, 0.0)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("index", INDICES)
-@pytest.mark.parametrize("squares", [True, False])
+@pytest.mark.parametrize(("dtype", "index", "squares"), in_turn(DTYPES, INDICES, [True, False]))
 def test_search_finds_exactly_what_matters(dtype, index, squares):
     rng = np.random.default_rng(1)
     for n, p, density in ((1, 5, 1.0), (60, 12, 0.3), (200, 40, 0.05)):

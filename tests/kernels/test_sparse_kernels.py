@@ -11,6 +11,7 @@ from scipy import sparse
 
 from atomlearn import _kernels as kernels
 from tests.oracles import kernels as reference
+from tests.oracles.covering import in_turn
 
 DTYPES = [np.float32, np.float64]
 INDICES = [np.int32, np.int64]
@@ -31,9 +32,9 @@ def arrays(X):
     return X.data, X.indices, X.indptr
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("index", INDICES)
-@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (60, 900), (2000, 300)])
+@pytest.mark.parametrize(
+    ("shape", "dtype", "index"), in_turn([(1, 1), (5, 3), (60, 900), (2000, 300)], DTYPES, INDICES)
+)
 def test_products_equal_their_twins(shape, index, dtype):
     rng = np.random.default_rng(0)
     n, p = shape

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import _kernels
+from atomlearn.testing.cases import each
 from tests.oracles import kernels as reference
 
 
@@ -36,7 +37,7 @@ def test_genotypes_match_the_naive_twin(n: int, p: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", _kernels.STORED_TYPES)
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 16, 100, 1037])
+@each("n", [1, 7, 8, 9, 16, 100, 1037])
 def test_stored_types_match_float64(kind: np.dtype, n: int) -> None:
     rng = np.random.default_rng(n)
     X = np.asfortranarray(np.clip(30 * rng.standard_normal((n, 11)), -128, 127)).astype(kind)

@@ -17,6 +17,7 @@ from atomlearn.core.solvers import column_generation
 from atomlearn.losses import Cox, as_loss, survival_target
 from atomlearn.survival.concordance import concordance
 from atomlearn.survival.target import RECORD, checked_survival
+from atomlearn.testing.cases import each
 
 Array = NDArray[np.float64]
 Ties = Literal["efron", "breslow"]
@@ -57,7 +58,7 @@ def textbook(y: Any, z: Array, s: Array, ties: str) -> float:
 
 
 @pytest.mark.parametrize(("ties", "truncated"), KINDS)
-@pytest.mark.parametrize("seed", range(2))
+@each("seed", range(2))
 def test_value_and_derivatives_are_the_textbooks(ties: Ties, truncated: bool, seed: int) -> None:
     y, z, s = sample(seed, truncated)
     loss, step, eye = Cox(ties), 1e-5, np.eye(y.size)

@@ -13,6 +13,7 @@ from atomlearn.core.problem.result import Result
 from atomlearn.interfaces import Loss
 from atomlearn.losses import Huber, Poisson, Quantile, as_loss
 from atomlearn.testing.problems import FORMS, Case, cvxpy_optimum
+from tests.oracles.covering import in_turn
 
 NAMES = ("poisson", "gamma", "tweedie", "negative_binomial", "huber", "quantile")
 NORMS = {
@@ -31,9 +32,7 @@ def value_at(problem: Problem, result: Result) -> float:
     return smooth + ridge + problem.regularizer.value(gauge)
 
 
-@pytest.mark.parametrize("loss", NAMES)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize(("loss", "form", "norm"), in_turn(NAMES, FORMS, NORMS))
 def test_proved_gaps_hold_against_another_solver(loss: str, form: Form, norm: str) -> None:
     seed = 1 + len(loss) + len(form) + len(norm)
     odd = seed % 2 == 1

@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 
 from atomlearn.core.losses import intercepts
 from atomlearn.losses import FreeIntercepts, Logistic, Multinomial, Squared
+from atomlearn.testing.cases import each
 
 N, Q = 30, 4
 
@@ -22,7 +23,7 @@ def case(seed: int, q: int = Q, scale: float = 2.0):
     return Y.ravel(), scale * rng.normal(size=N * q), np.repeat(weight, q)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_value_gradient_and_conjugate(seed: int) -> None:
     y, z, s = case(seed)
     loss = Multinomial(Q)
@@ -119,7 +120,7 @@ def test_targets_are_checked(target: list[float], message: str) -> None:
 
 
 @pytest.mark.parametrize("inner", [Multinomial(Q), Squared()])
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_free_intercepts_minimize(inner, seed: int) -> None:
     y, z, s = case(seed)
     loss = FreeIntercepts(inner, Q)

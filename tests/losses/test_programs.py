@@ -14,6 +14,7 @@ from atomlearn import norms, solve
 from atomlearn.losses import Cox, Huber, Quantile, as_loss, survival_target
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import targets_of
+from tests.oracles.covering import in_turn
 
 NAMES = (
     *("squared", "logistic", "squared_hinge", "poisson", "gamma", "tweedie", "negative_binomial"),
@@ -90,9 +91,10 @@ def test_bounds_are_those_of_scipy(name: str) -> None:
     assert_allclose(fit.coef, other.x[:8] - other.x[8:], atol=2e-3)
 
 
-@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
-@pytest.mark.parametrize("norm", ALL_NORMS)
-@pytest.mark.parametrize("loss", ["squared", "poisson"])
+@pytest.mark.parametrize(
+    ("norm", "form", "loss"),
+    in_turn(ALL_NORMS, ["penalized", "squared", "constrained"], ["squared", "poisson"]),
+)
 def test_signs_of_every_norm_are_those_of_cvxpy(loss: str, norm: str, form: Any) -> None:
     cp = importlib.import_module("cvxpy")
     X, z = table(4)

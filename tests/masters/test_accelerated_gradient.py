@@ -13,6 +13,7 @@ from atomlearn.losses import as_loss
 from atomlearn.masters import AcceleratedGradient
 from atomlearn.norms import L1
 from atomlearn.problem import Problem, Regularizer
+from atomlearn.testing.cases import each
 
 
 def fitted(X: np.ndarray, y: np.ndarray, loss: str, weight: np.ndarray | None) -> Refit:
@@ -31,7 +32,7 @@ def fitted(X: np.ndarray, y: np.ndarray, loss: str, weight: np.ndarray | None) -
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
 @pytest.mark.parametrize("n_columns", [1, 4])
-@pytest.mark.parametrize("seed", range(6))
+@each("seed", range(6))
 def test_weights_are_repetitions(loss: str, n_columns: int, seed: int) -> None:
     """Every iterate is the same but for rounding: neither n nor a line search's tie decides."""
     rng = np.random.default_rng(seed)

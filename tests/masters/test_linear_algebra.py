@@ -20,6 +20,8 @@ from atomlearn.interfaces import ProxJacobian
 from atomlearn.losses import as_loss
 from atomlearn.norms import Groups
 from atomlearn.problem import Problem, Regularizer
+from atomlearn.testing.cases import each
+from tests.oracles.covering import in_turn
 
 Array = NDArray[np.float64]
 
@@ -32,9 +34,10 @@ def jacobian(rng: np.random.Generator, size: int, rank: int, signs: Array) -> Pr
     return ProxJacobian(diagonal, factors, signs[:rank] * rng.uniform(0.1, 0.3, rank))
 
 
-@pytest.mark.parametrize("way", ["samples", "columns", "iterations"])
-@pytest.mark.parametrize("rank", [0, 1, 3])
-@pytest.mark.parametrize("intercept", [0.0, 0.7])
+@pytest.mark.parametrize(
+    ("way", "rank", "intercept"),
+    in_turn(["samples", "columns", "iterations"], [0, 1, 3], [0.0, 0.7]),
+)
 def test_newton_direction_solves_the_whole_equation(
     way: str, rank: int, intercept: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,7 +117,7 @@ def test_the_kernel_minimises_the_model_it_is_given(loss: str, intercept: bool) 
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_newton_steps_are_no_shorter_where_one_count_is_a_million_times_the_others(seed) -> None:
     """Damped by the largest curvature throughout they were: 80 to 140 steps, now 30 to 50."""
     rng = np.random.default_rng(seed)

@@ -20,6 +20,7 @@ from atomlearn.norms import Groups
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers import ColumnGeneration
+from tests.oracles.covering import in_turn
 
 LOSSES = ("squared", "logistic", "squared_hinge")
 
@@ -52,9 +53,9 @@ def group_problem(loss, n, groups, size, level, intercept, seed, sparse=False):
     return replace(problem, regularizer=Regularizer(norm, "penalized", level * polar))
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(
+    ("loss", "sparse", "intercept"), in_turn(LOSSES, [False, True], [False, True])
+)
 def test_agrees_with_the_semismooth_master(loss, intercept, sparse):
     for seed, (n, groups, size) in enumerate([(60, 12, 4), (25, 20, 5), (40, 30, 1), (30, 1, 6)]):
         for level in (0.5, 0.05, 0.005):

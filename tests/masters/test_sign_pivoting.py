@@ -9,11 +9,12 @@ import pytest
 
 from atomlearn._kernels import ActiveFactor, PivotStatus, active_set_qp, pivot_path
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
+from atomlearn.testing.cases import each
 
 ONE = np.ones(1)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_paths_of_levels_are_those_of_the_active_set(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(5, 60)), int(rng.integers(1, 80))

@@ -17,6 +17,7 @@ from atomlearn.norms import Chains, KSupport, LatentGroups, LatentKSupport, Tree
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
 from atomlearn.solvers import FeatureGeneration, run
+from atomlearn.testing.cases import each
 from atomlearn.testing.norms import NormChecks
 from atomlearn.testing.problems import cvxpy_optimum
 
@@ -41,7 +42,7 @@ def sets_of(seed: int, tree: bool) -> tuple[LatentKSupport, list[list[int]], int
 
 
 @pytest.mark.parametrize("tree", [False, True])
-@pytest.mark.parametrize("seed", range(8))
+@each("seed", range(8))
 def test_polar_by_enumeration(seed: int, tree: bool) -> None:
     norm, sets, k = sets_of(seed, tree)
     z = np.random.default_rng(1000 + seed).standard_normal(8)
@@ -70,7 +71,7 @@ def generate(problem: Problem, gap: float = 1e-7, **settings: object) -> Result:
 
 @pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "squared"])
-@pytest.mark.parametrize("seed", range(2))
+@each("seed", range(2))
 def test_generation_reaches_the_optimum(seed: int, loss: str, tree: bool) -> None:
     problem, X = problem_of(sets_of(seed, tree)[0], seed, loss)
     result = generate(problem)

@@ -16,6 +16,7 @@ from atomlearn.matrices.norms.lanczos import lanczos
 from atomlearn.matrices.scores import DenseMatrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union
+from atomlearn.testing.cases import each
 from atomlearn.testing.norms import NormChecks
 
 SEEDS = range(12)  # each kind of random_matrix
@@ -57,7 +58,7 @@ def atom_of(norm, Z: np.ndarray) -> np.ndarray:
     return dense.reshape(Z.shape)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_trace_norm_is_that_of_the_svd(seed: int) -> None:
     Z = random_matrix(seed)
     sigma = np.linalg.svd(Z, compute_uv=False)
@@ -73,7 +74,7 @@ def test_trace_norm_is_that_of_the_svd(seed: int) -> None:
     assert_allclose(found.values, sigma[:3])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_psd_is_that_of_the_eigenvalues(seed: int) -> None:
     Z = random_matrix(seed, square=True)
     top = float(np.linalg.eigvalsh(0.5 * (Z + Z.T))[-1])
@@ -94,7 +95,7 @@ def supports(n: int, k: int) -> list[list[int]]:
     return [list(c) for c in itertools.combinations(range(n), min(n, k))]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_sparse_rank_one_is_that_of_all_supports(seed: int) -> None:
     Z = random_matrix(seed)
     k, q = (int(x) for x in np.random.default_rng(seed + 1).integers(1, 5, size=2))
@@ -115,7 +116,7 @@ def test_sparse_rank_one_is_that_of_all_supports(seed: int) -> None:
         assert_allclose(u @ Z @ v, value, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_sparse_psd_is_that_of_all_supports(seed: int) -> None:
     Z = random_matrix(seed, square=True)
     k = int(np.random.default_rng(seed + 1).integers(1, 5))
@@ -141,7 +142,7 @@ def test_a_search_that_is_cut_off_still_bounds(monkeypatch, kind: str) -> None:
     """With two nodes only, branch and bound gives a bound that is above, not a guess."""
     monkeypatch.setattr(sparse_search, "SETTINGS", replace(SETTINGS, branch_nodes=2, starts=1))
     apart = 0
-    for seed in range(40):
+    for seed in range(15):
         Z = np.random.default_rng(seed).normal(size=(6, 6))
         scores = ArrayScores(Z.reshape(-1))
         if kind == "pairs":
@@ -203,7 +204,7 @@ def test_lanczos_bounds(spectrum: str, accuracy: float) -> None:
 def test_lanczos_that_is_cut_off_still_bounds() -> None:
     """Over many starts and few steps, no bound from above lies below sigma_1."""
     rng = np.random.default_rng(1)
-    for _ in range(300):
+    for _ in range(60):
         Z = rng.normal(size=(40, 30))
         top = np.linalg.norm(Z, 2)
         for steps in (3, 10, 20):
@@ -229,7 +230,7 @@ def latent_value(W: np.ndarray, weights: list[float]) -> float:
     return float(problem.solve(solver=cp.CLARABEL))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_tensor_trace_is_that_of_the_cone_program(seed: int) -> None:
     rng = np.random.default_rng(seed)
     W, weights = rng.normal(size=(2, 3, 2)), [1.0, 0.8, 1.3]
@@ -245,7 +246,7 @@ def test_tensor_trace_is_that_of_the_cone_program(seed: int) -> None:
     assert_allclose(atom.values @ W.reshape(-1)[atom.columns], max(tops))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_sparse_plus_low_rank_is_that_of_the_cone_program(seed: int) -> None:
     W, share = np.random.default_rng(seed).normal(size=(3, 4)), 0.4
     low, rest = cp.Variable((3, 4)), cp.Variable((3, 4))

@@ -13,6 +13,7 @@ from atomlearn.matrices.found import merged
 from atomlearn.matrices.norms.sparse_search import SparseSearch
 from atomlearn.matrices.scores import DenseMatrix
 from atomlearn.norms import SparsePSD, SparseRankOne
+from atomlearn.testing.cases import each
 
 
 def symmetric(seed: int, n: int) -> np.ndarray:
@@ -24,7 +25,7 @@ def top(A: np.ndarray, support: np.ndarray) -> float:
     return float(np.linalg.eigvalsh(A[np.ix_(support, support)])[-1])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_exchanges_never_lower_the_value(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(3, 12)), int(rng.integers(1, 5))
@@ -61,7 +62,7 @@ def test_one_start_finds_what_one_exchange_away_is_best(pairs: bool) -> None:
         assert np.array_equal(search.exchanged(wrong[None, :])[0], block)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@each("seed", range(10))
 def test_near_searches_bound_the_polar(seed: int) -> None:
     """Near some supports, and everywhere: the latter finds at least as much; bounds hold."""
     rng = np.random.default_rng(seed)

@@ -80,7 +80,7 @@ def naive_other_form(
     Both are prox_squared(v, mu): at mu gauge(w(mu)) = step, or at gauge(w(mu)) = radius.
     """
     low, high = 1e-12, 1e12
-    for _ in range(200):
+    for _ in range(80):
         mu = math.sqrt(low * high)
         gauge = value(prox_squared(v, mu))
         too_small = mu * gauge < amount if form == "penalized" else gauge > amount
@@ -113,7 +113,7 @@ def naive_threshold_prox(magnitudes: Array, weights: Array, amount: float, form:
     if form == "constrained" and float(weights @ magnitudes) <= amount:
         return magnitudes
     low, high = 0.0, float((magnitudes / weights).max(initial=0.0))
-    for _ in range(200):
+    for _ in range(80):
         theta = 0.5 * (low + high)
         gauge = float(weights @ shrunk(theta))
         too_small = theta < amount * gauge if form == "squared" else gauge > amount

@@ -18,6 +18,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
 from atomlearn.solvers import ColumnGeneration
+from atomlearn.testing.cases import each
 
 
 def drawn(seed: int) -> Problem:
@@ -53,7 +54,7 @@ def swept(problem: Problem, n_levels: int = 12) -> tuple[Sweep, list[Any]]:
     return path.sweep, [level.problem for level in path.levels]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
     sweep, problems = swept(drawn(seed))
     design = problems[0].design
@@ -74,7 +75,7 @@ def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(20, 40))
+@each("seed", range(20, 40))
 def test_paths_are_those_of_levels_one_by_one(seed: int) -> None:
     problem = drawn(seed)
     grid = paths.level_grid(paths.largest_useful_level(problem), 8, 1e-2)

@@ -26,6 +26,7 @@ from atomlearn.result import Status
 from atomlearn.solvers import AtomGeneration, ColumnGeneration, FrankWolfe, run
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, cvxpy_optimum, optimum
+from tests.oracles.covering import in_turn
 
 Array = NDArray[np.float64]
 
@@ -422,9 +423,7 @@ def test_the_truncated_cone_holds_every_solution() -> None:
         assert_allclose(truncation(problem, state.weights, state.prediction, 0.0), state.reach)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("tau", [0.0, 0.7])
+@pytest.mark.parametrize(("form", "loss", "tau"), in_turn(FORMS, LOSSES, [0.0, 0.7]))
 def test_exact_line_search(loss: str, form: str, tau: float) -> None:
     """Against SciPy's search along the direction, b minimised over at every point."""
     case = Case(loss, form, True, True, tau, seed=25)  # type: ignore[arg-type]
@@ -453,13 +452,6 @@ def test_exact_line_search(loss: str, form: str, tau: float) -> None:
             found = minimize_scalar(value, bounds=(0.0, longest), method="bounded")
             ends = value(0.0), value(longest)
             assert value(step) <= min(*ends, float(found.fun)) * (1 + 1e-12)
-
-
-@pytest.fixture
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 5))
-    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
 
 
 def test_truncations_are_what_the_objective_allows(table):

@@ -18,6 +18,7 @@ from atomlearn.core.solvers.refit import refit_on_rays
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom
 from atomlearn.masters import SequentialQP
+from atomlearn.testing.cases import each
 
 Array = NDArray[np.float64]
 
@@ -33,7 +34,7 @@ def dense(atom: Atom, n_features: int) -> Array:
     return u
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each("seed", range(6))
 @pytest.mark.parametrize("cached", [False, True])
 def test_against_the_dense_matrix(seed: int, cached: bool) -> None:
     """Random appends and drops; every state before stays what it was."""
@@ -79,13 +80,6 @@ def test_atoms_equal_but_for_rounding_are_one() -> None:
         Atom(np.array([2, 5]), np.array([1.0, -3.000001])),
     ):
         assert fingerprint(atom) != fingerprint(other)
-
-
-@pytest.fixture
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 5))
-    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
 
 
 def test_a_refit_on_rays_tells_its_linear_part(table):

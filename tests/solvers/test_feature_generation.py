@@ -22,7 +22,9 @@ from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
 from atomlearn.solvers import ColumnGeneration, FeatureGeneration, run
 from atomlearn.testing import tolerances
+from atomlearn.testing.cases import each
 from atomlearn.testing.problems import cvxpy_optimum
+from tests.oracles.covering import in_turn
 
 Array = NDArray[np.float64]
 
@@ -91,9 +93,9 @@ def test_first_block_is_the_worst_case_of_the_paper() -> None:
     assert set(state.selection()[1].tolist()) == {1}
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
-@pytest.mark.parametrize("shift", [False, True])
-@pytest.mark.parametrize("master", MASTERS)
+@pytest.mark.parametrize(
+    ("master", "loss", "shift"), in_turn(MASTERS, ["squared_hinge", "logistic"], [False, True])
+)
 def test_subproblem_is_the_one_of_the_paper(loss: str, shift: bool, master: Master | None) -> None:
     """After T rounds, F_T is the optimum of [T] (31) over the blocks, with C and -b as there."""
     X, y = data(1)
@@ -205,7 +207,7 @@ def test_scaling_vectors() -> None:
     assert own.sum() <= 5.0 + 1e-12
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_scaling_vector_attains_the_gauge(seed: int) -> None:
     """Against the norm's own value: ties, zeros, heavy tails, k beyond the size."""
     rng = np.random.default_rng(seed)
@@ -284,7 +286,7 @@ def test_refusals() -> None:
         run(problem, FeatureGeneration(), Iterations(1))
 
 
-@pytest.mark.parametrize("seed", [7, 22, 97, 247])
+@each("seed", [7, 22, 97, 247])
 def test_the_gap_asked_of_the_last_round_is_of_its_own_objective(seed: int) -> None:
     """A round that lowers the objective far: the gap is a share of the new one, not of the old."""
     rng = np.random.default_rng(seed)

@@ -474,13 +474,6 @@ def test_an_intercept_stays_where_further_columns_are_freed():
     assert none.loss.free_part(y, np.zeros(12), np.ones(12))[1] == 0.0
 
 
-@pytest.fixture
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 5))
-    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
-
-
 def test_free_columns_leave_the_gap_as_small_as_it_is(table):
     X, y = table
     result = solve(X, y, level=0.1, unpenalized=[2], intercept=True, gap=1e-9)

@@ -18,6 +18,7 @@ from atomlearn.interfaces import Atom, Norm
 from atomlearn.masters import SequentialQP
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import ColumnGeneration, run, stopping
+from tests.oracles.covering import in_turn
 
 
 def data(n: int = 20, p: int = 12) -> tuple[np.ndarray, np.ndarray]:
@@ -37,9 +38,14 @@ def priced(task: Problem, columns: np.ndarray, weights: np.ndarray) -> Pricing:
     return task.price(columns, weights, linear + task.optimal_intercept(linear))
 
 
-@pytest.mark.parametrize("tau", [0.0, 0.7])
-@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
-@pytest.mark.parametrize("norm", [norms.L1(), norms.KSupport(2), norms.Groups(np.arange(12) // 2)])
+@pytest.mark.parametrize(
+    ("norm", "form", "tau"),
+    in_turn(
+        [norms.L1(), norms.KSupport(2), norms.Groups(np.arange(12) // 2)],
+        ["penalized", "squared", "constrained"],
+        [0.0, 0.7],
+    ),
+)
 def test_the_multiplier_of_the_optimum_is_the_polar_of_its_scores(
     norm: Norm, form: str, tau: float
 ) -> None:

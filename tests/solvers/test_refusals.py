@@ -244,13 +244,6 @@ def test_no_columns_are_free_whatever_the_type_of_the_list(given):
         check_free([0.5], 3)
 
 
-@pytest.fixture
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 5))
-    return X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=40) + 2.0
-
-
 def test_warm_starts_of_two_lengths_are_refused(table):
     X, y = table
     with pytest.raises(ValueError, match="must be vectors of one length, got shapes"):

@@ -18,6 +18,7 @@ from atomlearn.matrices.solver.spans import Span
 from atomlearn.norms import L1, PSD, Scaled, TensorTrace, TraceNorm, Union
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
+from atomlearn.testing.cases import each
 
 P, Q = 14, 11
 LOSSES = {"squared": Squared(), "logistic": Logistic(), "squared_hinge": SquaredHinge()}
@@ -109,7 +110,7 @@ def test_fits_with_sweeps_are_those_of_the_cone_program(
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
-@pytest.mark.parametrize("seed", range(2))
+@each("seed", range(2))
 def test_a_sweep_is_true_to_its_factors(loss: str, seed: int) -> None:
     rows, cols, y = observed(seed)
     y = y if loss == "squared" else np.where(y > 0, 1.0, -1.0)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Loss, Task
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.testing import tolerances
+from atomlearn.testing.cases import each
 from atomlearn.testing.loss_oracles import targets_of
 
 
@@ -74,7 +75,7 @@ class LossChecks:
             moved = self.loss.value(y, z + 7.0, s)
             assert_allclose(moved, self.loss.value(y - 7.0, z, s), rtol=tolerances.SAME_FLOAT64)
 
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_gradient_is_the_derivative_of_value(self, seed: int) -> None:
         """Fourth-order central differences of ``value``."""
         y, prediction, weight = self.sample(seed)
@@ -86,7 +87,7 @@ class LossChecks:
         tolerance = tolerances.FINITE_DIFFERENCE
         assert_allclose(received[smooth], expected[smooth], rtol=tolerance, atol=tolerance)
 
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_curvature_is_the_derivative_of_gradient(self, seed: int) -> None:
         """Fourth-order central differences of ``gradient``."""
         y, prediction, weight = self.sample(seed)
@@ -102,7 +103,7 @@ class LossChecks:
             roundings = 1.0 + tolerances.SAME_FLOAT64
             assert np.all(received <= roundings * self.loss.smoothness * weight)
 
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_convex_and_smooth(self, seed: int) -> None:
         """f lies above its tangents, and the gradient is monotone and L-Lipschitz."""
         y, first, weight = self.sample(seed)
@@ -121,7 +122,7 @@ class LossChecks:
 
     # Conjugate.
 
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_fenchel_young_equality(self, seed: int) -> None:
         """f(z) + f*(f'(z)) = <z, f'(z)>."""
         y, prediction, weight = self.sample(seed)
@@ -131,7 +132,7 @@ class LossChecks:
         scale = value + float(np.abs(prediction) @ np.abs(dual))
         assert abs(value + conjugate - prediction @ dual) <= tolerances.SAME_FLOAT64 * scale
 
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_fenchel_young_inequality(self, seed: int) -> None:
         """f(z) + f*(u) >= <z, u> for dual points between two gradients."""
         y, prediction, weight = self.sample(seed)
@@ -145,7 +146,7 @@ class LossChecks:
             slack = tolerances.SAME_FLOAT64 * (value + abs(conjugate))
             assert value + conjugate >= prediction @ dual - slack
 
-    @pytest.mark.parametrize("seed", range(10))
+    @each("seed", range(10))
     def test_conjugate_is_the_supremum(self, seed: int) -> None:
         """f*(u) against brute force over a grid of predictions, one sample at a time."""
         rng = np.random.default_rng(seed)
@@ -200,7 +201,7 @@ class LossChecks:
             for method, point in ((self.loss.value, prediction), (self.loss.conjugate, dual)):
                 assert_allclose(method(y, point, once), method(y, point, each), rtol=same)
 
-    @pytest.mark.parametrize("spread", [1.0, 30.0])
+    @each("spread", [1.0, 30.0])
     def test_no_constant_is_better_than_the_best_shift(self, spread: float) -> None:
         """f(z + b) is least: its slopes on both sides of b have opposite signs, or vanish."""
         if self.loss.smoothed(1.0) is not None:

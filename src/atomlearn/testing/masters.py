@@ -22,6 +22,7 @@ from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 from atomlearn.designs import as_design
 from atomlearn.testing import tolerances
+from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, as_block, optimum, problem_on
 
 
@@ -116,7 +117,7 @@ class MasterChecks:
                     failures.append((norm, str(case), refit.objective, best, refit.gap))
         assert not failures, f"(norm, case, F, F*, gap): {failures}"
 
-    @pytest.mark.parametrize("correlation", [0.9, 0.99])
+    @each("correlation", [0.9, 0.99])
     def test_correlated_columns(self, correlation: float) -> None:
         """Columns that are nearly dependent, more of them than samples."""
         for loss in self.losses:

@@ -20,6 +20,7 @@ from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Form, Norm, ProxPoint
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.testing import tolerances
+from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS
 
 
@@ -239,7 +240,7 @@ class NormChecks:
 
     # Proximal maps.
 
-    @pytest.mark.parametrize("form", FORMS)
+    @each("form", FORMS)
     def test_prox_is_optimal(self, form: Form) -> None:
         """The first-order conditions, the reported gauge, and the plain method."""
         for seed in range(40):
@@ -262,7 +263,7 @@ class NormChecks:
                 other = self.point(v, amount, cast(Form, form)).point
                 assert_allclose(other, squared.point, atol=tolerances.SAME_FLOAT64 * size)
 
-    @pytest.mark.parametrize("form", FORMS)
+    @each("form", FORMS)
     def test_extreme_amounts(self, form: Form) -> None:
         """No step is the identity, a step of the polar is zero; a radius of 0 is zero."""
         v = self.inside(self.sample(0))
@@ -293,7 +294,7 @@ class NormChecks:
                 for amount in (edge * (1.0 - share) for share in (1e-15, 1e-12, 1e-6)):
                     self.assert_optimal(v, self.point(v, amount, form).point, amount, form)
 
-    @pytest.mark.parametrize("form", FORMS)
+    @each("form", FORMS)
     def test_scales(self, form: Form) -> None:
         """Scaling by a power of two scales gauge, polar and prox exactly, or nearly so."""
         same = tolerances.SAME_FLOAT64
@@ -307,7 +308,7 @@ class NormChecks:
             assert_allclose(large.gauge / scale, small.gauge, rtol=same, atol=same * size)
             assert_allclose(self.norm.value(scale * v) / scale, self.norm.value(v), rtol=same)
 
-    @pytest.mark.parametrize("form", FORMS)
+    @each("form", FORMS)
     def test_precision_and_inputs(self, form: Form) -> None:
         """Inputs of any precision are left alone and need not be writeable."""
         v, amount = self.sample(0), self.amount(0)
@@ -324,7 +325,7 @@ class NormChecks:
 
     # Jacobians.
 
-    @pytest.mark.parametrize("form", FORMS)
+    @each("form", FORMS)
     def test_jacobian_is_the_derivative(self, form: Form) -> None:
         """Central differences at generic points; symmetric, eigenvalues in [0, 1], support."""
         checked = 0
@@ -355,7 +356,7 @@ class NormChecks:
         assert eigenvalues[0] >= -slack
         assert eigenvalues[-1] <= 1.0 + slack
 
-    @pytest.mark.parametrize("form", FORMS)
+    @each("form", FORMS)
     def test_jacobian_at_kinks(self, form: Form) -> None:
         """At zeros and ties too: finite, symmetric, between 0 and I."""
         for seed in (2, 3, 6, 7):

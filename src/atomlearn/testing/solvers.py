@@ -23,6 +23,7 @@ from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.testing import tolerances
+from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, optimum, problem_on
 
 
@@ -163,7 +164,7 @@ class SolverChecks:
             best = optimum(case, self.norm)
             assert abs(result.objective - best) <= tolerances.ORACLE * best + result.gap
 
-    @pytest.mark.parametrize("calls", [1, 2, 3, 7])
+    @each("calls", [1, 2, 3, 7])
     def test_keyboard_interrupt_returns_the_best_point(self, calls: int) -> None:
         """Ctrl-C inside a step: INTERRUPTED, with the certificate of the point that is returned."""
         # More columns than one pass brings: two passes are never enough.
@@ -232,7 +233,7 @@ class SolverChecks:
                 case = Case(loss, form, intercept=True, strength=0.05)
                 self._assert_solved(problem_on(X, y, self.norm, case), X, (form, loss))
 
-    @pytest.mark.parametrize("scale", [1e-6, 1e6])
+    @each("scale", [1e-6, 1e6])
     def test_scales_of_the_data(self, scale: float) -> None:
         """The units of X do not matter."""
         X, y, _ = Case(seed=8).data()

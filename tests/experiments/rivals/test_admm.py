@@ -16,10 +16,12 @@ from atomlearn.norms import L1, L2, Groups, KSupport
 from atomlearn.result import Status
 from atomlearn.solvers import run
 from atomlearn.testing import tolerances
+from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
 from atomlearn.testing.solvers import SolverChecks
 from experiments.rivals import ADMM
 from experiments.rivals.ridge import CoordinateSpace, RidgeSystem, SampleSpace
+from tests.oracles.covering import in_turn
 
 Array = NDArray[np.float64]
 
@@ -32,7 +34,7 @@ class TestADMM(SolverChecks):
     solver = ADMM()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_no_gap_is_refuted_far_from_zero(seed: int) -> None:
     pytest.importorskip("mpmath")
     from tests.certificates.test_other_solvers import assert_gap_holds_far_from_zero
@@ -90,9 +92,9 @@ def test_admm_on_matrix_pursuit_needs_no_gram_of_all_samples() -> None:
 # ADMM's ridge problem.
 
 
-@pytest.mark.parametrize("shape", [(9, 14), (14, 9)])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(
+    ("loss", "shape", "intercept"), in_turn(LOSSES, [(9, 14), (14, 9)], [False, True])
+)
 def test_ridge_system(shape: tuple[int, int], loss: str, intercept: bool) -> None:
     """Against SciPy's minimiser, in sample and in coordinate space, from one center to the next."""
     case = Case(loss, "squared", intercept, True, 0.3, 0.3, *shape, seed=50)

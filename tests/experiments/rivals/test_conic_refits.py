@@ -15,6 +15,7 @@ from atomlearn.interfaces import Deadline
 from atomlearn.masters import ActiveSetQP
 from atomlearn.norms import L1, L2, Groups, KSupport, LatentGroups, Nonnegative, Scaled
 from atomlearn.solvers import AtomGeneration
+from atomlearn.testing.cases import each
 from atomlearn.testing.masters import MasterChecks
 from atomlearn.testing.problems import FORMS, Case, as_block
 from experiments.rivals import LARS, InteriorPoint
@@ -102,7 +103,7 @@ def data(seed: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_lars_goes_the_whole_way_to_the_same_point(seed: int, intercept: bool) -> None:
     X, y, weight = data(seed, n=60)
     norm = LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6]])

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from atomlearn import solve
 from atomlearn.norms import L1, L2
+from atomlearn.testing.cases import each
 from experiments.rivals import PairwiseElasticNet, TraceLasso
 
 
@@ -19,7 +20,7 @@ def data(seed: int, n: int = 20, p: int = 6) -> tuple[np.ndarray, np.ndarray]:
     return X, X[:, :3].sum(axis=1) + 0.1 * rng.standard_normal(n)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each("seed", range(8))
 def test_pairwise_elastic_net(seed: int) -> None:
     X, y = data(seed)
     # One similarity for all pairs; two groups of alike columns are not convex already.
@@ -59,7 +60,7 @@ def test_pairwise_ends_are_l1_and_l2() -> None:
         PairwiseElasticNet(np.kron(np.eye(2), np.ones((2, 2)))).check(4)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@each("seed", range(2))
 def test_trace_lasso(seed: int) -> None:
     X, y = data(seed)
     norm = TraceLasso(X)

@@ -98,6 +98,9 @@ class TaskBlock(Block):
         data = self.features[self.places].reshape(-1)
         return SparseBlock(data, rows.reshape(-1), starts, self.shape[0])
 
+    def stored_sparse(self) -> Any:
+        return self.explicit().stored_sparse()
+
     def with_rows(self, rows: Columns) -> Block:
         return self.explicit().with_rows(rows)
 

@@ -1,0 +1,35 @@
+"""each: one test that is run for several values of one of its arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def each(name: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for each value of an argument; where it fails, a note names the value.
+
+    As ``pytest.mark.parametrize``, yet one test: for seeds and other values that are many and
+    alike. Several names ("rows, message") take a tuple each. Fixtures are shared by all values.
+    """
+    names, cases = name.split(", "), list(values)
+
+    def decorated(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def all_cases(*args: Any, **others: Any) -> None:
+            for value in cases:
+                given = dict(zip(names, value if len(names) > 1 else (value,), strict=True))
+                try:
+                    test(*args, **given, **others)
+                except Exception as error:
+                    error.add_note(f"in the case {name} = {value!r}")
+                    raise
+
+        signature = inspect.signature(test)
+        left = [part for part in signature.parameters.values() if part.name not in names]
+        all_cases.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        return all_cases
+
+    return decorated
