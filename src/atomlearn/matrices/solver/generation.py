@@ -19,8 +19,8 @@ from atomlearn.core.interfaces import Array, Design, Master, Norm, Refit, Solver
 from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.coupled_newton import CoupledNewton
-from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.free_newton import FreeNewton
+from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.problem.factored import Factored, MatrixPart
