@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Callable
 from contextlib import suppress
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -44,34 +45,45 @@ def sample(problem: Problem) -> Array:
     return np.asarray(problem.design.gather(columns).dense(), dtype=np.float64)[rows]
 
 
+def _in_order(part: Any) -> list[Any]:
+    return sorted(part, key=repr)
+
+
+def _of_function(part: FunctionType) -> list[Any]:
+    held = [cell.cell_contents for cell in part.__closure__ or ()]
+    return [part.__code__, part.__defaults__, part.__kwdefaults__, held]
+
+
+#: What makes parts of these types what they are: no order of keys, nothing remembered.
+_PIECES: dict[type, Callable[[Any], list[Any]]] = {
+    dict: lambda part: _in_order(part.items()),
+    list: list,
+    tuple: list,
+    set: _in_order,
+    frozenset: _in_order,
+    CodeType: lambda part: [part.co_code, part.co_names, part.co_consts],
+    MethodType: lambda part: [part.__func__, part.__self__],
+    FunctionType: _of_function,
+}
+
+
 def _described(part: Any, depth: int = 0) -> Any:
-    """Return what makes a part what it is, for joblib: no order of keys, nothing remembered."""
+    """Return what makes a part what it is, for joblib."""
     if depth > 20:
         raise ValueError("a norm or loss refers to itself and has no fingerprint")
-    pieces: list[Any]
-    if isinstance(part, dict):
-        pieces = sorted(part.items(), key=repr)
-    elif isinstance(part, list | tuple):
-        pieces = list(part)
-    elif isinstance(part, set | frozenset):
-        pieces = sorted(part, key=repr)
-    elif isinstance(part, CodeType):
-        pieces = [part.co_code, part.co_names, part.co_consts]
-    elif isinstance(part, MethodType):
-        pieces = [part.__func__, part.__self__]
-    elif isinstance(part, FunctionType):
-        held = [cell.cell_contents for cell in part.__closure__ or ()]
-        pieces = [part.__code__, part.__defaults__, part.__kwdefaults__, held]
+    kind = type(part)
+    if kind in _PIECES:
+        pieces = _PIECES[kind](part)
     elif isinstance(part, Parameters):
         pieces = sorted(part.get_params(deep=False).items())
     elif isinstance(part, Loss | Norm) or dataclasses.is_dataclass(part):
         pieces = _parameters(part)
-    elif part is None or isinstance(part, int | float | str | bytes):
+    elif part is None or kind in (bool, int, float, str, bytes):
         return part
     else:
         # By itself: joblib tells one object that stands twice from two that are equal.
         return joblib.hash(part)
-    return type(part).__qualname__, [_described(piece, depth + 1) for piece in pieces]
+    return kind.__qualname__, [_described(piece, depth + 1) for piece in pieces]
 
 
 def _parameters(part: Any) -> list[tuple[str, Any]]:
