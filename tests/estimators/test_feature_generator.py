@@ -336,7 +336,8 @@ def test_the_rules_and_scales_of_the_paper() -> None:
     assert loose.n_iter_ < FeatureGenerator(30, 2, outer_tol=1e-4).fit(X, y).n_iter_
     scaled = FeatureGenerator(4, 2, features="polynomial", gamma=4.0, r=0.5, standardize=False)
     scaled.fit(X[:, :6], y)
-    assert (scaled.feature_map_.gamma, scaled.feature_map_.r) == (4.0, 0.5)
+    columns = scaled.feature_map_.apply(np.eye(6)[:1])
+    assert np.isclose(columns.predict(np.ones(columns.shape[1]))[0], 4.0 + 2.0)
     with pytest.raises(ValueError, match="gamma and r"):
         FeatureGenerator(4, gamma=4.0).fit(X, y)
 

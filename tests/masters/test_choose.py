@@ -52,8 +52,8 @@ KINDS = [
     (pairs(502), "logistic", dense(3000, 502), {}, "WorkingSets ScalingNewton"),
     # The kernel for groups takes so small a block whole.
     (pairs(600), "squared", dense(50, 600), {}, "ScalingNewton"),
-    (norms.L1(), "squared", tasks(30, 12, 60), {}, "WorkingSets SequentialQP"),
-    (norms.L1(), "squared", tasks(30, 12, 60), {"intercept": True}, "WorkingSets SequentialQP"),
+    (norms.L1(), "squared", tasks(30, 12, 60), {}, "SequentialQP"),
+    (norms.L1(), "squared", tasks(30, 12, 60), {"intercept": True}, "SequentialQP"),
     (
         norms.L1(),
         "multinomial",

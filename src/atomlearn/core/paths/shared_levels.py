@@ -354,7 +354,8 @@ class SharedLevels(Task):
             intercept = point.shift - float(lengths.offsets @ point.weights)
             start = WarmStart(columns, point.weights, intercept)
         counted = Counted.of(self.problem.design)
-        stepped(level.run, start, counted, float(level.readings))
+        for _ in stepped(level.run, start, counted, float(level.readings)):
+            pass
         result = self._result(level)
         found = result.columns if result.lifted is None else result.lifted[0]
         self.pool.add(found[: max(self.pool.room, 0)])
