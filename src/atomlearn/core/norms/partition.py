@@ -41,6 +41,8 @@ class Partition:
             return groups
         if _is_labels(groups):
             return cls._of_labels(np.asarray(groups), n_features, owner)
+        if type(groups) is np.ndarray and groups.dtype.kind in "iu":
+            groups = list(groups)  # groups of one size, a row each
         return cls._of_sets(membership_of(groups, n_features, owner), owner)
 
     @classmethod
