@@ -23,10 +23,10 @@ from atomlearn import AtomicRegressor
 from tests.oracles.sources import PACKAGE, nodes, trees
 
 CEILINGS = {
-    "tokens of Python": 412_205,
+    "tokens of Python": 412322,
     "tokens of C++": 80_625,
     "files": 448,
-    "functions": 4_132,
+    "functions": 4133,
     "numbers that decide": 409,
     "isinstance": 238,
     "getattr and hasattr": 62,
@@ -41,7 +41,7 @@ CEILINGS = {
     "handlers of KeyboardInterrupt in the core": 1,
 }
 #: One l1 fit of 300 x 5000, by the estimator: through how much of the package does it pass?
-FIT = {"files": 448, "functions": 4_132, "frames": 25}
+FIT = {"files": 448, "functions": 4133, "frames": 25}
 
 SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

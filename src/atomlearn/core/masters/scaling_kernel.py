@@ -171,7 +171,8 @@ def _model(group_block: GroupBlock, z: Array, in_use: int = 0) -> _Quadratic | N
     loss, quadratic = problem.loss, problem.loss.is_quadratic
     small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
     stored = base.bare.stored() is not None
-    by_columns = stored and n_samples * n_features <= TUNING.column_entries
+    # What is taken whole at first, and as much again that enters later.
+    by_columns = stored and n_samples * n_features <= 2 * TUNING.column_entries
     if quadratic:
         known = CachedBlock.of(base).knows_gram(problem.weight) and not problem.fit_intercept
         by_columns = by_columns and n_samples <= 2 * n_features and not known
