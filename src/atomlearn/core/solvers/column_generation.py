@@ -173,7 +173,7 @@ class ColumnGeneration(Solver):
             columns = np.concatenate([columns, state.candidates])
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
         restricted = problem.restricted_to(block, columns)
-        refit = self._refit(restricted, weights, state)
+        refit = self._refit(restricted, weights, state, problem.design.shape[1])
         following = ActiveState(
             columns=columns,
             weights=refit.weights,
@@ -194,9 +194,12 @@ class ColumnGeneration(Solver):
         state.refit_gap, state.exhausted = np.inf, None
         return state
 
-    def _refit(self, restricted: Problem, weights: Array, state: ActiveState) -> Refit:
+    def _refit(
+        self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
+    ) -> Refit:
         """Re-fit to a part of the gap, where columns are many and more will come."""
-        target = max(self._gap_target(state, weights.size), restricted.negligible)
+        target = self._gap_target(state, weights.size, n_features)
+        target = max(target, restricted.negligible)
         penalty, level = restricted.regularizer, state.certificate.polar / NEARER
         far = penalty.form == "penalized" and penalty.amount < level < math.inf
         if far and restricted.loss.coupled != 1 and not self.batch:
@@ -206,7 +209,7 @@ class ColumnGeneration(Solver):
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         return FreeNewton(self.master).solve(restricted, weights, intercept, target)
 
-    def _gap_target(self, state: ActiveState, size: int) -> float:
+    def _gap_target(self, state: ActiveState, size: int, n_features: int) -> float:
         """Return the gap to ask of a re-fit of ``size`` columns."""
         certificate = state.certificate
         enough = 0.5 * self.tolerance * abs(certificate.objective)
@@ -217,9 +220,10 @@ class ColumnGeneration(Solver):
             # The last digits cost a step or two, and what should not differ (weights and repeated
             # samples, one order of columns and another) then differs by rounding alone.
             return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
-        # Where the last step is near, going all the way saves a pass.
+        # Where the last step is near, going all the way saves a pass; and so it does where a Hessian
+        # of these columns costs no more than one.
         wanted = self.inner_ratio * certificate.gap
-        return wanted if wanted > 30 * enough else enough
+        return wanted if wanted > 30 * enough and size**2 > n_features else enough
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
         """Drop columns without weight once they are most of the block."""
