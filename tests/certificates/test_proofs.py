@@ -15,11 +15,13 @@ mp = pytest.importorskip("mpmath")
 pytest.importorskip("cvxpy")
 from benchmarks.certificate.bounded import NAMES, draw_bounded  # noqa: E402
 from benchmarks.certificate.campaign import judge  # noqa: E402
+from benchmarks.certificate.drawn import Task  # noqa: E402
 
 
 def judged(task, rng, monkeypatch):
     # Limits of the processor: a busy machine is not late.
     monkeypatch.setattr(time, "monotonic", time.process_time)
+    monkeypatch.setattr(Task.run, "__defaults__", (None, 2.0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return judge(task, rng)

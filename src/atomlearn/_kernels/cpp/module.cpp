@@ -306,7 +306,8 @@ bool provide_blas(const char* name, const nb::object& capsule) {
 int scalings_of_groups(const DoubleMatrix& matrix, bool is_gram, const Doubles& linear,
                        double squared_target, const Positions& starts, const Positions& members,
                        const Doubles& limit, const OutDoubles& scalings, const OutDoubles& slopes,
-                       double gap_target, Index max_steps, const OutPositions& counts, const OutDoubles& figures) {
+                       double gap_target, Index max_steps, const OutPositions& counts,
+                       const OutDoubles& figures) {
     const nb::gil_scoped_release release;
     LeastSquares loss{};
     loss.squared_target = squared_target;
@@ -321,9 +322,8 @@ int scalings_of_groups(const DoubleMatrix& matrix, bool is_gram, const Doubles& 
         loss.target = linear.data();
     }
     const Groups groups{starts.data(), members.data(), size_of(limit), size_of(slopes)};
-    const NewtonOutcome outcome =
-        group_newton(loss, groups, limit.data(), scalings.data(), slopes.data(), gap_target,
-                     max_steps);
+    const NewtonOutcome outcome = group_newton(loss, groups, limit.data(), scalings.data(),
+                                               slopes.data(), gap_target, max_steps);
     counts.data()[0] = outcome.steps;
     counts.data()[1] = outcome.systems;
     figures.data()[0] = outcome.objective;

@@ -79,16 +79,11 @@ Index run(const FewColumns& columns, const PythonLoss& python_loss, const Double
           HeldHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
     const auto& [level, coupling, ridge, radius, is_signed, intercept] = prices;
     const SampleLoss loss = sample_loss(python_loss);
-    const PricedProblem problem{columns,
-                                static_cast<Index>(weights.shape(0)),
-                                loss,
-                                metric.shape(0) > 0 ? metric.data() : nullptr,
-                                price.data(),
-                                level,
-                                coupling,
-                                ridge,
-                                radius,
-                                is_signed,
+    const PricedProblem problem{columns,      static_cast<Index>(weights.shape(0)),
+                                loss,         metric.shape(0) > 0 ? metric.data() : nullptr,
+                                price.data(), level,
+                                coupling,     ridge,
+                                radius,       is_signed,
                                 intercept};
     const auto begun = std::chrono::steady_clock::now();
     const auto going = [&] {

@@ -365,8 +365,7 @@ class Fit {
                                        true,          price_.data(), p_.coupling, diagonal(),
                                        p_.radius,     false,         p_.level,    p_.is_signed};
         ActiveFactor state{k_.factor.get(), k_.stride, k_.order.data(), 0, 0, 0.0};
-        const QPOutcome outcome =
-            active_set(program, state, end_.data(), kBatch, kMostPivots);
+        const QPOutcome outcome = active_set(program, state, end_.data(), kBatch, kMostPivots);
         return outcome.status != QPStatus::not_finite && outcome.status != QPStatus::bad_state;
     }
 

@@ -220,8 +220,8 @@ class ColumnGeneration(Solver):
             # The last digits cost a step or two, and what should not differ (weights and repeated
             # samples, one order of columns and another) then differs by rounding alone.
             return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
-        # Where the last step is near, going all the way saves a pass; and so it does where a Hessian
-        # of these columns costs no more than one.
+        # Going all the way saves a pass where the last step is near, and costs less than one where
+        # columns are so few that their Hessian does.
         wanted = self.inner_ratio * certificate.gap
         return wanted if wanted > 30 * enough and size**2 > n_features else enough
 
