@@ -2,11 +2,12 @@
 
 python benchmarks/base_against_head.py BASE HEAD [--smoke] [--repeats N] [--only NAME ...] [--out F]
 
-BASE and HEAD are checkouts whose kernels are built (``src`` is importable as it is). Each problem
-lives in two processes, one a tree, which take turns; a ratio is the median time of HEAD over that
-of BASE, and passes over the data stand beside it. With --at-most R it ends with exit code 1 where
-both the median and the best time of HEAD are more than R times those of BASE. Only public names are
-used, so that any two versions can be compared. All data is made from its seed.
+BASE and HEAD are checkouts, each with its own built kernels inside its ``src``: a tree without
+them loads those of the environment, and both are timed with the same ones. Each problem lives in
+two processes, one a tree, which take turns; a ratio is the median time of HEAD over that of BASE,
+and passes over the data stand beside it. With --at-most R it ends with exit code 1 where both the
+median and the best time of HEAD are more than R times those of BASE. Only public names are used, so
+that any two versions can be compared. All data is made from its seed.
 """
 
 from __future__ import annotations

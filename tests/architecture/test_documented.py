@@ -139,6 +139,7 @@ BOUNDS = {
     "storage/formats/held.py": "what is believed of a file",
     "storage/conversion/journal.py": "memory, and what a kill may cost",
     "storage/formats/limits.py": "what a file may hold",
+    "storage/intake/limits.py": "what columns are taken for",
 }
 
 

@@ -81,11 +81,6 @@ class Expansion:
         shape = (features.size, lifted.size)
         return features.astype(np.int64), sparse.csc_array(parts, shape=shape)
 
-    def restrict(self, lifted: Columns) -> tuple[Columns, Expansion]:
-        """Return the features that these lifted coordinates touch, increasing, and L there."""
-        features, local = self.columns(lifted)
-        return features, Expansion(local, self.repeats)
-
     def apply(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
         """Return the features and the coefficients of w = L u, u = ``weights`` at ``lifted``."""
         features, local = self.columns(lifted)

@@ -134,8 +134,12 @@ def columns_of(block: Block) -> Any:
     stored = block.bare.stored()
     if stored is None:
         stored = block.bare.stored_sparse()
-    few = math.prod(block.shape) <= TUNING.column_entries
-    return block.dense() if stored is None and few else stored
+    return block.dense() if stored is None and _are_few(block) else stored
+
+
+def _are_few(block: Block) -> bool:
+    """Return whether a copy of the columns is small enough to be made."""
+    return math.prod(block.shape) <= TUNING.column_entries
 
 
 def is_for_kernel(problem: Problem) -> bool:
@@ -147,4 +151,4 @@ def is_for_kernel(problem: Problem) -> bool:
         return False
     bare = block.bare
     known = bare.stored() is not None or bare.stored_sparse() is not None
-    return known or (block.shape[1] <= TUNING.few_columns and columns_of(block) is not None)
+    return known or (block.shape[1] <= TUNING.few_columns and _are_few(block))

@@ -68,7 +68,8 @@ def gauge_by_generation(
     -----
     O(p) memory for each atom in use, and one call of the oracle an iteration. Where the oracle is
     a search, lower bounds are those of the bound from above on its polar: for sparse atoms exact
-    where branch and bound ends, as it does for matrices of at most 1024 entries as a rule.
+    where branch and bound ends, as it does as a rule where rows and columns
+    together are at most 64.
     """
     w = to_float64(w)
     if not np.isfinite(w).all():

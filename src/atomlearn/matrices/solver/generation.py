@@ -66,8 +66,9 @@ class MatrixGeneration(Solver):
     Parameters
     ----------
     master : Master, optional
-        Re-fits the coordinates. None: the active-set method of [V] for rays alone, else
-        accelerated proximal gradient, whose proximal map is an SVD of S where there are spans.
+        Re-fits the coordinates. None: the active-set method of [V] for rays alone, a
+        semismooth Newton method for rays beside other terms, else accelerated proximal gradient,
+        whose proximal map is an SVD of S where there are spans.
     batch : int
         Atoms one pass asks of each matrix norm.
     columns : int
@@ -344,9 +345,9 @@ def at_zero(term: Term, design: Design) -> Coordinates:
 
 
 def master_for(terms: list[Coordinates]) -> Master:
-    """Return the active-set method of [V] for rays alone, else accelerated gradient steps.
+    """Return the method that re-fits these coordinates, as ``MatrixGeneration`` describes.
 
-    Rays beside other terms lie close together, which takes second order.
+    Rays beside other terms lie close together, so first-order steps are slow there.
     """
     if all(term.kind == "rays" for term in terms):
         return SequentialQP()

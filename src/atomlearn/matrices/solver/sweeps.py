@@ -45,10 +45,8 @@ def swept(
     x : S of a compressed term; linear : predictions of all terms without intercept; enough : a
     sweep that gains less than this is the last.
     """
-    steps, price = (
-        term.design.of_matrix.ridge_steps(),
-        problem.regularizer.amount * term.term.factor,
-    )
+    steps = term.design.of_matrix.ridge_steps()
+    price = problem.regularizer.amount * term.term.factor
     root = np.sqrt(np.diag(term.core(x)))
     left, right = term.left * root, term.right * root
     others = linear - steps.predictions(left, right)
@@ -67,8 +65,9 @@ def swept(
             turned_left, turned_right = (factor, right) if is_left else (left, factor)
             trial = steps.predictions(turned_left, turned_right)
             trial += others
-            if objective(turned_left, turned_right, trial) < objective(left, right, linear):
-                left, right, linear = turned_left, turned_right, trial
+            value = objective(turned_left, turned_right, trial)
+            if value < after:
+                left, right, linear, after = turned_left, turned_right, trial, value
         left, right = _balanced(left, right)
         after = objective(left, right, linear)
         rank = left.shape[1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KindLimits:
-    """What columns are taken for; a schema says otherwise. ``benchmarks/reading.py`` reads some."""
+    """What columns are taken for; a schema says otherwise."""
 
     #: Lines that delimiter and header are found from.
     sniffed: int = 30
