@@ -35,6 +35,7 @@ from atomlearn.storage.device.tensors import (
 )
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 from tests.oracles.settings import change
+from tests.oracles.tensors import CUPY, PLACE, cupy_tensor, strict_tensor, torch_tensor
 
 pytest.importorskip("array_api_compat")
 
@@ -50,21 +51,12 @@ def _no_warnings_of_a_beta() -> Iterator[None]:
         yield
 
 
-def torch_tensor(X: Array) -> Any:
-    return pytest.importorskip("torch", reason="PyTorch is not installed").from_numpy(X.copy())
-
-
-def strict_tensor(X: Array) -> Any:
-    """Return a tensor on a device whose arrays NumPy may not read."""
-    strict = pytest.importorskip("array_api_strict")
-    return strict.asarray(X.copy(), device=strict.Device("device1"))
-
-
 LIBRARIES: dict[str, Callable[[Array], Any]] = {
     "torch": torch_tensor,
     "torch, sparse": lambda X: torch_tensor(X).to_sparse_csr(),
     "strict": strict_tensor,
 }
+LIBRARIES |= {"cupy": cupy_tensor} if CUPY else {}
 
 
 def inputs(seed: int = 0, dtype: Any = np.float64) -> Array:
@@ -439,7 +431,7 @@ def test_automatic_casts_are_kept_out(layout: str) -> None:
     v = rng.standard_normal(50)
     pairs = Polynomial(design)
     expected = searched(pairs, v, 4)
-    with torch.autocast("cpu"):
+    with torch.autocast(PLACE, dtype=torch.bfloat16):
         assert (tensor.T @ tensor).dtype == torch.bfloat16
         with as_written(tensor):
             assert (tensor.T @ tensor).dtype == torch.float32
@@ -475,7 +467,7 @@ def test_nearly_empty_tensors_are_searched_by_the_processor() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     X = sp.random_array((300, 500), density=0.008, rng=np.random.default_rng(11), format="csc")
     tensor = torch.sparse_csc_tensor(
-        torch.from_numpy(X.indptr), torch.from_numpy(X.indices), torch.from_numpy(X.data), X.shape
+        torch_tensor(X.indptr), torch_tensor(X.indices), torch_tensor(X.data), X.shape
     )
     base = OnDevice(tensor)
     design = Polynomial(base)
