@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, solve
 from atomlearn.core.data.limits import LIMITS
@@ -285,7 +285,8 @@ def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch
         columns, values = scores.top(count)
         assert scores._full is None
         assert_array_equal(columns, brute_force_top(z, count)[0])
-        assert_array_equal(values, z[columns])
+        # A GPU adds a few columns up in another order than all of them.
+        assert_allclose(values, z[columns], rtol=1e-13)
         assert scores.work is not None
         assert scores.work.computed <= scores.work.pairs
         assert count // 2 <= scores.work.rescored < 30 * count + 1000
