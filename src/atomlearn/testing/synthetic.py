@@ -24,10 +24,10 @@ class Synthetic:
     """A problem and the truth behind it.
 
     X : (n_samples, n_features) array in Fortran order, or CSC matrix; y : (n_samples,) float64,
-    labels -1 and +1 for classification; coef : (n_features,) float64, the true w, and intercept its
-    b. Where the protocol has them: validation and test parts, ``groups`` (n_features,) int64 labels,
-    ``covariance`` (n_features, n_features) of a row of X, and ``noise`` the standard deviation of
-    y about X w + b.
+    labels -1 and +1 for classification; coef : (n_features,) float64, the true w, and intercept
+    its b. Where the protocol has them: validation and test parts, ``groups`` (n_features,) int64
+    labels, ``covariance`` (n_features, n_features) of a row of X, and ``noise`` the standard
+    deviation of y about X w + b.
     """
 
     X: Any
@@ -236,9 +236,7 @@ def make_text_like_sparse(
     return _answered(rng, X, coef, support, snr, labels)
 
 
-def _normal_matrix(
-    rng: np.random.Generator, rows: int, p: int, dtype: DTypeLike
-) -> NDArray[Any]:
+def _normal_matrix(rng: np.random.Generator, rows: int, p: int, dtype: DTypeLike) -> NDArray[Any]:
     """Return a matrix of N(0, 1) in Fortran order, drawn column by column."""
     return rng.standard_normal((p, rows), dtype=dtype).T  # type: ignore[arg-type, no-any-return]
 
