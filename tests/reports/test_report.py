@@ -247,7 +247,7 @@ def test_regression_page_draws_predictions_and_distribution() -> None:
 
 @pytest.mark.parametrize("gap", [0.0, 1e30, np.inf])
 def test_extreme_gaps_stay_inside_the_picture(gap: float) -> None:
-    drawn = svg_of(ConvergenceDisplay.of([[record(0, 1.0), record(1, gap)]], 1e-6))
+    drawn = svg_of(ConvergenceDisplay([[record(0, 1.0), record(1, gap)]], 1e-6))
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', drawn)[0])
     for mark in ElementTree.fromstring(drawn).iter("use"):
         assert 0 <= float(mark.attrib["x"]) <= width
@@ -261,7 +261,7 @@ def test_constant_and_single_values_are_drawn() -> None:
         TargetDisplay(np.array([2.0, 2.0])),
         PredictionDisplay(np.ones(1), np.ones(1)),
         MatrixDisplay(np.zeros((2, 2))),
-        ConvergenceDisplay.of([[record(0, 1e-9)]], 1e-6),
+        ConvergenceDisplay([[record(0, 1e-9)]], 1e-6),
     ):
         ElementTree.fromstring(svg_of(display))
 

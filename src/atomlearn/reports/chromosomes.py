@@ -56,11 +56,7 @@ class ChromosomesDisplay(Display):
         "not be strong alone."
     )
     wide = True
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of the drawing on a page."""
-        return (10.5, 3.0)
+    size = (10.5, 3.0)
 
     @classmethod
     def of(

@@ -14,11 +14,10 @@ from atomlearn.core.problem.result import Record, Status
 from atomlearn.findings.verdict import Verdict, no_verdict
 from atomlearn.reports.data_displays import (
     CurveDisplay,
-    ObjectiveDisplay,
     PredictionDisplay,
     TargetDisplay,
 )
-from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay
+from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay, ObjectiveDisplay
 from atomlearn.reports.drawing import MOST_POINTS, Display
 from atomlearn.reports.structure_displays import InteractionsDisplay
 
@@ -274,9 +273,9 @@ class Content:
         histories = [fit.history for fit in drawn]
         if histories and self.is_bounded:
             labels = [fit.label for fit in drawn]
-            found.append(ConvergenceDisplay.of(histories, self.goal, labels))
+            found.append(ConvergenceDisplay(histories, self.goal, labels))
         elif histories:
-            found.append(ObjectiveDisplay.of(histories))
+            found.append(ObjectiveDisplay(histories))
         if len(self.target_values):
             found.append(TargetDisplay(np.asarray(self.target_values)))
         return found

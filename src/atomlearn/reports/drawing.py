@@ -28,7 +28,7 @@ MOST_NAMED = 30
 class Display:
     """What all displays share: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
 
-    On a page: title and about; size in inches; wide : whether it takes a whole row.
+    On a page: title and about; size, of the drawing in inches; wide : whether it takes a whole row.
     """
 
     ax_: Any = field(default=None, init=False, repr=False)
@@ -46,6 +46,25 @@ class Display:
     def explained(self) -> str:
         """What the page says of the drawing."""
         return self.about
+
+    @classmethod
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+        """Return what is drawn of a fitted estimator."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        feature_names: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw a fitted estimator; X and y where it does not tell all that is drawn."""
+        return cls.of_estimator(estimator, X, y, feature_names).plot(ax=ax, **options)
 
     def plot(self, *, ax: Any = None, **options: Any) -> Self:
         """Draw on ``ax``, or on axes of its own; ``options`` go to matplotlib."""

@@ -22,14 +22,13 @@ from atomlearn.reports.chromosomes import ChromosomesDisplay, Places, places_in
 from atomlearn.reports.class_displays import BoxesDisplay
 from atomlearn.reports.content import SelectedFeature
 from atomlearn.reports.data_displays import CurveDisplay
-from atomlearn.reports.displays import PathDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
 from atomlearn.reports.halves import Half, band_of, curve_of, halves, shares
 from atomlearn.reports.structure_displays import name_of_part, selected_groups
 from atomlearn.reports.sums import adding_up
 from atomlearn.reports.surfaces import surfaces_of
 from atomlearn.reports.suspects import suspects
-from atomlearn.reports.view import View, dense_columns, level_of, objective_of, view_of
+from atomlearn.reports.view import View, dense_columns, view_of
 
 #: Small pictures side by side; more make a page slow.
 MOST_PANELS = 12
@@ -183,24 +182,6 @@ def forbidden(view: View, X: Any, y: Any) -> Sequence[Twins]:
         return twins(view.model, X, y, most=10, correlated=0)
     except (TypeError, ValueError, AttributeError):
         return []
-
-
-def path_around(view: View, y: NDArray[Any]) -> PathDisplay | None:
-    """Return the coefficients along levels around the fitted one, of linear models of ours."""
-    model, alpha = view.model, level_of(view.model)
-    if not view.results or not alpha or view.outputs > 1 or view.is_mapped:
-        return None
-    objective = objective_of(model)
-    if "loss" not in objective or objective["form"] == "constrained":
-        return None
-    return PathDisplay.around(
-        view.inputs,
-        view.target_of(y),
-        alpha,
-        view.names.__getitem__,
-        intercept=model.fit_intercept,
-        **objective,
-    )
 
 
 def along_chromosomes(

@@ -24,8 +24,9 @@ def page_style() -> dict[str, Any]:
     off = dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False)
     sizes = dict.fromkeys(("axes.titlesize", "axes.labelsize"), "medium")
     grid = {"axes.grid": True, "grid.color": GRID, "axes.axisbelow": True}
-    lines = {"axes.prop_cycle": cycler(color=SERIES), "svg.fonttype": "none", "font.size": 9.0}
-    return {**soft, **dark, **clear, **off, **sizes, **grid, **lines}
+    lines = {"axes.prop_cycle": cycler(color=SERIES), "lines.markersize": 4}
+    text = {"svg.fonttype": "none", "font.size": 9.0}
+    return {**soft, **dark, **clear, **off, **sizes, **grid, **lines, **text}
 
 
 def svg_of(display: Display) -> str:

@@ -238,7 +238,7 @@ def make_text_like_sparse(
 
 def _normal_matrix(rng: np.random.Generator, rows: int, p: int, dtype: DTypeLike) -> NDArray[Any]:
     """Return a matrix of N(0, 1) in Fortran order, drawn column by column."""
-    return rng.standard_normal((p, rows), dtype=dtype).T  # type: ignore[arg-type, no-any-return]
+    return rng.standard_normal((p, rows), dtype=dtype).T  # type: ignore[arg-type]
 
 
 def _sparse_normal_matrix(
