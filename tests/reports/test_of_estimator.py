@@ -344,7 +344,7 @@ def test_a_selector_before_the_model_chose_from_all_columns(tmp_path: Path) -> N
 
 def leaks_of(X: np.ndarray, y: np.ndarray, classes: list[str] | None) -> list[str]:
     names = [f"x{j}" for j in range(X.shape[1])]
-    found = suspects(as_design(X), y, classes, range(min(10, X.shape[1])), names)
+    found = suspects(as_design(X), y, classes, range(min(10, X.shape[1])), names, "y")
     return [warning.split()[0] for warning in found if " alone tells " in warning]
 
 

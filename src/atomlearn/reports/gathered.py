@@ -25,7 +25,6 @@ from atomlearn.reports.data_displays import CurveDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
 from atomlearn.reports.halves import Half, band_of, curve_of, halves, shares
 from atomlearn.reports.structure_displays import name_of_part, selected_groups
-from atomlearn.reports.sums import adding_up
 from atomlearn.reports.surfaces import surfaces_of
 from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, dense_columns, view_of
@@ -225,12 +224,8 @@ def warnings_of(
     target: str,
 ) -> list[str]:
     """Return what is odd about the data: leaks, totals, copies."""
-    columns = single_inputs(view, selected)
-    names = [feature.name for feature in columns]
-    told = suspects(view.inputs, codes, labels, [*columns.values()], names)
-    if labels is not None:
-        return told
-    return [*adding_up(view.inputs, codes, [*columns.values()], view.names, target), *told]
+    columns = [*single_inputs(view, selected).values()]
+    return suspects(view.inputs, codes, labels, columns, view.names, target)
 
 
 def curves_of(
