@@ -167,7 +167,7 @@ def test_the_page_is_self_contained_and_tells_the_result() -> None:
     for words in (
         "3 of 9 features were selected, 2 of them again when 25% of the rows were left out; a "
         "model of 3 features predicts outcome",
-        "2 of these 3 were selected again",
+        "features with the final model, which is fitted to all rows",
         "random labels do this well once in 10,000 times",
         "An AUC above 0.700 would count as better than chance.",
         "The held-out AUC is 0.930",

@@ -69,6 +69,10 @@ class SelectedFeature:
         return len(set(self.factors)) == 2
 
 
+#: A number as the terminal and the page show it: name, number, and what to hold it against.
+Figure = tuple[str, str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """A figure of merit on rows that no fit has seen, beside that of a guess without features."""
@@ -80,22 +84,14 @@ class Score:
     is_share: bool
 
     @property
-    def shown(self) -> str:
-        """The value as people read it."""
-        return self.format(self.value)
-
-    @property
-    def against(self) -> str:
-        """What a guess scores, as people read it."""
-        return f"{self.baseline_name}: {self.format(self.baseline)}"
-
-    def format(self, value: float) -> str:
-        """Return 95.1% for a share, four digits for any other figure."""
-        if self.is_share:
-            return f"{100 * value:.1f}%"
+    def figure(self) -> Figure:
+        """The score as people read it: 95.1% for a share, four digits for any other."""
         # What is as good as nothing beside the other figure is not told in many digits.
-        nothing = 1e-3 * max(abs(self.value), abs(self.baseline))
-        return "0" if abs(value) < nothing else f"{value:.4g}"
+        both = np.array([self.value, self.baseline])
+        both[np.abs(both) < 1e-3 * np.abs(both).max()] = 0.0
+        form = "{:.1%}" if self.is_share else "{:.4g}"
+        shown, guess = map(form.format, both.tolist())
+        return f"held-out {self.name}", shown, f"{self.baseline_name}: {guess}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +245,22 @@ class Content:
             return ""
         share = 100 * held_out.n_test / (held_out.n_test + held_out.n_train)
         return f", {held_out.overlap:,} of them again when {share:.0f}% of the rows were left out"
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The figures beside the verdict, of the terminal and of the page: a line here adds one."""
+        scores = () if self.held_out is None else self.held_out.scores
+        found = [score.figure for score in scores if score.name != self.verdict.score_name]
+        if self.task != "matrix":
+            of = f"of {self.n_features:,}"
+            found.append(("features selected", f"{len(self.selected):,}", of))
+        if self.covariates:
+            names = ", ".join(item.name for item in self.covariates)
+            found.append(("covariates, in any case", f"{len(self.covariates):,}", names))
+        if self.fits:
+            asked = f"on {self.over}; asked for {self.goal:.0e}"
+            found.append(("relative gap", f"{self.headline_gap:.1e}", asked))
+        return found
 
     @property
     def displays(self) -> list[Display]:

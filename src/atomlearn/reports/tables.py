@@ -43,45 +43,16 @@ def selected_csv(content: Content) -> str:
 
 
 def summary_lines(content: Content, most: int = 10) -> list[str]:
-    """Return the short table that a terminal shows: scores, gap and the first features."""
-    lines = _verdict_lines(content)
-    if content.held_out is not None:
-        for score in content.held_out.scores:
-            if score.name == content.verdict.score_name:
-                continue
-            lines.append(f"  {'held-out ' + score.name:<28} {score.shown:>9}   ({score.against})")
-    lines.append(
-        f"  {'features selected':<28} {len(content.selected):>9}   (of {content.n_features:,})"
-    )
-    if content.covariates:
-        names = ", ".join(item.name for item in content.covariates[:5])
-        names += ", ..." if len(content.covariates) > 5 else ""
-        lines.append(f"  {'covariates, in any case':<28} {len(content.covariates):>9}   ({names})")
-    lines.append(
-        f"  {'fitted to a relative gap of':<28} {content.headline_gap:>9.1e}   "
-        f"(on {content.over}; asked for {content.goal:.0e})"
-    )
+    """Return the short table that a terminal shows: verdict, figures and the first features."""
+    word, _, known_by = str(content.verdict).partition(": ")
+    lines = [f"  verdict: {word}", f"  {known_by}"]
+    for name, shown, against in content.figures:
+        lines.append(f"  {name:<28} {shown:>9}   ({shortened(against, 56)})")
     if content.selected:
-        lines.append("")
-        lines.extend(_feature_lines(content.selected[:most]))
+        lines += ["", *_feature_lines(content.selected[:most])]
         if len(content.selected) > most:
             lines.append(f"  ... and {len(content.selected) - most} more")
-    lines += [f"\n  warning: {warning}" for warning in content.warnings]
-    return lines
-
-
-def _verdict_lines(content: Content) -> list[str]:
-    verdict = content.verdict
-    if not verdict.n_rows:
-        return [f"  verdict: {verdict.verdict}: {verdict.how['verdict']}"]
-    low, high = verdict.interval
-    percent = f"{100 * verdict.interval_level:.0f}%"
-    than = "" if verdict.verdict.startswith("too") else f" than {verdict.guess}"
-    return [
-        f"  verdict: {verdict.verdict}{than} (p = {verdict.p_value:.2g})",
-        f"  {verdict.measured:<28} {verdict.score:>9.3f}   "
-        f"({percent} interval {low:.3f} to {high:.3f}; {verdict.guess}: {verdict.baseline:g})",
-    ]
+    return [*lines, *(f"\n  warning: {warning}" for warning in content.warnings)]
 
 
 def _feature_lines(features: tuple[SelectedFeature, ...]) -> list[str]:
