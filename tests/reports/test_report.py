@@ -234,7 +234,8 @@ def test_no_features_many_features_many_classes() -> None:
 def test_regression_page_draws_predictions_and_distribution() -> None:
     values = tuple(np.random.default_rng(0).normal(size=900).tolist())
     score = Score("R²", 0.5, 0.0, "mean", False)
-    held_out = HeldOut(30, 900, (score,), verdict(), 3, 2, truth=values, predicted=values)
+    drawn = [PredictionDisplay(values, values)]
+    held_out = HeldOut(30, 900, (score,), verdict(), 3, 2, displays=drawn)
     content = make_content(
         task="regression", class_counts=(), target_values=values, held_out=held_out
     )

@@ -14,11 +14,10 @@ from atomlearn.core.problem.result import Record, Status
 from atomlearn.findings.verdict import Verdict, no_verdict
 from atomlearn.reports.data_displays import (
     CurveDisplay,
-    PredictionDisplay,
     TargetDisplay,
 )
 from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay, ObjectiveDisplay
-from atomlearn.reports.drawing import MOST_POINTS, Display
+from atomlearn.reports.drawing import Display
 from atomlearn.reports.structure_displays import InteractionsDisplay
 
 
@@ -134,11 +133,10 @@ class FitSummary:
 class HeldOut:
     """What the model of the training rows did on the held-out rows.
 
-    confusion[i][j] : rows of class i that were called class j (classification); truth and
-    predicted : the numbers (regression); overlap : features that the model of the training rows
-    shares with the final one, covariates not counted; refitted : False where the final model is
-    that very model; verdict : whether the model predicts better than a guess; displays : curves on
-    these rows; warnings : sentences on them.
+    confusion[i][j] : rows of class i that were called class j (classification); overlap : features
+    that the model of the training rows shares with the final one, covariates not counted;
+    refitted : False where the final model is that very model; verdict : whether the model predicts
+    better than a guess; displays : curves on these rows; warnings : sentences on them.
     """
 
     n_train: int
@@ -148,8 +146,6 @@ class HeldOut:
     n_selected: int
     overlap: int
     confusion: tuple[tuple[int, ...], ...] = ()
-    truth: Sequence[float] | Array = ()
-    predicted: Sequence[float] | Array = ()
     refitted: bool = True
     displays: Sequence[Display] = ()
     warnings: Sequence[str] = ()
@@ -273,10 +269,6 @@ class Content:
             found.append(CoefficientDisplay(values, [item.name for item in first], self.outputs))
         if held_out is not None:
             found += held_out.displays
-            if len(held_out.truth):
-                stride = -(-len(held_out.truth) // MOST_POINTS)
-                truth, told = held_out.truth[::stride], held_out.predicted[::stride]
-                found.append(PredictionDisplay(np.array(truth), np.array(told)))
         products = [item for item in self.selected if len(item.factors) == 2]
         if any(item.is_product for item in products):
             sizes = [item.strongest for item in products]
