@@ -135,7 +135,7 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
 
     def fitted(rows: Rows) -> Half:
         part = view_of(fits.fitted_to(rows), rows_of(fits.X, rows), None)
-        return Half.of(part.map, part.columns, part.weights)
+        return Half(part.map, part.columns, part.weights)
 
     return halves(fits.y, count, fits.rng, fitted, **fits.dependence)
 
