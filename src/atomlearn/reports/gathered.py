@@ -98,13 +98,6 @@ def single_inputs(view: View, selected: Sequence[SelectedFeature]) -> dict[Selec
     return {feature: i for feature, (i, j) in zip(selected, inputs, strict=True) if j < 0}
 
 
-def halves_to_fit(view: View, X: Any, y: Any, asked: int | None) -> int:
-    """Return how many halves of the rows are fitted; none where one may lack a class, or rows."""
-    count = 20 if view.design.shape[0] * view.design.shape[1] <= SMALL else 0
-    fewest = min([len(y) // 4, *((y == one).sum() for one in view.classes or ())])
-    return 0 if is_opened(X) or fewest < 2 else count if asked is None else asked
-
-
 @dataclass(frozen=True)
 class Fits:
     """How an estimator is fitted to some of the rows again: data, seed, and rows that belong.
@@ -129,15 +122,24 @@ class Fits:
 
 def half_fits(fits: Fits, view: View) -> list[Half]:
     """Return what clones select from halves of the rows; nothing of what chose columns before."""
-    count = halves_to_fit(view, fits.X, fits.y, fits.n_resamples)
-    if view.offered > view.inputs.shape[1] or isinstance(fits.estimator, StabilitySelector):
+    y, asked = fits.y, fits.n_resamples
+    if asked is None:
+        asked = 20 if view.design.shape[0] * view.design.shape[1] <= SMALL else 0
+    fewest = min([len(y) // 4, *((y == one).sum() for one in view.classes or ())])
+    chosen_before = view.offered > view.inputs.shape[1]
+    if (
+        fewest < 2  # a half may lack a class, or rows
+        or chosen_before
+        or is_opened(fits.X)
+        or isinstance(fits.estimator, StabilitySelector)
+    ):
         return []
 
     def fitted(rows: Rows) -> Half:
         part = view_of(fits.fitted_to(rows), rows_of(fits.X, rows), None)
         return Half(part.map, part.columns, part.weights)
 
-    return halves(fits.y, count, fits.rng, fitted, **fits.dependence)
+    return halves(y, asked, fits.rng, fitted, **fits.dependence)
 
 
 def with_stability(
