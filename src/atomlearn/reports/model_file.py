@@ -248,8 +248,10 @@ def _check(model: SavedModel) -> None:
 
 def _check_feature(place: str, feature: ModelFeature, n_inputs: int, n_outputs: int) -> None:
     factors, curve = feature.factors, feature.curve
-    if not 1 <= len(factors) <= (2 if curve is None else 1):
-        told = "one or two positions in inputs, one for a curve"
+    most, told = 2, "one or two positions in inputs"
+    if curve is not None:
+        most, told = 1, "one position in inputs for a curve"
+    if not 1 <= len(factors) <= most:
         _fail(f"{place}.factors", told, factors)
     for factor in factors:
         _below(f"{place}.factors", factor, n_inputs)
