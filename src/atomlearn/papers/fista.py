@@ -14,7 +14,7 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Solver, State, WarmStart
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.problem.problem import Problem
-from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
+from atomlearn.papers.proximal import NamedProx, proximal_of
 
 
 @dataclass(slots=True)
@@ -44,8 +44,6 @@ class FISTA(Solver):
         AS of [L], and the exhaustive search of [A].
     iterations : int
         Proximal gradient iterations a step, that is between two certificates.
-    shrink : float
-        By how much the estimate of the Lipschitz constant may fall from one iteration to the next.
 
     References
     ----------
@@ -64,10 +62,6 @@ class FISTA(Solver):
 
     prox: NamedProx | None = None
     iterations: int = 10
-    shrink: float = 0.95
-
-    def __post_init__(self) -> None:
-        check_name("FISTA", self.prox)
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FISTAState:
         """Certify the warm start: one pass, and one more where it is not zero."""
@@ -89,7 +83,7 @@ class FISTA(Solver):
         """Make a few accelerated proximal gradient iterations, then certify the point reached."""
         assert state.iterate is not None
         proximal = proximal_of(problem, "FISTA", self.prox, problem.tau)
-        acceleration = Acceleration(shrink=self.shrink, refit_intercept=True)
+        acceleration = Acceleration(refit_intercept=True)
         at = state.iterate
         for _ in range(self.iterations):
             at = acceleration.iterate(problem, proximal, at)

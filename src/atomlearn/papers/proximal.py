@@ -17,17 +17,13 @@ Proximal = Callable[[Array, float], Array]
 NamedProx = Literal["box_norm", "binary_search", "two_step", "exhaustive"]
 
 
-def check_name(owner: str, name: object) -> None:
-    """Raise ValueError where ``name`` is neither None nor one of the papers' proxes."""
+def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float) -> Proximal:
+    """Return the proximal map of the problem's penalty with this tau, checked before any work."""
     if name is not None and name not in get_args(NamedProx):
         raise ValueError(
             f"{owner}: prox must be None (the norm's own) or one of {get_args(NamedProx)}, "
             f"got {name!r}"
         )
-
-
-def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float) -> Proximal:
-    """Return the proximal map of the problem's penalty with this tau, checked before any work."""
     regularizer = problem.regularizer
     norm = regularizer.norm
     if not norm.proximal:
