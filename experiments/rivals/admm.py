@@ -13,8 +13,7 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Solver, State, WarmStart
 from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
-from atomlearn.papers.fista import dense_start
-from atomlearn.papers.proximal import NamedProx, proximal_of
+from atomlearn.papers.fista import NamedProx, dense_start, proximal_of
 from experiments.rivals.ridge import RidgeSystem
 
 #: Changes after which rho stays, as convergence is proved for a rho that settles.

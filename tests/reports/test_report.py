@@ -29,8 +29,8 @@ from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import plain
 from atomlearn.reports.data_displays import PredictionDisplay, TargetDisplay
 from atomlearn.reports.displays import ConvergenceDisplay
+from atomlearn.reports.drawing import svg_of
 from atomlearn.reports.structure_displays import GroupsDisplay, InteractionsDisplay, MatrixDisplay
-from atomlearn.reports.svg import svg_of
 from atomlearn.result import Record
 
 EVIL = '<script>alert("x")</script>&\'"'

@@ -15,7 +15,7 @@ from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport
-from atomlearn.papers.proximal import NamedProx
+from atomlearn.papers.fista import NamedProx
 from atomlearn.problem import Problem
 from atomlearn.result import Status
 from atomlearn.solvers import FISTA, KFCFW, AtomGeneration, run

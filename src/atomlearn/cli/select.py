@@ -43,9 +43,8 @@ from atomlearn.reports.drawing import Display
 from atomlearn.reports.halves import Half
 from atomlearn.reports.html import ReportUnavailable, write_report
 from atomlearn.reports.model_file import write_model
-from atomlearn.reports.summary import write_summary
 from atomlearn.reports.suspects import recurring
-from atomlearn.reports.tables import summary_lines, write_selected_csv
+from atomlearn.reports.tables import summary_lines, write_selected_csv, write_summary
 
 
 @dataclass(frozen=True, slots=True)

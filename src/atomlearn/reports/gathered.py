@@ -21,11 +21,10 @@ from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.reports.chromosomes import ChromosomesDisplay, Places, places_in
 from atomlearn.reports.class_displays import BoxesDisplay
 from atomlearn.reports.content import SelectedFeature
-from atomlearn.reports.data_displays import CurveDisplay
+from atomlearn.reports.data_displays import CurveDisplay, SurfaceDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
 from atomlearn.reports.halves import Half, band_of, curve_of, halves, shares
 from atomlearn.reports.structure_displays import name_of_part, selected_groups
-from atomlearn.reports.surfaces import surfaces_of
 from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, dense_columns, view_of
 
@@ -33,6 +32,9 @@ from atomlearn.reports.view import View, dense_columns, view_of
 MOST_PANELS = 12
 #: Entries of the data below which halves are fitted without being asked for.
 SMALL = 2_000_000
+#: Cells of a side of a surface, and inputs beyond which none is made: the model is asked at rows of
+#: all inputs.
+CELLS, MOST_INPUTS = 24, 2000
 
 
 def selected_of(view: View) -> tuple[SelectedFeature, ...]:
@@ -265,3 +267,34 @@ def curves_of(
     margin = 0.06 * np.ptp(values) or 1.0
     scale = (float(values.min() - margin), float(values.max() + margin))
     return [replace(curve, scale=scale) for curve in made]
+
+
+def surfaces_of(view: View, selected: Sequence[SelectedFeature]) -> list[SurfaceDisplay]:
+    """Return the surfaces of the strongest pairs; none for several outputs."""
+    pairs = [feature.factors for feature in selected if feature.is_product]
+    n_inputs = view.inputs.shape[1]
+    if not pairs or n_inputs > MOST_INPUTS or view.outputs > 1:
+        return []
+    data = dense_columns(view.inputs, np.arange(n_inputs))
+    place = {name: j for j, name in enumerate(view.names)}
+    middle = np.median(data, axis=0)
+    found = []
+    for pair in pairs[:MOST_PANELS]:
+        at = [place[name] for name in pair]
+        across, up = (_levels(data[:, j]) for j in at)
+        first, second = np.meshgrid(across, up)
+        rows = np.tile(middle, (first.size + 1, 1))
+        rows[:-1, at[0]], rows[:-1, at[1]] = first.ravel(), second.ravel()
+        told = view.map.apply(rows).gather(view.columns).dot(view.weights[0])
+        values = (told[:-1] - told[-1]).reshape(first.shape)
+        found.append(SurfaceDisplay(pair[0], pair[1], across, up, values))
+    return found
+
+
+def _levels(values: Array) -> Array:
+    """Return two values as they are, else levels over the middle 96% of the rows."""
+    known = np.unique(values)
+    if known.size == 2:
+        return known
+    least, greatest = np.quantile(values, [0.02, 0.98])
+    return np.linspace(*((least, greatest) if greatest > least else (known[0], known[-1])), CELLS)

@@ -19,8 +19,7 @@ import numpy as np
 
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content
-from atomlearn.reports.drawing import MOST_POINTS
-from atomlearn.reports.svg import svg_of
+from atomlearn.reports.drawing import MOST_POINTS, svg_of
 
 
 class ReportUnavailable(RuntimeError):

@@ -45,7 +45,7 @@ from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import write_report
 from atomlearn.reports.of_matrix import content_of_matrix
 from atomlearn.reports.structure_displays import GroupsDisplay, selected_groups
-from atomlearn.reports.summary import write_summary
+from atomlearn.reports.tables import write_summary
 from atomlearn.reports.view import View, outputs_of, target_names, view_of
 
 

@@ -11,19 +11,42 @@ from __future__ import annotations
 import pickle
 import warnings
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from numpy.typing import NDArray
 
 from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
-from atomlearn.testing.rounding import assert_within as assert_within
-from atomlearn.testing.rounding import brute_force_top as brute_force_top
-from atomlearn.testing.rounding import in_float64, roundings
-from atomlearn.testing.rounding import normal as _normal
-from atomlearn.testing.rounding import uniform as _uniform
+
+
+def roundings(shape: tuple[int, ...]) -> float:
+    """Return (n + p + 20) eps: sums over rows or columns of an array, and some more."""
+    return float((sum(shape) + 20) * np.finfo(np.float64).eps)
+
+
+def in_float64(entries: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the entries of a block as float64; float32 data may stay float32 there."""
+    assert entries.dtype in (np.float32, np.float64)
+    return entries.astype(np.float64)
+
+
+def assert_within(actual: NDArray[np.float64], expected: Array, bound: Array | float) -> None:
+    """Assert |actual - expected| <= bound entry by entry, with the worst entry in the message."""
+    actual = np.asarray(actual)
+    assert actual.dtype == np.float64
+    assert actual.shape == expected.shape
+    excess = np.abs(actual - expected) - bound
+    assert not (excess > 0).any(), f"worst excess over the rounding bound: {excess.max()}"
+
+
+def brute_force_top(z: Array, count: int) -> tuple[Columns, Array]:
+    """Return the largest magnitudes by sorting all, ties by the smaller index."""
+    order = np.lexsort((np.arange(z.size), -np.abs(z)))[:count]
+    return order.astype(np.int64), z[order]
 
 
 class DesignChecks:
@@ -70,8 +93,8 @@ class DesignChecks:
     def vectors(self, n_samples: int) -> list[Array]:
         """Return the v that scores are tried on: dense, sparse, zero, of wild scales."""
         rng = np.random.default_rng(7)
-        dense = _normal(rng, n_samples)
-        sparse = np.where(rng.random(n_samples) < 0.2, dense, 0.0)
+        dense = rng.standard_normal((n_samples,))
+        sparse = np.where(rng.random((n_samples,)) < 0.2, dense, 0.0)
         wild = dense * 10.0 ** rng.integers(-12, 12, size=n_samples)
         vectors = [dense, sparse, wild, np.zeros(n_samples)]
         for v in vectors:
@@ -139,7 +162,7 @@ class DesignChecks:
         """X w, by a way of its own and by the one that ``Design`` has for everybody."""
         design, array = self.build()
         for seed in range(3):
-            w = _normal(np.random.default_rng(seed), array.shape[1])
+            w = np.random.default_rng(seed).standard_normal((array.shape[1],))
             w[:: seed + 1] = 0.0
             for predict in (design.predict, partial(Design.predict, design)):
                 assert_within(predict(w), array @ w, self.bound(right=w))
@@ -152,7 +175,7 @@ class DesignChecks:
                 design.squared_norms()
             return
         everything, ones = np.arange(array.shape[1]), np.ones(array.shape[0])
-        curvature = _uniform(np.random.default_rng(3), array.shape[0])
+        curvature = np.random.default_rng(3).random((array.shape[0],))
         curvature[0] = 0.0
         for c, weights in ((None, ones), (curvature, curvature)):
             bound = self.square_bound(everything, weights)
@@ -197,14 +220,14 @@ class DesignChecks:
             part, places = array[rows][:, columns], np.arange(columns.size)
             assert subset.shape == part.shape
             # Designs without a faster way make a full pass: its rounding, not the subset's.
-            v, spread = _normal(rng, rows.size), np.zeros(n_samples)
+            v, spread = rng.standard_normal((rows.size,)), np.zeros(n_samples)
             np.add.at(spread, rows, np.abs(v))
             bound = 2 * self.bound(left=spread)[columns]
             assert_within(subset.scores(v).at(places), part.T @ v, bound)
             entries = in_float64(subset.gather(places[::-1]).dense())[:, ::-1]
             self.check_entries(entries, part, self.bound()[rows][:, columns])
             w = np.zeros(n_features)
-            w[columns] = _normal(rng, columns.size)
+            w[columns] = rng.standard_normal((columns.size,))
             expected = self.bound(right=w)[rows]
             assert_within(subset.predict(w[columns]), part @ w[columns], expected)
             if subset.listable:
@@ -253,7 +276,7 @@ class DesignChecks:
             assert_array_equal(scores.top(1)[1], scores.at(scores.top(1)[0]))
             if not design.listable:
                 continue
-            curvature = _uniform(np.random.default_rng(3), array.shape[0])
+            curvature = np.random.default_rng(3).random((array.shape[0],))
             design.squared_norms(curvature)
             curvature *= 0.5
             bound = self.square_bound(everything, curvature)
@@ -323,15 +346,15 @@ class DesignChecks:
         array = self._array[:, columns]
         n_samples, n_columns = array.shape
         rng = np.random.default_rng(11)
-        w, v = _normal(rng, n_columns), _normal(rng, n_samples)
+        w, v = rng.standard_normal((n_columns,)), rng.standard_normal((n_samples,))
         assert_within(block.dot(w), array @ w, self.bound(columns, right=w))
         assert_within(block.transpose_dot(v), array.T @ v, self.bound(columns, left=v))
         assert_within(block.scores(v).full(), array.T @ v, self.bound(columns, left=v))
-        c = _uniform(rng, n_samples) * (rng.random(n_samples) < 0.6)
+        c = rng.random((n_samples,)) * (rng.random((n_samples,)) < 0.6)
         assert_within(block.squared_norms(c), c @ array**2, self.square_bound(columns, c))
         ones = np.ones(n_samples)
         assert_within(block.squared_norms(), ones @ array**2, self.square_bound(columns, ones))
-        d = _normal(rng, n_columns)
+        d = rng.standard_normal((n_columns,))
         for positions in (None, rng.permutation(n_columns)[: n_columns // 2 + 1]):
             chosen = array if positions is None else array[:, positions]
             part = d if positions is None else d[positions]
