@@ -33,7 +33,7 @@ def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list
 
     def fitted(rows: Rows) -> Half:
         found = fit(rows)
-        return Half.of(found.map, found.columns, found.coefficients)
+        return Half(found.map, found.columns, found.coefficients)
 
     target = source.target
     y = target.values if target.codes is None else target.codes

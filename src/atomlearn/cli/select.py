@@ -38,13 +38,13 @@ from atomlearn.maps.additive import Additive
 from atomlearn.norms import as_norm
 from atomlearn.reports.class_displays import curves_of_classes
 from atomlearn.reports.content import Content, HeldOut
+from atomlearn.reports.data_displays import PredictionDisplay
 from atomlearn.reports.drawing import Display
 from atomlearn.reports.halves import Half
 from atomlearn.reports.html import ReportUnavailable, write_report
 from atomlearn.reports.model_file import write_model
-from atomlearn.reports.summary import write_summary
 from atomlearn.reports.suspects import recurring
-from atomlearn.reports.tables import summary_lines, write_selected_csv
+from atomlearn.reports.tables import summary_lines, write_selected_csv, write_summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +227,6 @@ def _held_out(
         n_test=int(test.size),
         scores=scores,
         confusion=confusion(target, test, decisions),
-        truth=target.values[test] if regression else (),
-        predicted=decisions[:, 0] if regression else (),
         n_selected=int(found.size),
         overlap=int(np.intersect1d(found, final.units).size),
         refitted=final is not first,
@@ -252,7 +250,9 @@ def _alone(source: Source, design: Design, train: Rows, test: Rows, first: Fitte
 
 
 def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Sequence[Display]:
-    """Return ROC, precision-recall and calibration of the held-out rows, for classes."""
+    """Return curves of classes of the held-out rows, or predicted against true numbers."""
+    if target.task == "regression":
+        return [PredictionDisplay(target.values[test], decisions[:, 0])]
     if target.classes is None:
         return ()
     told, loss = None, as_loss(fitted.settings["loss"])
