@@ -75,8 +75,8 @@ def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
     if columns is None:
         return None
     tensor = columns.tensor
-    sparse = isinstance(tensor, SparseTensor) and columns.shift is None
-    if not sparse or tensor.nonzeros >= SETTINGS.tiles_from * math.prod(tensor.shape):
+    most = SETTINGS.tiles_from * math.prod(tensor.shape)
+    if not isinstance(tensor, SparseTensor) or columns.shift or tensor.nonzeros >= most:
         return DevicePairs(base, columns)
     host = tensor.host()
     return SparsePairs(SparseDesign(host if columns.rows is None else host[columns.rows]))
