@@ -189,7 +189,7 @@ class SparsePairs(PairProducts):
             mine = scratch.pop() if scratch else _kernels.PairScratch.of(order.size)
             while lo < hi:
                 lo, i, j, sums, counts = plan.between(lo, hi, limits(), mine)
-                finalists.count(products=int(counts[0]), computed=int(counts[1]))
+                finalists.count(products=int(counts[0]))
                 finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), of_columns)
             scratch.append(mine)
 
@@ -262,7 +262,7 @@ def _sum_leading(
     sums, products = head.sums(v, chosen)
     places = np.arange(chosen.size)
     sums[places, places] *= square if index.squares else 0.0
-    finalists.count(products=products, computed=int(np.count_nonzero(sums)))
+    finalists.count(products=products)
     bound = float(radii[chosen].max(initial=0.0)) ** 2
     least = finalists.least_magnitude(finalists.error.relative * bound + finalists.error.absolute)
     a, b = np.nonzero((np.abs(sums) >= least) & (sums != 0.0))
