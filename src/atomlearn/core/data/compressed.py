@@ -34,7 +34,7 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
             *(part.astype(np.int32 if narrow else np.int64, copy=False) for part in parts[1:]),
         )
         # First and by comparison: differences, which SciPy looks at, may overflow.
-        if (indptr != parts[2]).any() or (indptr[1:] < indptr[:-1]).any():
+        if (indptr != parts[2]).any() or np.less(indptr[1:], indptr[:-1]).any():
             raise ValueError("indptr must not decrease, nor hold values out of range")
         checked = type(X)(X.shape, dtype=X.dtype)
         checked.data, checked.indices, checked.indptr = data, indices, indptr
