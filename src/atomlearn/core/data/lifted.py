@@ -48,9 +48,7 @@ class Lifted(Derived):
             return RepeatedBlock(block, features, local.indices.astype(np.int64))
         stored = block.stored_sparse()
         if stored is not None:
-            product = (stored @ local).tocsc()
-            parts = (product.data, product.indices, product.indptr)
-            return SparseBlock(*parts, product.shape[0])
+            return SparseBlock.of(stored @ local)
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def taken_off(self, columns: Columns) -> Array:

@@ -260,7 +260,7 @@ def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
         and regularizer.form == "penalized"
         and problem.metric is None
         and regularizer.norm.l1_weights(problem.design.shape[1]) is not None
-        and pool.block.bare.keeps_gram
+        and pool.block.keeps_gram
     )
     if signed and fixed.is_quadratic:
         return SignRefit(pool, tolerance)
