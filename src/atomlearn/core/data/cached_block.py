@@ -89,7 +89,11 @@ class CachedBlock(Block):
         return self.take(columns)
 
     def append(self, other: Block) -> CachedBlock:
-        longer = CachedBlock(self.inner.append(CachedBlock.of(other).inner))
+        return self.grown(self.inner.append(CachedBlock.of(other).inner))
+
+    def grown(self, block: Block) -> CachedBlock:
+        """Return a block that begins with these columns, with what is kept of them."""
+        longer = CachedBlock(block)
         longer._growing = self._growing
         longer.hessian, self.hessian = self.hessian, _kernels.KeptHessian()
         longer.projected, self.projected = self.projected, None
