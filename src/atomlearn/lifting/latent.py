@@ -50,9 +50,9 @@ class LiftedNorm(Parameters, Norm):
         """The features of the best atoms, best first, each once."""
         lift = self.lift(scores.n_columns)
         lifted = lift.norm.best_columns(lift.expansion.scores(scores), count)
-        features, local = lift.expansion.columns(lifted)
-        _, first = np.unique(local.indices, return_index=True)
-        return features[local.indices[np.sort(first)]]
+        at = lift.expansion.touched(lifted)
+        _, first = np.unique(at.rows, return_index=True)
+        return at.features[at.rows[np.sort(first)]]
 
     def best_atom(self, scores: Scores) -> Atom:
         """L u of the best atom u of the lifted norm."""
