@@ -18,7 +18,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Form, Norm, ProxPoint
-from atomlearn.core.norms.combine import Scaled
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS
@@ -97,7 +96,7 @@ class NormChecks:
     def test_declarations(self) -> None:
         """It is a norm, fits its features, and shows its parameters."""
         assert isinstance(self.norm, Norm)
-        self.norm.check(self.n_features)
+        self.norm.on(self.n_features)
         assert type(self.norm).__name__ in repr(self.norm)
 
     def test_gauge(self) -> None:
@@ -166,13 +165,6 @@ class NormChecks:
         self.assert_same(read, self.norm)
         self.assert_same(read.on(self.n_features), self.norm)
 
-    def test_factors_are_multiplied(self) -> None:
-        """A factor that a norm takes into itself scales gauge and polar."""
-        scaled = self.norm.on(self.n_features).times(2.5)
-        if scaled is None:
-            pytest.skip("no norm of its own kind")
-        self.assert_same(scaled, Scaled(self.norm, 2.5))
-
     def _with(self, name: str, value: Any) -> Norm:
         """Return a fresh norm with one other parameter."""
         kind: Any = type(self.norm)
@@ -203,7 +195,7 @@ class NormChecks:
             columns = rng.permutation(self.n_features)[:size].astype(np.int64)
             restricted = self.norm.restrict(columns, self.n_features)
             assert restricted is not None
-            restricted.check(size)
+            restricted.on(size)
             w = np.zeros(self.n_features)
             w[columns] = self.sample(seed)[columns]
             w = self.inside(w)

@@ -19,6 +19,7 @@ from atomlearn.core.masters.choose import default_master
 from atomlearn.core.masters.free_newton import FreeNewton, projected
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.problem import Problem
@@ -243,7 +244,7 @@ class SignRefit(PoolRefit):
         return found[np.argsort(-ratings[found], kind="stable")][: max(50, n_used // 4)]
 
     def _prices(self, price: Pricing) -> Array:
-        prices = price.problem.regularizer.norm.l1_weights(self.pool.size)
+        prices = l1_weights(price.problem.regularizer.norm, self.pool.size)
         assert prices is not None
         return prices
 
@@ -259,7 +260,7 @@ def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
         fixed.coupled == 1
         and regularizer.form == "penalized"
         and problem.metric is None
-        and regularizer.norm.l1_weights(problem.design.shape[1]) is not None
+        and l1_weights(regularizer.norm, problem.design.shape[1]) is not None
         and pool.block.bare.keeps_gram
     )
     if signed and fixed.is_quadratic:
