@@ -52,7 +52,7 @@ class PairwiseElasticNet(Parameters, Norm):
     absolute = True
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> PairwiseElasticNet:
-        """The norm itself; raise where R is no similarity of so many columns, or the penalty is not convex."""
+        """The norm itself; raise where R is no similarity, or the penalty is not convex."""
         R = np.asarray(self.similarity, dtype=np.float64)
         if R.shape != (n_features, n_features):
             raise ValueError(
