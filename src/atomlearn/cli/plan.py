@@ -248,7 +248,7 @@ def _norm(text: str, name: str, parameters: dict[str, Any]) -> Norm:
         if name in OF_GROUPS:
             return as_norm(name, groups=[[0]], **parameters)
         norm = as_norm(name, **parameters)
-        norm.check(1)
+        norm.on(1)
         if norm.usual_form not in ("penalized", "squared"):
             raise ValueError(f"{name} is no norm of columns")
     except (TypeError, ValueError) as error:

@@ -191,7 +191,7 @@ class CrossValidatedModel(AtomicModel):
         counted = Counted(data.design)
         problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
         for norm in norms[1:]:
-            norm.check(data.design.shape[1])
+            norm.on(data.design.shape[1])
         power, score = checked_power(self.adaptive), score or held_out_loss(problems)
         self.n_passes_ = 0.0
         chosen, starts = self._choose(problems, norms, folds, score, settings)

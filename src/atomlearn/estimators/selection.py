@@ -103,8 +103,8 @@ class Selected:
 
 
 def _features(lift: Lift, lifted: Columns) -> Columns:
-    features, local = lift.expansion.columns(lifted)
-    return features[local.indices]
+    at = lift.expansion.touched(lifted)
+    return at.features[at.rows]
 
 
 def debiased(problem: Problem, result: Result, factor: float) -> Result:

@@ -17,6 +17,7 @@ import scipy.linalg as la
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Loss, Norm
+from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.ends import End, Reached
 from atomlearn.core.paths.levels import largest_useful_level, level_grid
 from atomlearn.core.paths.path import path_of
@@ -30,7 +31,7 @@ from atomlearn.findings.settings import SETTINGS
 def has_formula(loss: Loss, norm: Norm, n_columns: int) -> bool:
     """Return whether the formula knows the loss (smooth, a sum over rows) and the norm (l1)."""
     smooth = loss.coupled == 1 and loss.smoothed(1.0) is None
-    return smooth and norm.l1_weights(n_columns) is not None
+    return smooth and l1_weights(norm, n_columns) is not None
 
 
 def path_with_scores(
