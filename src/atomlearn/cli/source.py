@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
+from atomlearn.cli.arguments import reading_of
 from atomlearn.cli.belonging import belonging
-from atomlearn.cli.data_arguments import reading_options
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.features import Features, plain, with_interactions
 from atomlearn.cli.grouping import overlap, read_groups
@@ -25,7 +25,7 @@ from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
-from atomlearn.storage.intake.read import read
+from atomlearn.storage.intake.read import read_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
             f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
         )
     began = time.perf_counter()
-    table = read(path, options.target, **reading_options(options))
+    table = read_as(path, reading_of(options))
     if table.y is None and not plan.is_survival:
         if form.cells is not None:
             raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")

@@ -219,27 +219,18 @@ def _covariates(matrix: _Matrix, reading: Reading, samples: Samples | None) -> E
 
 def _genotypes(matrix: _Matrix, reading: Reading) -> None:
     """Leave out variants that do not pass; name those without a name."""
-    design, asked = matrix.X, reading.filters.any or reading.pcs
+    filters = any(asked is not None for asked in (reading.maf, reading.geno, reading.hwe))
     if matrix.variants is None:
-        if asked:
+        if filters or reading.pcs:
             raise ValueError(
                 f"--maf, --geno, --hwe and --pcs are for genotypes; {matrix.path} is not"
             )
         return
     matrix.names = distinct(matrix.variants)
-    if not reading.filters.any:
-        return
-    n_samples, missing = design.shape[0], design.missing.astype(np.float64)
-    copies = design.copies.astype(np.float64)
-
-    def squares() -> NDArray[np.float64]:
-        known = n_samples - missing
-        means = np.divide(copies, known, out=np.zeros(known.size), where=known > 0)
-        return np.asarray(design.squared_norms() - missing * means**2)
-
-    kept, notes = kept_variants(copies, missing, n_samples, reading.filters, squares)
-    matrix.notes += notes
-    matrix.take(columns=kept)
+    if filters:
+        kept, notes = kept_variants(matrix.X, reading)
+        matrix.notes += notes
+        matrix.take(columns=kept)
 
 
 def _put_components(matrix: _Matrix, reading: Reading) -> None:
