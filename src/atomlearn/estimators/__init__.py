@@ -3,6 +3,7 @@
 from atomlearn.estimators.classifier import AtomicClassifier as AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV as AtomicClassifierCV
 from atomlearn.estimators.cross_validated import AtomicRegressorCV as AtomicRegressorCV
+from atomlearn.estimators.cross_validated import AtomicSurvivalCV as AtomicSurvivalCV
 from atomlearn.estimators.feature_generator import FeatureGenerator as FeatureGenerator
 from atomlearn.estimators.imputed import Imputed as Imputed
 from atomlearn.estimators.kernel_models import MultipleKernelClassifier as MultipleKernelClassifier
@@ -14,4 +15,3 @@ from atomlearn.estimators.matrices.sparse_pca import SparsePCA as SparsePCA
 from atomlearn.estimators.regressor import AtomicRegressor as AtomicRegressor
 from atomlearn.estimators.sampler import AdditiveKernelSampler as AdditiveKernelSampler
 from atomlearn.estimators.survival import AtomicSurvival as AtomicSurvival
-from atomlearn.estimators.survival_cv import AtomicSurvivalCV as AtomicSurvivalCV

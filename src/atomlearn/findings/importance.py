@@ -11,9 +11,12 @@ from sklearn.utils.multiclass import type_of_target
 
 from atomlearn.core.interfaces import Array, Loss, Norm
 from atomlearn.core.paths.ends import NoImprovement
-from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn.estimators.cross_validated import (
+    AtomicClassifierCV,
+    AtomicRegressorCV,
+    AtomicSurvivalCV,
+)
 from atomlearn.estimators.dependent_rows import folds
-from atomlearn.estimators.survival_cv import AtomicSurvivalCV
 from atomlearn.findings.leave_one_out import has_formula, path_with_scores
 from atomlearn.findings.settings import SETTINGS
 from atomlearn.losses import as_loss

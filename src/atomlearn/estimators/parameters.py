@@ -1,0 +1,31 @@
+"""The parameters that every fit of columns has, with their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from atomlearn.core.interfaces import Form, Solver
+from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.stopping import StoppingRule
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class FitParameters(BaseEstimator):
+    """How a fit is made and watched; estimators add what they fit."""
+
+    form: Form = "penalized"
+    features: str = "linear"
+    unpenalized: Any = None
+    relax: Any = 0.0
+    adaptive: float = 0.0
+    tol: float = 1e-6
+    max_iter: int = 1000
+    solver: str | Solver = "auto"
+    verbose: int = 0
+    observers: Sequence[Observer] | None = None
+    stop: StoppingRule | None = None
+    time_limit: float | None = None
