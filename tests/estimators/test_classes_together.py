@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from atomlearn import FeatureGenerator, interop, norms, solve, solvers
-from atomlearn.core.losses import as_loss
-from atomlearn.core.solvers.steps import run
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.designs import as_design
-from atomlearn.norms import KSupport
+from atomlearn import FeatureGenerator, interop, norms
 
 Array = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ from atomlearn.estimators.imputed import Imputed as Imputed
 from atomlearn.estimators.kernel_models import MultipleKernelClassifier as MultipleKernelClassifier
 from atomlearn.estimators.kernel_models import MultipleKernelRegressor as MultipleKernelRegressor
 from atomlearn.estimators.matrices.completion import MatrixCompletion as MatrixCompletion
-from atomlearn.estimators.matrices.matrix_pursuit import MatrixPursuit as MatrixPursuit
-from atomlearn.estimators.matrices.sparse_low_rank import SparseLowRank as SparseLowRank
-from atomlearn.estimators.matrices.sparse_pca import SparsePCA as SparsePCA
+from atomlearn.estimators.matrices.components import SparseLowRank as SparseLowRank
+from atomlearn.estimators.matrices.components import SparsePCA as SparsePCA
+from atomlearn.estimators.matrices.matrix_models import MatrixPursuit as MatrixPursuit
 from atomlearn.estimators.regressor import AtomicRegressor as AtomicRegressor
 from atomlearn.estimators.sampler import AdditiveKernelSampler as AdditiveKernelSampler
 from atomlearn.estimators.survival import AtomicSurvival as AtomicSurvival
