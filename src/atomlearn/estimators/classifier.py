@@ -7,8 +7,9 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin
 
-from atomlearn.core.interfaces import Loss, Norm
+from atomlearn.core.interfaces import Loss
 from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.parameters import OneLevel
 from atomlearn.estimators.selects_columns import SelectsColumns
 
 
@@ -24,7 +25,7 @@ class LinearClassifier(ClassifierMixin, AtomicModel):
 
 
 @dataclass(eq=False, repr=False)
-class AtomicClassifier(SelectsColumns, LinearClassifier):
+class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
     """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
@@ -111,10 +112,7 @@ class AtomicClassifier(SelectsColumns, LinearClassifier):
     (True, 4)
     """
 
-    norm: str | Norm = "l1"
     alpha: float = 0.01
     _: KW_ONLY
-    radius: float = 1.0
     multi_class: str = "ovr"
-    warm_start: bool = False
     n_jobs: int | None = None

@@ -261,7 +261,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         self.debiased_ = None
         if self.debias is not None:
             factor = positive("debias", self.debias, "C of the re-fit") / C
-            self.debiased_ = debiased(problem, result, factor)
+            self.debiased_ = debiased(problem, result, factor, settings.gap)
         point = point_of(problem, self.debiased_ or result, len(data.targets))
         self._record_selection(units, selected, result, point, data.classes)
         self._report_selection(result, wanted)

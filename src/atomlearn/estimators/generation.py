@@ -36,8 +36,6 @@ from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.papers.feature_generation import GenerationState
 
-#: Relative gap to which the weights of selected features are re-fitted.
-REFITTED = 1e-8
 #: Sizes that are tried; beyond half the rows nothing is told apart.
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)
 
@@ -188,7 +186,7 @@ def point_of(problem: Problem, result: Result, count: int) -> tuple[Columns, Arr
     return columns, weights, intercepts
 
 
-def debiased(problem: Problem, result: Result, factor: float) -> Result:
+def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Result:
     """Return min over the columns in use of 1/2 ||w||^2 + factor f(X w + b), [T] section 5.3.
 
     What selected them, the norm, plays no part any more: a ridge is all that holds the weights.
@@ -200,7 +198,7 @@ def debiased(problem: Problem, result: Result, factor: float) -> Result:
         weight=factor * problem.weight,
         regularizer=Regularizer(L2(), "squared", 1.0),
     )
-    found = run(alone, ColumnGeneration(tolerance=REFITTED), RelativeGap(REFITTED) | Iterations(50))
+    found = run(alone, ColumnGeneration(tolerance=gap), RelativeGap(gap) | Iterations(50))
     return replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
 
 

@@ -1,14 +1,14 @@
-"""The parameters that every fit of columns has, with their defaults."""
+"""The parameters of fits of columns, with their defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from atomlearn.core.interfaces import Form, Solver
+from atomlearn.core.interfaces import Form, Norm, Solver
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 
@@ -29,3 +29,14 @@ class FitParameters(BaseEstimator):
     observers: Sequence[Observer] | None = None
     stop: StoppingRule | None = None
     time_limit: float | None = None
+
+
+@dataclass(eq=False, repr=False)
+class OneLevel(BaseEstimator):
+    """What is fitted at one level: the others search for norm and alpha."""
+
+    norm: str | Norm = "l1"
+    alpha: float = 1.0
+    _: KW_ONLY
+    radius: float = 1.0
+    warm_start: bool = False

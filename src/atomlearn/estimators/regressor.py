@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from sklearn.base import RegressorMixin
 
-from atomlearn.core.interfaces import Loss, Norm
+from atomlearn.core.interfaces import Loss
 from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.parameters import OneLevel
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -20,7 +21,7 @@ class LinearRegressor(RegressorMixin, AtomicModel):
 
 
 @dataclass(eq=False, repr=False)
-class AtomicRegressor(LinearRegressor):
+class AtomicRegressor(OneLevel, LinearRegressor):
     r"""min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
@@ -132,8 +133,3 @@ class AtomicRegressor(LinearRegressor):
     """
 
     several_targets = True
-    norm: str | Norm = "l1"
-    alpha: float = 1.0
-    _: KW_ONLY
-    radius: float = 1.0
-    warm_start: bool = False

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Norm
+from atomlearn.core.interfaces import Array
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.parameters import OneLevel
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.survival.cox import Cox
@@ -138,7 +139,7 @@ class LinearSurvival(AtomicModel):
 
 
 @dataclass(eq=False, repr=False)
-class AtomicSurvival(SelectsColumns, LinearSurvival):
+class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
     """min over w of  (1 / sum s) f(X w) + alpha * penalty(w),  f Cox's partial likelihood.
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
@@ -198,9 +199,4 @@ class AtomicSurvival(SelectsColumns, LinearSurvival):
     True
     """
 
-    norm: str | Norm = "l1"
-    alpha: float = 1.0
     ties: Literal["efron", "breslow"] = "efron"
-    _: KW_ONLY
-    radius: float = 1.0
-    warm_start: bool = False

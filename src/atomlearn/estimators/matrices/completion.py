@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Loss, Rows
+from atomlearn.core.paths.ends import NoImprovement
+from atomlearn.core.paths.levels import level_grid
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.problem import Problem
@@ -26,15 +28,8 @@ from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.mixed import Mixed
 from atomlearn.matrices.norms.trace import TraceNorm
 
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """levels : how many are tried; least : the smallest, as a share of the largest, at which all is
-    zero; hopeless : so many in a row that predict held-out entries worse than the best end it."""
-
-    levels: int = 12
-    least: float = 1e-2
-    hopeless: int = 3
+#: Levels that are tried.
+LEVELS = 12
 
 
 class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
@@ -206,13 +201,13 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         largest = fitted.largest()
         if largest == 0.0:
             return 1.0
-        levels, scores, ranks, worse = [], [], [], 0
+        levels, scores, ranks = [], [], []
+        _, hopeless = NoImprovement(patience=3).begin_folds()
         for level, result in self._each(fitted, largest):
             levels.append(level)
             scores.append(held_out.error(result))
             ranks.append(_rank(result))
-            worse = worse + 1 if scores[-1] > min(scores) else 0
-            if worse >= Search().hopeless or (most is not None and ranks[-1] > most):
+            if hopeless(-scores[-1]) or (most is not None and ranks[-1] > most):
                 break
         self.levels_, self.scores_ = np.array(levels), np.array(scores)
         fits = np.array([most is None or rank <= most for rank in ranks])
@@ -223,9 +218,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     def _each(self, entries: Observed, largest: float) -> Iterator[tuple[float, Result]]:
         """Yield (level, result) from the largest on, each started where the last one ended."""
         warm = None
-        grid = largest * np.geomspace(0.9, Search().least, Search().levels)
         settings = self._settings()
-        for level in grid.tolist():
+        for level in level_grid(0.9 * largest, LEVELS).tolist():
             result = settings.run(entries.problem(level), warm)
             warm = result.warm_start()
             result.state = None
