@@ -32,7 +32,7 @@ from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
 
 #: Multiplications of all steps, and numbers in use, up to which halves of a lasso walk in lockstep:
-#: 500 x 3,000 with 38 columns takes a fifth of what paths do, 1000 x 20,000 with 100 thrice as long.
+#: 500 x 3,000 with 38 columns takes a fifth of what paths do, 1000 x 20,000 with 100 three times.
 WORK_OF_WALKS = 2**27
 
 
