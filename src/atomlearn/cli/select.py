@@ -29,8 +29,7 @@ from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
-from atomlearn.findings.settings import SETTINGS
-from atomlearn.findings.trials import Trial
+from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
 from atomlearn.maps.additive import Additive
@@ -253,7 +252,7 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
     given, target, X = source.given, source.target, source.features.X
     listed, loss = not given.on_disk, as_loss(fitted.settings["loss"])
-    inputs, plan = as_design(X), replace(plan, gap=max(plan.gap, SETTINGS.loose_gap))
+    inputs, plan = as_design(X), replace(plan, gap=max(plan.gap, LOOSE_GAP))
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()
     if free.size:
