@@ -16,9 +16,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.masters.choose import default_master
-from atomlearn.core.masters.free_newton import FreeNewton, projected
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
-from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.pricing import Pricing, priced
 from atomlearn.core.problem.problem import Problem
@@ -64,7 +62,7 @@ class PoolRefit:
 
     def __init__(self, pool: Pool, tolerance: float, cheap: bool) -> None:
         self.pool, self.cheap = pool, cheap
-        self.master = FreeNewton(default_master())
+        self.master = default_master()
         self.target = self.PART * tolerance
         self.at: Columns = np.zeros(0, dtype=np.int64)
         self.block = CachedBlock(pool.block.take(self.at))
@@ -208,8 +206,7 @@ class SignRefit(PoolRefit):
         return weights, shift, linear + shift
 
     def _are_too_many(self, problem: Problem, entering: Columns) -> bool:
-        size, free = self.at.size + entering.size, problem.loss.free is not None
-        return size > self.MOST or (free and problem.y.size * size > TUNING.gram_entries)
+        return self.at.size + entering.size > self.MOST
 
     def _of_model(self, problem: Problem, weights: Array, price: Pricing) -> Array:
         """Return the minimum of the quadratic model at a point, which has the kept curvature."""
@@ -217,11 +214,11 @@ class SignRefit(PoolRefit):
             z = price.prediction
             self._curvature = problem.loss.curvature(problem.y, z, problem.weight)
             self._factor.forget()
-        block, rank = self.block, int(problem.fit_intercept)
-        basis = None if problem.loss.free is None else problem.loss.free.basis
-        if basis is not None:
-            block, rank = projected(block, basis, self._curvature), basis.shape[1]
-        growing = block.growing_gram(self._curvature, problem.fit_intercept)
+        free = problem.loss.free
+        basis, rank = None, int(problem.fit_intercept)
+        if free is not None:
+            basis, rank = free.basis, free.basis.shape[1]
+        growing = self.block.growing_gram(self._curvature, problem.fit_intercept, basis)
         [found] = l1_quadratic(
             growing.matrix,
             -price.scores.at(self.at),
@@ -253,8 +250,7 @@ class SignRefit(PoolRefit):
 
 def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
     """Return what re-fits the levels of this problem."""
-    regularizer = problem.regularizer
-    fixed = problem.plain_loss
+    regularizer, fixed = problem.regularizer, problem.plain_loss
     signed = (
         fixed.coupled == 1
         and regularizer.form == "penalized"
