@@ -11,7 +11,6 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.masters.choose import default_master
-from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.problem import Problem
 
@@ -45,7 +44,7 @@ class PoolRefit:
 
     def __init__(self, pool: Pool, tolerance: float) -> None:
         self.pool, self.target = pool, 0.5 * tolerance
-        self.master = FreeNewton(default_master())
+        self.master = default_master()
         self.block = CachedBlock(pool.block)
 
     def solve(self, problem: Problem, warm: PoolPoint | None) -> PoolPoint:
