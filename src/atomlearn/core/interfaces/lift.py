@@ -228,7 +228,9 @@ class Lift:
         at = self.expansion.touched(lifted)
         keys = self.labels[lifted][at.owners] * max(at.features.size, 1) + at.rows
         pairs, place = np.unique(keys, return_inverse=True)
-        sums: Array = np.bincount(place, at.values * weights[at.owners], pairs.size)
+        sums: Array = np.bincount(
+            place, weights=at.values * weights[at.owners], minlength=pairs.size
+        )
         used = np.flatnonzero(sums)
         groups, rows = np.divmod(pairs[used], max(at.features.size, 1))
         sets, first = np.unique(groups, return_index=True)
