@@ -252,26 +252,6 @@ def test_group_norms_come_without_scores(kernel, sparse, normalize):
         assert norm.polar(design.scores(v)) == pytest.approx(expected_polar)
 
 
-def test_other_groups_are_summed_from_scores():
-    design = Additive(data(9))
-    v = np.random.default_rng(9).standard_normal(40)
-    labels = np.random.default_rng(10).integers(0, 3, design.shape[1])
-    z = design.scores(v).full()
-    expected = np.sqrt(np.bincount(labels, weights=z * z))
-    assert_allclose(design.scores(v).group_norms(labels, 3), expected)
-
-
-def test_columns_and_inputs_find_each_other():
-    design = Additive(data(), "splines")
-    for j in range(6):
-        columns = design.columns_of([j])
-        assert columns.size == design.map.sizes[j]
-        assert (design.input_of(columns) == j).all()
-    assert design.columns_of([4, 0]).tolist() == [
-        *design.columns_of([4]).tolist(), *design.columns_of([0]).tolist(),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_trees_of_inputs_are_searched_without_scores(kernel):
     X = data(17, n=80, d=8)
@@ -293,17 +273,6 @@ def test_trees_of_inputs_are_searched_without_scores(kernel):
     explicit = solve(A, y, norm=tree, level=3.0, intercept=True, gap=1e-8)
     assert implicit.converged
     assert implicit.objective == pytest.approx(explicit.objective, rel=1e-7)
-
-
-def test_groups_of_inputs_are_added_up():
-    design = Additive(data(18))
-    v = np.random.default_rng(3).standard_normal(40)
-    labels = np.array([0, 0, 1, 5, 2, 1])[design.input_of(np.arange(design.shape[1]))]
-    scores = design.scores(v)
-    found = scores.group_norms(labels, 4)
-    assert scores._full is None
-    z = scores.full()
-    assert_allclose(found**2, np.bincount(labels, weights=z * z, minlength=4))
 
 
 # --- fits ---------------------------------------------------------------------------------------

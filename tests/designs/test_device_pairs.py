@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, solve
+from atomlearn import AtomicClassifier, AtomicRegressor, solve
 from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import Counted, OnDevice, Polynomial, RowSubset, Standardized, as_design
 from atomlearn.maps.pairs import device as device_pairs
@@ -284,19 +284,6 @@ def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch
         assert count // 2 <= scores.work.rescored < 30 * count + 1000
 
 
-def test_ties_by_the_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
-    change(monkeypatch, "pairs.search", spare=10)
-    X = np.zeros((50, 40))
-    X[:, ::2] = 1.0
-    design = Polynomial.interactions(OnDevice(strict_tensor(X)))
-    v = np.full(50, 0.25)
-    for count in (1, 7, 100, 190, 230):
-        columns, values = searched(design, v, count)
-        z = design.scores(v)._by_definition(np.arange(design.shape[1]))
-        assert_array_equal(columns, brute_force_top(z, count)[0])
-        assert_array_equal(values, z[columns])
-
-
 def test_columns_that_cannot_matter_are_not_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
     change(monkeypatch, "pairs.products", tile_rows=5, tile_columns=5)
     rng = np.random.default_rng(6)
@@ -446,13 +433,6 @@ def test_wild_scales_are_summed_in_double_precision() -> None:
     assert_array_equal(values, z[columns])
 
 
-def test_overflow_is_refused() -> None:
-    X = np.full((4, 9), 1e200)
-    design = Polynomial.interactions(OnDevice(strict_tensor(X)))
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"overflow|NaN"):
-        searched(design, np.array([1.0, 1.0, -1.0, -1.0]), 3)
-
-
 # --- sparse tensors -------------------------------------------------------------------------------
 
 
@@ -531,20 +511,6 @@ def test_fits_are_those_of_the_array(library: str) -> None:
     ]
     assert all(result.converged for result in standard)
     assert standard[0].objective == pytest.approx(standard[1].objective, rel=1e-8)
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_feature_generator_finds_the_same_products(library: str) -> None:
-    rng = np.random.default_rng(17)
-    X = rng.standard_normal((150, 10)) * (rng.random((150, 10)) < 0.6)
-    y = np.where(X[:, 3] * X[:, 7] + 0.1 * rng.standard_normal(150) > 0, 1, -1)
-    plain = sp.csr_array(X) if "sparse" in library else X
-    base = OnDevice(LIBRARIES[library](X))
-    models = [FeatureGenerator(4, features="polynomial").fit(data, y) for data in (base, plain)]
-    assert list(models[0].get_feature_names_out()) == list(models[1].get_feature_names_out())
-    np.testing.assert_allclose(
-        models[0].transform(base), models[1].transform(plain), rtol=1e-9, atol=1e-12
-    )
 
 
 def test_namespaces_are_those_of_the_standard() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -102,14 +103,22 @@ LAYOUTS: dict[str, Callable[[Array], Any]] = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
-    ("dtype", "precision", "product"),
+    ("layout", "dtype", "precision", "product"),
     [
-        (np.float64, "auto", True),
-        (np.float32, "auto", True),
-        (np.float32, "auto", False),
-        (np.float32, "float64", False),
+        (layout, dtype, precision, product)
+        for layout, (dtype, precision, product) in zip(
+            LAYOUTS,
+            cycle(
+                [
+                    (np.float32, "auto", True),
+                    (np.float64, "auto", True),
+                    (np.float32, "auto", False),
+                    (np.float32, "float64", False),
+                ]
+            ),
+            strict=False,
+        )
     ],
 )
 class TestSparseTensors(DesignChecks):
@@ -135,20 +144,6 @@ class TestSparseTensors(DesignChecks):
         assert design.is_sparse
         assert design.nonzeros == np.count_nonzero(X)
         return design, X.astype(np.float64)
-
-
-def test_products_are_those_of_the_library() -> None:
-    assert sparse_tensor._has_product("cpu", torch.float32)
-    assert sparse_tensor._has_product("cpu", torch.float64)
-
-    def without(*args: object) -> None:
-        raise RuntimeError("not implemented")
-
-    sparse_tensor._has_product.cache_clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(torch, "mv", without)
-        assert not sparse_tensor._has_product("cpu", torch.float32)
-    sparse_tensor._has_product.cache_clear()
 
 
 @pytest.mark.parametrize("kind", [torch.int32, torch.int64])
@@ -206,16 +201,6 @@ def test_the_bound_of_a_column_depends_on_its_own_entries() -> None:
     assert error[0] < 5 * 2.0**-24 * lengths[0]
     assert 4096 * 2.0**-24 * lengths[1] < error[1] < 4200 * 2.0**-24 * lengths[1]
     assert error[2] < 1e-30
-
-
-def test_float32_reads_few_columns_again() -> None:
-    X = sp.random_array((500, 2000), density=0.02, rng=np.random.default_rng(1), dtype=np.float32)
-    tensor = torch.from_numpy(X.toarray()).to_sparse_csr()
-    v = (X.toarray()[:, 7] + X.toarray()[:, 11]).astype(np.float64)
-    scores = OnDevice(tensor).scores(v)
-    assert isinstance(scores, RecheckedScores)
-    assert set(scores.top(2)[0]) == {7, 11}
-    assert np.count_nonzero(~np.isnan(scores._exact)) == 2
 
 
 def test_gathered_columns_stay_sparse() -> None:
