@@ -159,7 +159,7 @@ NORMS = (
 
 
 @pytest.mark.parametrize(
-    ("norm", "loss"), zip(NORMS, cycle(["squared", "logistic", "squared_hinge"]), strict=False)
+    ("norm", "loss"), [*zip(NORMS, cycle(["squared", "logistic", "squared_hinge"]), strict=False)]
 )
 def test_every_loss_and_norm_has_the_same_optimum_on_disk(
     loss: str, norm: norms.KSupport, folder: Path
