@@ -162,7 +162,7 @@ def test_parquet(memory: int, tmp_path: Path) -> None:
         assert_array_equal(OnDisk(out).target, y)
 
 
-@pytest.mark.parametrize("form", ["dense", "csr", "csc"])
+@pytest.mark.parametrize("form", ["dense", "csr"])
 @pytest.mark.filterwarnings("ignore")
 def test_h5ad(form: str, memory: int, tmp_path: Path) -> None:
     from atomlearn.designs import as_design, feature_names
@@ -181,7 +181,7 @@ def test_h5ad(form: str, memory: int, tmp_path: Path) -> None:
     assert feature_names(tmp_path / "x.h5ad") == [str(j) for j in range(33)]
 
 
-@pytest.mark.parametrize("n_samples", [1, 2, 3, 4, 5, 30, 33])
+@pytest.mark.parametrize("n_samples", [1, 4, 33])
 def test_plink_and_two_bits_of_other_formats(n_samples: int, memory: int, tmp_path: Path) -> None:
     X = genotypes(n_samples, 20, 0.1 if n_samples > 3 else 0.0, seed=n_samples)
     naive_write_plink(tmp_path / "x.bed", X)
@@ -208,7 +208,9 @@ def test_write_plink_is_what_the_naive_writer_writes(tmp_path: Path) -> None:
     assert design.target is None
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     X=hnp.arrays(
         st.sampled_from(["float64", "float32", "float16", "int8", "int32", "bool", "uint8"]),
@@ -246,8 +248,6 @@ def _typed(path: Path, ending: str) -> Path:
     table, made = pd.read_csv(path), path.with_suffix(ending)
     if ending == ".parquet":
         table.to_parquet(made)
-    elif ending == ".feather":
-        table.to_feather(made)
     else:
         held = pa.Table.from_pandas(table)
         with pa.ipc.new_stream(str(made), held.schema) as stream:
@@ -255,7 +255,7 @@ def _typed(path: Path, ending: str) -> Path:
     return made
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet", ".feather", ".arrow"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow"])
 def test_a_table_larger_than_memory_is_read_the_same(ending: str, tmp_path: Path) -> None:
     """Categories whose labels show late, gaps, identifiers and weights: as in memory."""
     rng, cities = np.random.default_rng(0), ["A", "B", "C", "D"]

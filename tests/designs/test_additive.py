@@ -16,7 +16,7 @@ from sklearn.preprocessing import SplineTransformer
 
 from atomlearn import norms, solve
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.designs import Additive, CodedBlock, DenseDesign, Forwarding, Standardized, as_design
+from atomlearn.designs import Additive, CodedBlock, Forwarding, as_design
 from atomlearn.interfaces import Deadline
 from atomlearn.maps.levels import nearest
 from atomlearn.result import Status
@@ -77,12 +77,6 @@ class TestIntersectionOfSparse(TestIntersection):
     def build(self):
         array = super().build()[1]
         return Additive(sp.csc_array(data())), array
-
-
-class TestIntersectionOfSparseRows(TestIntersection):
-    def build(self):
-        array = super().build()[1]
-        return Additive(sp.csr_array(data())), array
 
 
 class TestIntersectionCoded(TestIntersection):
@@ -179,13 +173,6 @@ def test_intersection_is_the_sum_of_minima(seed, n, d, n_bins):
         assert_allclose(gram(design), expected, atol=1e-12)
         sparse = Additive(sp.csr_array(X), n_bins=n_bins, binning=binning)
         assert_allclose(gram(sparse), expected, atol=1e-12)
-
-
-def test_intersection_of_signed_values_meets_on_one_side_of_zero():
-    X = data(3)[:, [0, 5]]
-    same_side = np.sign(X)[:, None, :] == np.sign(X)[None, :, :]
-    smaller = np.minimum(np.abs(X)[:, None, :], np.abs(X)[None, :, :])
-    assert_allclose(gram(Additive(X)), (smaller * same_side).sum(axis=2), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "chi2", "callable"])
@@ -347,17 +334,6 @@ def test_new_data_is_coded_by_the_levels_of_the_old():
         assert_array_equal(np.asarray(far.gather(columns))[0], np.concatenate(last))
     with pytest.raises(ValueError, match="6 inputs"):
         Additive.from_map(X[:, :5], design.map)
-
-
-def test_a_design_of_designs():
-    X = data(15)
-    scaled = Standardized(as_design(X))
-    found = Additive(scaled, n_bins=7)
-    given = Additive(np.asarray(scaled.gather(np.arange(6))), n_bins=7)
-    v = np.random.default_rng(0).standard_normal(40)
-    assert_array_equal(found.scores(v).full(), given.scores(v).full())
-    assert isinstance(as_design(found), Additive)
-    assert isinstance(as_design(X), DenseDesign)
 
 
 def test_curves_are_what_is_predicted():

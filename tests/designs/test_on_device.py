@@ -107,15 +107,6 @@ def test_the_error_bound_holds_at_any_scale(scale: float, size: float) -> None:
     assert_array_equal(columns, brute_force_top(exact, 5)[0])
 
 
-def test_float32_reads_few_columns_again() -> None:
-    X = normal(shape=(100, 2000)).astype(np.float32)
-    v = X[:, 7] + X[:, 11] + 0.0
-    scores = OnDevice(strict_tensor(X)).scores(v.astype(np.float64))
-    assert isinstance(scores, RecheckedScores)
-    assert set(scores.top(2)[0]) == {7, 11}
-    assert np.count_nonzero(~np.isnan(scores._exact)) == 2
-
-
 def test_numbers_that_are_not_finite_are_refused() -> None:
     design = OnDevice(strict_tensor(normal().astype(np.float32)))
     v = np.ones(N_SAMPLES)

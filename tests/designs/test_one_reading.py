@@ -71,20 +71,6 @@ def test_a_reading_serves_all(name: str) -> None:
         np.testing.assert_allclose(z.full(), design.scores(v.copy()).full(), atol=1e-9)
 
 
-@pytest.mark.parametrize("name", AROUND)
-def test_data_inside_is_asked_once(name: str) -> None:
-    """What a design is made of goes over its data once for all vectors, not once for each."""
-    spied = Spied(as_design(X))
-    design = AROUND[name](spied)
-    V = np.random.default_rng(1).standard_normal((design.shape[0], 5))
-    spied.asked.clear()
-    found = design.scores_many(V)
-    assert len(spied.asked) == 1
-    assert spied.asked[0] >= 5
-    for z, v in zip(found, V.T, strict=True):
-        np.testing.assert_allclose(z.full(), design.scores(v.copy()).full(), atol=1e-9)
-
-
 def test_too_many_products_are_searched_for_each_vector() -> None:
     wide = Polynomial.interactions(np.random.default_rng(0).standard_normal((10, 2000)))
     V = np.random.default_rng(1).standard_normal((10, 2))

@@ -107,15 +107,17 @@ def pivoted(
 
 def _diagonal(kernel: KernelFunction, data: NDArray[Any], number: int) -> Array:
     diagonal = np.empty(len(data))
-    for start in range(0, len(data), SETTINGS.diagonal_rows):
-        rows = data[start : start + SETTINGS.diagonal_rows]
+    # Some rows with themselves at a time: few calls, and few entries that are not asked for.
+    width = math.isqrt(len(data)) + 1
+    for start in range(0, len(data), width):
+        rows = data[start : start + width]
         found = np.asarray(kernel(rows, rows), dtype=np.float64)
         if found.shape != (len(rows), len(rows)):
             raise ValueError(
                 f"Kernels: kernel {number} of {len(rows)} rows with themselves must have "
                 f"shape {(len(rows), len(rows))}, got {found.shape}"
             )
-        diagonal[start : start + len(rows)] = np.diag(found)
+        diagonal[start : start + width] = np.diag(found)
     if not np.isfinite(diagonal).all() or diagonal.min() < 0:
         raise ValueError(
             f"Kernels: kernel {number} is not positive semidefinite: K(x, x) must be finite and "
