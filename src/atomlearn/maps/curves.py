@@ -89,7 +89,7 @@ def shares_of(x: CodedColumns, levels: Levels, weight: Array) -> Array:
     return counts
 
 
-def scale_of(variance: float) -> float:
+def unit_scale(variance: float) -> float:
     """Return 1 / sqrt(variance), 1 where there is none."""
     return 1.0 / math.sqrt(variance) if variance > 0 else 1.0
 
@@ -117,7 +117,7 @@ def table_of(
     if kernel == "splines":
         return splines(levels, shares, settings.n_knots, settings.degree), 0.0
     if kernel == "gaussian":
-        levels = levels * (scale_of(variance_of(levels[:, None], shares)) / settings.length_scale)
+        levels = levels * (unit_scale(variance_of(levels[:, None], shares)) / settings.length_scale)
         kernel = gaussian
     k = chi2 if kernel == "chi2" else kernel
     assert callable(k)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class MapSettings:
     """Sizes and shares from which on one way is taken rather than another.
 
     None of them changes an answer beyond rounding. Sizes bound memory; the others were found by
@@ -67,4 +67,4 @@ class Settings:
     indefinite: float = 1e-8
 
 
-SETTINGS = Settings()
+SETTINGS = MapSettings()

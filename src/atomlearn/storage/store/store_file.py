@@ -48,27 +48,26 @@ VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingSizes:
     """Sizes of requests to the system, found on NVMe and on network disks.
 
     No answer depends on them; ``benchmarks/on_disk.py`` times passes with them.
     """
 
-    #: Bytes that a chunk has at least, unless its columns are all; read as one.
+    #: Bytes that a chunk has at least, unless its columns are all; read as one. Columns that are
+    #: gathered come in reads of at most so many; a manifest, of a few hundred, is never longer.
     chunk_bytes: int = 2**22
     #: Bytes read ahead of where the products are: many a disk wants several requests at a time.
     ahead_bytes: int = 2**25
-    #: Columns this close together in the file are gathered by one read ...
+    #: Columns this close together in the file are gathered by one read.
     gap_bytes: int = 2**16
-    #: ... of at most so many bytes; a manifest, of a few hundred bytes, is never longer.
-    gather_bytes: int = 2**24
     #: Entries that kernels multiply on one thread: tiles have threads of their own.
     one_thread: int = 2**20 - 1
     #: Operations that reading and multiplying a byte are worth: what a thread is woken for.
     operations_per_byte: float = 5.0
 
 
-READING = Reading()
+READING = ReadingSizes()
 
 
 class StoreError(ValueError):
@@ -136,7 +135,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} is not a column store: it has no {MANIFEST}; a conversion that was cut "
             "short leaves none, run `atomlearn convert` again"
         )
-    if file.stat().st_size > READING.gather_bytes:
+    if file.stat().st_size > READING.chunk_bytes:
         raise _broken(folder, f"{MANIFEST} is too long")
     try:
         content = json.loads(file.read_bytes())

@@ -49,7 +49,7 @@ class Checks:
         self.done[chunk] = True
 
 
-class StoredColumns(ABC):
+class ColumnsOnDisk(ABC):
     """The columns of one file or two, in chunks that are read as a whole.
 
     chunks : (n_chunks + 1,) int64, the first column of each and the end; n_samples : rows; file :
@@ -161,7 +161,7 @@ class StoredColumns(ABC):
         return self.byte_range(self.chunks.size - 2)[1] - self.byte_range(0)[0]
 
 
-class DenseColumns(StoredColumns):
+class DenseColumns(ColumnsOnDisk):
     """n_samples entries a column, of any type of ``_kernels.STORED_TYPES``."""
 
     def __init__(
@@ -202,7 +202,7 @@ class DenseColumns(StoredColumns):
         return held.view(self.stored).T
 
 
-class SparseColumns(StoredColumns):
+class SparseColumns(ColumnsOnDisk):
     """Stored entries only: values and row numbers of each column, which begins at ``starts``."""
 
     def __init__(
@@ -287,7 +287,7 @@ class SparseColumns(StoredColumns):
         return block
 
 
-class GenotypeColumns(StoredColumns):
+class GenotypeColumns(ColumnsOnDisk):
     """Two bits a genotype in PLINK's code; missing entries are the mean of their column.
 
     A column of which nothing is known has mean 0. ``offset`` : bytes before the first column.
@@ -376,7 +376,7 @@ def runs(columns: Columns, column_bytes: int) -> Iterator[tuple[Columns, int, in
         while (
             stop < order.size
             and (int(ordered[stop]) - int(ordered[stop - 1])) * column_bytes <= READING.gap_bytes
-            and (int(ordered[stop]) + 1 - first) * column_bytes <= READING.gather_bytes
+            and (int(ordered[stop]) + 1 - first) * column_bytes <= READING.chunk_bytes
         ):
             stop += 1
         # Repeats and direct neighbours are one read even where a column is long.
