@@ -31,6 +31,8 @@ from atomlearn.core.masters.active_set import (
     prices_of,
 )
 from atomlearn.core.masters.candidate import block_of, finished
+from atomlearn.core.masters.model_newton import ModelNewton
+from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
@@ -70,6 +72,9 @@ class SequentialQP(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         prices, steps = check_prices(problem), 0
+        if problem.loss.coupled != 1:
+            otherwise = self.fallback or SemismoothNewton()
+            return ModelNewton(otherwise).solve(problem, weights, intercept, gap_target)
         block = block_of(problem)
         best = priced_point(problem, prices, feasible(problem, prices, weights), None, intercept)
         known = problem.loss.coupled == 1 and bool(weights.size)

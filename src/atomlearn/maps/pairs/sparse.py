@@ -77,7 +77,10 @@ class SparsePairs(PairProducts):
         sum_k |x_ki| max_j |x_kj|, which bounds its sums where |v| <= 1.
         """
         data, indices, indptr = self._parts
-        low, high = _kernels.row_extremes_csc(data, indices, indptr, self.shape[0])
+        low, high = np.zeros((2, self.shape[0]))
+        rows, values = indices.astype(np.intp), data.astype(np.float64)
+        np.minimum.at(low, rows, values)
+        np.maximum.at(high, rows, values)
         sizes = np.abs(data) if low.any() else data
         with np.errstate(over="ignore"):
             peaks = np.maximum(-low, high)
@@ -367,5 +370,7 @@ class LeadingInputs:
 
         With how many multiplications that took: rows where v is zero take none.
         """
-        parts = self.X.data, self.X.indices, self.X.indptr
-        return _kernels.pair_sums_csr(*parts, v, self.columns.size, chosen)
+        X = self.X[:, chosen]
+        lengths = np.diff(X.indptr)[v != 0].astype(np.int64)
+        sums = _kernels.weighted_squares_csr(X.data, X.indices, X.indptr, v, chosen.size)
+        return np.triu(sums), int((lengths * (lengths + 1) // 2).sum())
