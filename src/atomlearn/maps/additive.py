@@ -230,7 +230,7 @@ class Additive(TermDesign):
     >>> design = Additive(X, "splines")
     >>> norm = norms.Groups(design.groups)
     >>> r = solve(design, np.sin(2 * X[:, 3]), norm=norm, level=2.0, intercept=True)
-    >>> np.unique(design.input_of(r.columns))
+    >>> np.unique(design.map.term_of(r.columns))
     array([3])
     """
 
@@ -296,10 +296,6 @@ class Additive(TermDesign):
     def inputs(self) -> Columns:
         """The inputs that have columns, (n_groups,)."""
         return self.used
-
-    def input_of(self, columns: ArrayLike) -> Columns:
-        """Return the input that each column belongs to."""
-        return self.term_of(columns)
 
     def columns_of(self, inputs: ArrayLike) -> Columns:
         """Return the columns of these inputs, input after input."""

@@ -64,11 +64,6 @@ class AdditiveSettings:
             return self.n_bins
         return SETTINGS.thermometer_bins if self.kernel == "intersection" else MOST_LEVELS - 1
 
-    @property
-    def most_columns(self) -> int:
-        """How many columns of a table an input has at most."""
-        return self.n_knots + self.degree - 1 if self.kernel == "splines" else self.n_components
-
 
 def whole_between(owner: str, name: str, value: Any, least: int, most: int) -> int:
     """Return a whole number as an int, or raise where it is none or out of range."""

@@ -133,15 +133,11 @@ class PolynomialScores(Scores):
             count,
             index,
             self._by_definition,
-            np.arange(index.n_inputs),
             self._linear,
             scaling.pair * unit,
             pairs.error(),
             least,
         )
-        # Of products of two inputs: those of the others are known, or found on the way.
-        i, j = index.pairs(guess)
-        finalists.assume(known[(j >= 0) & (i != j)] / finalists.scale)
         pairs.search(self._v / unit, index, finalists, scaling.square / scaling.pair)
         columns, values = finalists.best()
         self.work = finalists.work
