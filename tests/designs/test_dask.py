@@ -352,6 +352,7 @@ def test_killed_workers_change_nothing(cluster: Any) -> None:
 @pytest.mark.filterwarnings("default")
 def test_data_that_cannot_be_made_again(cluster: Any) -> None:
     X, _ = problem()
+    cluster.wait_for_workers(2)
     workers = sorted(cluster.scheduler_info()["workers"])
     pids = cluster.run(os.getpid)
     halves = [

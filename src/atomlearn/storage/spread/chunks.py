@@ -188,5 +188,8 @@ def prediction_of(chunk: Chunk, weights: Array) -> Array:
 
 def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
     """Return some columns of a chunk: sparse where it is."""
-    found = chunk.design.gather(aligned(columns)).dense()
-    return sp.csc_array(found) if is_sparse(chunk.held) else found
+    block = chunk.design.gather(aligned(columns))
+    stored = block.stored_sparse()
+    if stored is not None:
+        return stored
+    return sp.csc_array(block.dense()) if is_sparse(chunk.held) else block.dense()
