@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,18 +60,6 @@ class TestDense(DesignChecks):
             "broadcast": lambda: np.broadcast_to(big[0, :N_FEATURES], (N_SAMPLES, N_FEATURES)),
         }[self.view]()
         return pair(X)
-
-
-class TestMemoryMap(DesignChecks):
-    @pytest.fixture(autouse=True)
-    def _file(self, tmp_path: Path) -> None:
-        self.path = tmp_path / "X.npy"
-        np.save(self.path, normal().astype(np.float32))
-
-    def build(self) -> tuple[Design, np.ndarray]:
-        X = np.load(self.path, mmap_mode="r")
-        assert not X.flags.writeable
-        return as_design(X), np.asarray(X, dtype=np.float64)
 
 
 def with_duplicates(matrix: sp.csc_array) -> sp.csc_array:

@@ -114,21 +114,6 @@ def test_the_fit_is_that_of_simple_mkl():
     assert_allclose(sizes / sizes.sum(), slack / slack.sum(), atol=1e-3)
 
 
-def test_the_kernel_that_matters_is_found():
-    X = data(200, 6, seed=3)
-    y = np.where(np.abs(X[:, 4]) < 0.7, "in", "out")
-    kernels = [KernelOn("rbf", (j,), (("gamma", 1.0),)) for j in range(6)]
-    model = MultipleKernelClassifier(kernels, alpha=0.1).fit(X, y)
-    assert model.status_.is_converged
-    assert np.argmax(model.kernel_weights_) == 4
-    assert model.kernel_weights_[4] > 0.9
-    assert model.kernel_weights_.sum() == pytest.approx(1.0)
-    few = MultipleKernelClassifier(kernels, norms.KSupport(1, "kernels"), alpha=0.1).fit(X, y)
-    assert few.objective_ == pytest.approx(model.objective_, rel=1e-5)
-    uniform = MultipleKernelClassifier(kernels, "l2", alpha=0.1).fit(X, y)
-    assert (uniform.kernel_weights_ > 0).all()
-
-
 def test_estimators_predict_and_generalize():
     X, y = make_moons(200, noise=0.15, random_state=0)
     assert cross_val_score(MultipleKernelClassifier(rank=40), X, y, cv=3).min() > 0.9

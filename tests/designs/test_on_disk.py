@@ -19,7 +19,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import norms, solve
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.design import Design
 from atomlearn.datasets import convert, write_plink
 from atomlearn.designs import OnDisk, PlinkBed, Standardized, StoreError, as_design
@@ -199,17 +198,6 @@ def test_pickles_and_names_and_target(folder: Path) -> None:
         assert copy.feature_names == [f"rs{j}" for j in range(7)]
         assert_array_equal(copy.target, np.arange(10) + 0.5)
         assert "(10, 7)" in repr(copy)
-
-
-def test_passes_go_both_ways_and_agree(folder: Path) -> None:
-    design = OnDisk(_store("dense-float64", _dense(), "float64"))
-    v = np.random.default_rng(0).standard_normal(45)
-    there, back = design.scores(v), design.scores(v)
-    assert isinstance(there, ArrayScores)
-    assert_array_equal(there.full(), back.full())
-    assert_array_equal(design.predict(np.ones(31)), design.predict(np.ones(31)))
-    with pytest.raises(IndexError, match="columns must lie"):
-        design.gather(np.array([31]))
 
 
 # --- broken stores --------------------------------------------------------------------------------

@@ -233,18 +233,6 @@ def test_tensors_of_the_processor_are_read_in_place(layout: str, dtype: type) ->
         assert isinstance(as_design(tensor), SparseDesign)
 
 
-def test_tensors_that_numpy_cannot_read_stay_where_they_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("atomlearn.storage.device.on_device.host_sparse", lambda tensor: None)
-    X = few()
-    tensor = torch_tensor(X).to_sparse_csr()
-    design, device = as_design(tensor), tensor.device
-    assert isinstance(design, OnDevice)
-    assert repr(design) == f"OnDevice((23, 41), sparse float64, {device})"
-    assert_array_equal(design.gather(np.array([3, 1])).dense(), X[:, [3, 1]])
-
-
 # --- what is refused ------------------------------------------------------------------------------
 
 
