@@ -13,9 +13,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from atomlearn.core.data.coefficients import as_columns
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.designs import is_opened
+from atomlearn.designs import FeatureMap, Inputs, is_opened
 from atomlearn.estimators.checks import checked_design
-from atomlearn.maps.feature_map import FeatureMap, Inputs
 from atomlearn.maps.features import features_named
 
 

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.interfaces import Array
-from atomlearn.designs import as_design, feature_names
+from atomlearn.designs import as_design, feature_names, map_of
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
-from atomlearn.maps.feature_map import map_of
 
 
 @dataclass(frozen=True, slots=True)

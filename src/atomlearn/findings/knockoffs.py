@@ -13,20 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Loss, Norm, is_number, whole_number
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.partition import Partition
 from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
-from atomlearn.findings.gaussian import (
-    Knockoffs,
-    generator,
-    knockoffs_of,
-    rescaled,
-    standardized,
-)
+from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled, standardized
 from atomlearn.findings.importance import coefficients
-from atomlearn.norms import as_norm
+from atomlearn.norms import Groups, KSupport, as_norm
 
 
 def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> float:

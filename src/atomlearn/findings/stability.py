@@ -29,7 +29,6 @@ from sklearn.utils.validation import (
 )
 
 from atomlearn.core.interfaces import Array, Mask, is_number
-from atomlearn.core.norms.groups import Groups
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -37,6 +36,7 @@ from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.halves import masks_of_parts
 from atomlearn.findings.held_out import rows_of, unsearched
+from atomlearn.norms import Groups
 
 
 def selected_by(estimator: Any) -> tuple[Mask, Array]:

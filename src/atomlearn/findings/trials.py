@@ -22,13 +22,7 @@ from atomlearn.core.interfaces import Array, Design, Mask, Rows, Task
 from atomlearn.core.paths.folds import Fold
 from atomlearn.estimators.dependent_rows import folds, permuted_rows, units_of
 from atomlearn.findings.copies import known_already
-from atomlearn.findings.ranking import (
-    Ranked,
-    comparable,
-    concordance_of,
-    correlation_of,
-    mean_area,
-)
+from atomlearn.findings.ranking import Ranked, comparable, concordance_of, correlation_of, mean_area
 from atomlearn.findings.verdict import (
     LEVEL,
     USEFUL,

@@ -14,19 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Loss, Rows
-from atomlearn.core.paths.ends import NoImprovement
-from atomlearn.core.paths.levels import level_grid
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.checks import positive
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Result
+from atomlearn.designs import Entries
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel
 from atomlearn.losses import as_loss
-from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.mixed import Mixed
-from atomlearn.matrices.norms.trace import TraceNorm
+from atomlearn.norms import TraceNorm
+from atomlearn.paths import NoImprovement, Settings, level_grid
+from atomlearn.problem import Problem, Regularizer, positive
+from atomlearn.result import Result
 
 #: Levels that are tried.
 LEVELS = 12
