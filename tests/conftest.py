@@ -39,7 +39,7 @@ def pytest_collection_finish() -> None:
 def no_halves() -> Iterator[None]:
     """Ten more fits a selection would be half of their time: ``test_cli_halves.py`` has them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evidence, "LIMITS", replace(evidence.LIMITS, halves=0))
+        patch.setattr(evidence, "LIMITS", replace(evidence.LIMITS, seconds_of_halves=0))
         yield
 
 

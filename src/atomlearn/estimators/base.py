@@ -133,7 +133,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         the_norm = norm_for(self, norm, design)
         if design.matrix_shape is None:  # W has one column, unless the norm knows its shape
             shape: Any = the_norm.matrix_shape or (design.shape[1], 1)
-            the_norm = the_norm.with_shape(shape)
+            the_norm = the_norm.on(design.shape[1], shape)
         penalty = Regularizer(the_norm, self.form, amount)
         first = Problem.of_checked(
             design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept

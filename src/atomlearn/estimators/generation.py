@@ -152,8 +152,8 @@ class Selected:
 
         def terms_of(columns: Columns) -> Columns:
             if lift is not None:
-                features, local = lift.expansion.columns(columns)
-                columns = features[local.indices]
+                at = lift.expansion.touched(columns)
+                columns = at.features[at.rows]
             return map.term_of(columns // count)
 
         norm: Any = problem.regularizer.norm

@@ -175,7 +175,7 @@ class CrossValidatedModel(AtomicModel):
         counted = Counted(data.design)
         problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
         for norm in norms[1:]:
-            norm.check(data.design.shape[1])
+            norm.on(data.design.shape[1])
         score = score or held_out_loss(problems)
 
         def best(norms: Sequence[Norm]) -> tuple[int, list[Problem], list[Result]]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from atomlearn.core.interfaces import Array, Mask, Rows
+from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -88,7 +89,7 @@ def masks_of_parts(
 
 def _is_lasso(problem: Problem) -> bool:
     """Whether it is least squares with equal weights and the plain l1 norm."""
-    weights = problem.regularizer.norm.l1_weights(problem.design.shape[1])
+    weights = l1_weights(problem.regularizer.norm, problem.design.shape[1])
     plain = weights is not None and bool((weights == 1.0).all())
     equal = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
     unscaled = problem.regularizer.form == "penalized" and not problem.tau

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 from atomlearn.core.interfaces import Array, Loss, Norm
+from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.ends import Reached
 from atomlearn.designs import as_design
 from atomlearn.estimators.cross_validated import (
@@ -88,7 +89,7 @@ def coefficients(
     # The formula knows smooth losses that are sums over rows.
     smooth = found.coupled == 1 and found.smoothed(1.0) is None
     independent = cv is None and groups is None and order is None
-    if independent and n_classes <= 2 and smooth and norm.l1_weights(X.shape[1]) is not None:
+    if independent and n_classes <= 2 and smooth and l1_weights(norm, X.shape[1]) is not None:
         target: Any = y if codes is None else 2.0 * codes - 1.0
         levels, results, scores = path_with_scores(X, target, found, norm, n_alphas, RATIO)
         best = int(np.argmin(scores))

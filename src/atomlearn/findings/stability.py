@@ -214,7 +214,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         if self.groups is None:
             return np.arange(n_features)
         norm = Groups(self.groups)
-        norm.check(n_features)
+        norm.on(n_features)
         return np.asarray(norm.parts(n_features)[0].labels)
 
     def _masks(
