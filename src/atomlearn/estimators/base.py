@@ -190,14 +190,12 @@ class AtomicModel(CallbackSupport, FitParameters):
         for problem, start in zip(problems, warm, strict=True):
             level = np.array([problem.regularizer.amount])
             tasks.append(task_of(problem, level, settings, warm=start))
-        interrupted = drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
-        if interrupted and not any(task.results for task in tasks):
+        drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
+        if not any(task.results for task in tasks):
             raise KeyboardInterrupt("interrupted before the first point")
         results = []
         for task, problem, start in zip(tasks, problems, warm, strict=True):
-            results += task.results
-            if interrupted and not task.results:
-                results.append(_begun(problem, settings, start))
+            results += task.results or [_begun(problem, settings, start)]
         for result in results:
             result.state = None
         return results

@@ -324,6 +324,6 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
                 stacklevel=3,
             )
 
-    def _terms_selected(self) -> NDArray[np.int64]:
+    def _terms_selected(self) -> Columns:
         """Return ``selected_``, which are terms here."""
         return self.selected_

@@ -286,4 +286,4 @@ class Trial:
         r = USEFUL
         place = np.argsort(np.argsort(r * signal + np.sqrt(1 - r**2) * noise, kind="stable"))
         by = -events_and_times(self.values)[1] if self.task == "survival" else self.values
-        return np.asarray(self.values[np.argsort(by, kind="stable")][place])
+        return self.values[np.argsort(by, kind="stable")][place]
