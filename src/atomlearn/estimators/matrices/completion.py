@@ -21,11 +21,11 @@ from atomlearn.estimators.matrices.matrix_models import MatrixModel
 from atomlearn.losses import as_loss
 from atomlearn.matrices.mixed import Mixed
 from atomlearn.norms import TraceNorm
-from atomlearn.paths import NoImprovement, Settings, level_grid
+from atomlearn.paths import NoImprovement, Settings
 from atomlearn.problem import Problem, Regularizer, positive
 from atomlearn.result import Result
 
-#: Levels that are tried.
+#: Levels that are tried, down to a hundredth of the largest.
 LEVELS = 12
 
 
@@ -216,7 +216,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         """Yield (level, result) from the largest on, each started where the last one ended."""
         warm = None
         settings = self._settings()
-        for level in level_grid(0.9 * largest, LEVELS).tolist():
+        for level in (largest * np.geomspace(0.9, 1e-2, LEVELS)).tolist():
             result = settings.run(entries.problem(level), warm)
             warm = result.warm_start()
             result.state = None
