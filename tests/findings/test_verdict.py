@@ -183,6 +183,16 @@ def test_the_command_line_writes_the_verdict_and_claims_no_more(
     assert f"all rows, {summary['n_selected_again']} of them again when 25%" in page
 
 
+def test_nothing_held_out_is_nothing_known(noise_csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    given = [str(noise_csv), "--target", "site", "--n-features", "5", "--out", str(out)]
+    assert main(["select", *given, "--test-fraction", "0", "--quiet"]) == 0
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["verdict"] == "too few rows to tell"
+    assert summary["score"] is None
+    assert "not tested" in summary["headline"]
+
+
 @pytest.mark.repeats
 def test_few_rows_are_judged_by_permutations_of_the_whole_cross_validation() -> None:
     """A signal that 18 held-out rows alone miss is told, and of noise about as many as promised."""
