@@ -51,8 +51,8 @@ void symmetric_product(char transposed, Index size, Index inner, double alpha, c
     syrk(&lower, &transposed, &n, &k, &alpha, loose(a), &lda, &beta, c, &ldc);
 }
 
-// Takes a routine out of a capsule of SciPy's; false where it is not one of ours, or its C signature
-// is not as expected.
+// Takes a routine out of a capsule of SciPy's; false where it is not one of ours, or its C
+// signature is not as expected.
 bool provide(const char* name, const nb::object& capsule) {
     if (!PyCapsule_CheckExact(capsule.ptr())) return false;
     const char* signature = PyCapsule_GetName(capsule.ptr());

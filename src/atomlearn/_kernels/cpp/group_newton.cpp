@@ -302,7 +302,8 @@ int scalings_of_groups(const DoubleMatrix& matrix, bool is_gram, const Doubles& 
     }
     const Groups groups{starts.data(), members.data(), size_of(limit), size_of(slopes)};
     const NewtonOutcome outcome =
-        Descent(loss, groups, limit.data(), scalings.data(), slopes.data()).run(gap_target, max_steps);
+        Descent(loss, groups, limit.data(), scalings.data(), slopes.data())
+            .run(gap_target, max_steps);
     counts.data()[0] = outcome.steps;
     counts.data()[1] = outcome.systems;
     figures.data()[0] = outcome.objective;

@@ -172,9 +172,8 @@ void find_levels(const Vector& values, const std::optional<Vector>& rows, const 
             for (Index p = 0; p < n_columns; ++p) {
                 Entry* own = entries.data() + omp_get_thread_num() * room;
                 const Index count = weighed(x, p, factors, total, own);
-                counts.data()[p] = levels_of(own, count, binning,
-                                             levels.data() + p * (binning.n_bins + 1),
-                                             zero.data() + p);
+                counts.data()[p] = levels_of(
+                    own, count, binning, levels.data() + p * (binning.n_bins + 1), zero.data() + p);
             }
         };
         if (!rows) return find(static_cast<const std::int32_t*>(nullptr));

@@ -570,21 +570,20 @@ Index newton_qp_dense(const DoubleMatrix& columns, const PythonLoss& loss, const
                       const Prices& prices, const Doubles& metric, double gap, Index steps,
                       double seconds, HeldHessian& kept, const OutDoubles& weights,
                       const OutDoubles& shift) {
-    const auto few = dense_columns(columns.data(), size_of(columns),
-                                   size_of(columns, 1));
+    const auto few = dense_columns(columns.data(), size_of(columns), size_of(columns, 1));
     return run(*few, loss, price, prices, metric, gap, steps, seconds, kept, weights, shift);
 }
 
-Index newton_qp_csc(const std::tuple<Doubles, Vector, Vector>& columns, const PythonLoss& loss, const Doubles& price,
-                    const Prices& prices, const Doubles& metric, double gap, Index steps,
-                    double seconds, HeldHessian& kept, const OutDoubles& weights,
+Index newton_qp_csc(const std::tuple<Doubles, Vector, Vector>& columns, const PythonLoss& loss,
+                    const Doubles& price, const Prices& prices, const Doubles& metric, double gap,
+                    Index steps, double seconds, HeldHessian& kept, const OutDoubles& weights,
                     const OutDoubles& shift) {
     const auto& [data, indices, indptr] = columns;
     return by_index(indices, [&](const auto* rows) {
         using Row = std::remove_const_t<std::remove_pointer_t<decltype(rows)>>;
-        const auto few = compressed_columns<Row>(
-            data.data(), rows, static_cast<const Row*>(indptr.data()),
-            loss.count(), size_of(weights));
+        const auto few =
+            compressed_columns<Row>(data.data(), rows, static_cast<const Row*>(indptr.data()),
+                                    loss.count(), size_of(weights));
         return run(*few, loss, price, prices, metric, gap, steps, seconds, kept, weights, shift);
     });
 }
