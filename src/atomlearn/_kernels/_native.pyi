@@ -194,7 +194,7 @@ def pivot_path(
     levels: Array,
     factor: Array,
     order: Positions,
-    counts: Positions,
+    count: Positions,
     start: Array,
     rows: Array,
     /,
@@ -272,10 +272,8 @@ def group_newton(
     slopes: Array,
     gap_target: float,
     max_steps: int,
-    counts: Positions,
-    figures: Array,
     /,
-) -> int: ...
+) -> tuple[int, int, float]: ...
 def code_histograms(
     codes: Bytes,
     indices: Indices | None,

@@ -28,15 +28,10 @@
 namespace atomlearn {
 namespace {
 
-// Squared pivots are raised to this fraction of the atom's own entries in Q.
-constexpr double kLeastPivot = 1e-12;
 // Gradients are zero, relative to the terms they are the sum of, below this.
 constexpr double kNoise = 5e-15;
 // Residuals that leave no doubt: above this an updated factor is computed afresh.
 constexpr double kDrift = 1e-10;
-constexpr int kMostRefinements = 4;
-// Atoms that are appended by products of matrices from so many on.
-constexpr Index kTogether = 8;
 
 class Loop {
   public:
@@ -275,15 +270,10 @@ class Loop {
         for (const Index j : atoms) append(j);
     }
 
-    // At the speed of products of matrices, where there are many and none of them is dependent.
+    // At the speed of products of matrices, where there are several: R12 = R^-T Q12 and the factor
+    // of what is left of Q22. False, with nothing changed, where some pivot is too small for it.
     bool append_together(const std::vector<Index>& atoms) {
-        const bool many = static_cast<Index>(atoms.size()) >= kTogether;
-        return many && blas::ready() && append_block(atoms);
-    }
-
-    // R12 = R^-T Q12 and the factor of what is left of Q22. False, with nothing changed, where
-    // some pivot is too small for it.
-    bool append_block(const std::vector<Index>& atoms) {
+        if (atoms.size() < 2) return false;
         const Index k = s_.count;
         const auto more = static_cast<Index>(atoms.size());
         std::vector<double> side(as_size(k * more)), corner(as_size(more * more));
@@ -374,7 +364,7 @@ class Loop {
             last_residual_ = kInfinity;
             return true;
         }
-        const bool improving = now < 0.5 * last_residual_ && steps_here_ <= kMostRefinements;
+        const bool improving = now < 0.5 * last_residual_;
         last_residual_ = now;
         if (!improving) inexact_ = now > 4 * kNoise;
         return improving;

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "stored.hpp"
 
 namespace atomlearn {
 namespace {
 
-constexpr Index kMostLevels = 256;
 // A sort costs about so many elementary operations an entry.
 constexpr Index kSorting = 16;
 // What is left over of weights that are no whole numbers is rounding.
