@@ -26,22 +26,18 @@ def write_selected_csv(path: str | Path, content: Content) -> None:
 def selected_csv(content: Content) -> str:
     """Return the CSV text: rank, feature, index, coefficients, scaling d, pass found."""
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    single = len(content.outputs) == 1
-    suffixes = [""] if single else [f"[{output}]" for output in content.outputs]
-    header = ["rank", "feature", "index"]
-    header += [f"coefficient{suffix}" for suffix in suffixes]
-    header += [f"standardized_coefficient{suffix}" for suffix in suffixes]
+    writer = csv.writer(stream, lineterminator="\n")  # which writes floats by all their digits
+    outputs = content.outputs
+    suffixes = [""] if len(outputs) == 1 else [f"[{output}]" for output in outputs]
+    kinds = ("coefficient", "standardized_coefficient")
+    numbers = [f"{kind}{suffix}" for kind in kinds for suffix in suffixes]
     more = list(dict.fromkeys(key for feature in content.selected for key, _ in feature.about))
-    writer.writerow(map(inert, [*header, "scaling", "found_in_pass", *more]))
-    for feature in content.selected:
-        numbers = [repr(value) for value in (*feature.coefficients, *feature.standardized)]
-        scaling = "" if feature.scaling is None else repr(feature.scaling)
-        found = "" if feature.found is None else feature.found
-        about = dict(feature.about)
-        told = [about.get(key, "") for key in more]
-        place = [feature.rank, inert(feature.name), feature.index]
-        writer.writerow([*place, *numbers, scaling, found, *told])
+    header = ["rank", "feature", "index", *numbers, "scaling", "found_in_pass", *more]
+    writer.writerow(map(inert, header))
+    for item in content.selected:
+        told = [dict(item.about).get(key, "") for key in more]
+        values = (*item.coefficients, *item.standardized, item.scaling, item.found)
+        writer.writerow([item.rank, inert(item.name), item.index, *values, *told])
     return stream.getvalue()
 
 
