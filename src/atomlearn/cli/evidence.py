@@ -87,7 +87,7 @@ def evidence_of(
         _path(source, fitted),
     ]
     if not _in_place(source):
-        found += pictures_of(view, target.values, target.labels, selected)
+        found += pictures_of(view, target.values, selected)
     return [display for display in found if display is not None]
 
 
@@ -98,7 +98,7 @@ def warnings_told(
     first, target = () if held_out is None else held_out.warnings, source.target
     if _in_place(source):
         return tuple(first)
-    return (*first, *warnings_of(view, target.values, target.labels, selected, target.name))
+    return (*first, *warnings_of(view, target.values, selected, target.name))
 
 
 def _path(source: Source, fitted: Fitted) -> PathDisplay | None:
