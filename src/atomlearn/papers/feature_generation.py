@@ -21,7 +21,7 @@ from atomlearn.core.interfaces import Array, Block, Columns, Master, Scores, Sol
 from atomlearn.core.interfaces.solver import Arrays, WarmStart
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.choose import default_master
-from atomlearn.core.masters.free_newton import FreeNewton
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport, scaling_vector
 from atomlearn.core.norms.partition import Partition
@@ -223,7 +223,9 @@ class FeatureGeneration(Solver):
 
     def _refit(self, problem: Problem, following: GenerationState, accuracy: float) -> None:
         """Solve the subproblem to this relative accuracy."""
-        master = FreeNewton(self._master(following, accuracy))
+        master = self._master(following, accuracy)
+        if problem.loss.free is not None:
+            master = ModelNewton(master)
         restricted = self._subproblem(problem, following)
         # Beside a covariate that is the target, what is left is rounding.
         target = max(self._gap_target(following, accuracy), restricted.negligible)

@@ -19,7 +19,6 @@ from sklearn.base import clone
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Form, Norm, ProxPoint
-from atomlearn.core.norms.combine import Scaled
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS
@@ -98,7 +97,7 @@ class NormChecks:
     def test_declarations(self) -> None:
         """It is a norm, fits its features, and shows its parameters."""
         assert isinstance(self.norm, Norm)
-        self.norm.check(self.n_features)
+        self.norm.on(self.n_features)
         assert type(self.norm).__name__ in repr(self.norm)
 
     def test_gauge(self) -> None:
@@ -162,13 +161,11 @@ class NormChecks:
             self.assert_same(norm, fresh)
             self.assert_same(norm.on(self.n_features), fresh)
 
-    def test_the_norm_on_so_many_features_and_its_multiples(self) -> None:
-        """The norm with its parameters read is the same; a factor scales gauge and polar."""
+    def test_the_norm_on_so_many_features_is_the_same(self) -> None:
+        """The norm with its parameters read has the same gauge, polar and columns."""
         read = self.norm.on(self.n_features)
         self.assert_same(read, self.norm)
         self.assert_same(read.on(self.n_features), self.norm)
-        if (scaled := read.times(2.5)) is not None:
-            self.assert_same(scaled, Scaled(self.norm, 2.5))
 
     # Columns.
 
@@ -194,7 +191,7 @@ class NormChecks:
             columns = rng.permutation(self.n_features)[:size].astype(np.int64)
             restricted = self.norm.restrict(columns, self.n_features)
             assert restricted is not None
-            restricted.check(size)
+            restricted.on(size)
             w = np.zeros(self.n_features)
             w[columns] = self.sample(seed)[columns]
             w = self.inside(w)
