@@ -54,14 +54,12 @@ def generated(
     if not settled.reached and not (limit is None and result.converged):
         return result
     optimum = finished(problem, result)
-    spent: dict[str, Any] = {"passes": optimum.passes, "seconds": optimum.seconds}
-    few = optimum.state.units <= wanted
-    if optimum.status is Status.INTERRUPTED:
-        return optimum if few else replace(result, status=optimum.status, **spent)
-    if few and optimum.relative_gap <= tol:
-        return replace(optimum, status=Status.CONVERGED)
-    if problem.deadline.passed:
-        return replace(result, status=Status.TIME_LIMIT, **spent)
+    few, interrupted = optimum.state.units <= wanted, optimum.status is Status.INTERRUPTED
+    if few and (interrupted or optimum.relative_gap <= tol):
+        return optimum if interrupted else replace(optimum, status=Status.CONVERGED)
+    if interrupted or problem.deadline.passed:
+        status = optimum.status if interrupted else Status.TIME_LIMIT
+        return replace(result, status=status, passes=optimum.passes, seconds=optimum.seconds)
     # The optimum has more: generation finds the best of them by itself.
     again = run(problem, solver, stop, observers)
     passes, seconds = optimum.passes + again.passes, optimum.seconds + again.seconds

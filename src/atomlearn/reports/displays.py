@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.data.standardized import moments_of
@@ -68,7 +67,6 @@ class PathDisplay(Display):
     @classmethod
     def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
         """Fit the path around the level of a model of ours of one output."""
-        check_is_fitted(estimator)
         found = cls.of_view(view_of(estimator, X, names), np.asarray(y))
         if found is None:
             raise TypeError(
@@ -288,7 +286,6 @@ class StabilityDisplay(Display):
     @classmethod
     def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
         """Return the largest probabilities of a fitted ``StabilitySelector``."""
-        check_is_fitted(estimator)
         try:
             shares = np.asarray(estimator.selection_probabilities_)
         except AttributeError as error:
@@ -337,7 +334,6 @@ class CoefficientDisplay(Display):
     @classmethod
     def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
         """Return the coefficients of a fitted linear model; with X per standard deviation."""
-        check_is_fitted(estimator)
         if X is None:
             columns, weights = nonzero_coefficients(estimator.coef_)
             known = named_columns(estimator, columns, names)

@@ -15,6 +15,7 @@ from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.interfaces import Array, Columns
 
@@ -68,6 +69,8 @@ class Display:
         **options: Any,
     ) -> Self:
         """Draw a fitted estimator; X and y where it does not tell all that is drawn."""
+        if hasattr(estimator, "fit"):  # not a result of ``solve``
+            check_is_fitted(estimator)
         return cls.of_estimator(estimator, X, y, feature_names).plot(ax=ax, **options)
 
     def plot(self, *, ax: Any = None, **options: Any) -> Self:

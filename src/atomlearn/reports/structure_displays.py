@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.data.compressed import is_sparse
@@ -66,7 +65,6 @@ class GroupsDisplay(Display):
     @classmethod
     def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
         """Return latent parts of a fitted model, groups of its norm, or terms of its map."""
-        check_is_fitted(estimator)
         return cls.of(selected_groups(estimator) or _selected_terms(estimator))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
@@ -139,7 +137,6 @@ class PartsDisplay(Display):
     @classmethod
     def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
         """Return the parts of a fitted model of one output, whose norm has latent groups."""
-        check_is_fitted(estimator)
         if not has_parts(estimator.parts_):
             raise ValueError(
                 "there are no parts to draw: only norms with latent groups (LatentGroups, Chains, "
@@ -211,7 +208,6 @@ class InteractionsDisplay(Display):
     @classmethod
     def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
         """Return the products that a model with ``features="interactions"`` and its likes has."""
-        check_is_fitted(estimator)
         map = estimator.feature_map_
         if not map.has_pairs:
             raise ValueError(
