@@ -10,6 +10,7 @@ import io
 import re
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, ClassVar, Self
@@ -69,7 +70,7 @@ class Display:
         **options: Any,
     ) -> Self:
         """Draw a fitted estimator; X and y where it does not tell all that is drawn."""
-        if hasattr(estimator, "fit"):  # not a result of ``solve``
+        with suppress(TypeError):  # a result of ``solve`` is no estimator
             check_is_fitted(estimator)
         return cls.of_estimator(estimator, X, y, feature_names).plot(ax=ax, **options)
 

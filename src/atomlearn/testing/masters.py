@@ -110,7 +110,7 @@ class MasterChecks:
             outside = case.form == "constrained" and case.intercept
             refit = self.solve(problem, 3.0 * np.ones(problem.design.shape[1]) if outside else None)
             if abs(refit.objective - best) > tolerances.ORACLE * best + refit.gap:
-                failures.append((norm, str(case), refit.objective, best, refit.gap, refit.steps))
+                failures.append((norm, case, refit.objective, best, refit.gap, refit.steps))
         assert not failures, f"(norm, case, F, F*, gap, steps): {failures}"
 
     @each("correlation", [0.9, 0.99])

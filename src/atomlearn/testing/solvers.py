@@ -105,7 +105,7 @@ class SolverChecks:
             lowest = min(record.gap - record.objective for record in result.history)
             right = abs(result.objective - best) <= slack + result.gap
             if result.status is not Status.CONVERGED or not right or lowest < -best - slack:
-                failures.append((str(case), result.status.name, result.objective, best, lowest))
+                failures.append((case, result.status.name, result.objective, best, lowest))
             self.assert_proved(problem, case.data()[0], result)
             objectives = np.array([record.objective for record in result.history])
             if self.monotone:
