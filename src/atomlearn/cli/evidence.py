@@ -81,7 +81,7 @@ def evidence_of(
     found: list[Display | None] = [
         _along_chromosomes(source, view, selected),
         _groups_drawn(source, selected),
-        ValidationDisplay.of(fitted.model),
+        ValidationDisplay.of_estimator(fitted.model),
         _path(source, fitted),
     ]
     if not source.given.on_disk:

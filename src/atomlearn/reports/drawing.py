@@ -35,6 +35,7 @@ class Display:
     """What all displays share: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
 
     On a page: title and about; size, of the drawing in inches; wide : whether it takes a whole row.
+    needs : what an estimator lacks that cannot be drawn, and which one does not.
     """
 
     ax_: Any = field(default=None, init=False, repr=False)
@@ -42,6 +43,7 @@ class Display:
     title: ClassVar[str] = ""
     about: ClassVar[str] = ""
     wide: ClassVar[bool] = False
+    needs: ClassVar[str] = ""
 
     @property
     def size(self) -> tuple[float, float]:
@@ -54,8 +56,8 @@ class Display:
         return self.about
 
     @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
-        """Return what is drawn of a fitted estimator."""
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
+        """Return what is drawn of a fitted estimator, None where it lacks what this ``needs``."""
         raise NotImplementedError
 
     @classmethod
@@ -72,7 +74,10 @@ class Display:
         """Draw a fitted estimator; X and y where it does not tell all that is drawn."""
         with suppress(TypeError):  # a result of ``solve`` is no estimator
             check_is_fitted(estimator)
-        return cls.of_estimator(estimator, X, y, feature_names).plot(ax=ax, **options)
+        found = cls.of_estimator(estimator, X, y, feature_names)
+        if found is None:
+            raise TypeError(f"{type(estimator).__name__} {cls.needs}")
+        return found.plot(ax=ax, **options)
 
     def plot(self, *, ax: Any = None, **options: Any) -> Self:
         """Draw on ``ax``, or on axes of its own; ``options`` go to matplotlib."""

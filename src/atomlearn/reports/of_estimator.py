@@ -189,7 +189,7 @@ def _evidence(
         along_chromosomes(view, codes, selected, positions),
         GroupsDisplay.of(parts) if parts else None,
         *pictures_of(view, codes, selected),
-        ValidationDisplay.of(view.model),
+        ValidationDisplay.of_estimator(view.model),
         None if view.is_mapped else PathDisplay.of_view(view, values),
     ]
     return [display for display in found if display is not None]
