@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.interfaces import Array, Columns
+from atomlearn.storage.formats.messages import shortened
 
 RAISES, LOWERS, OTHERS = "#2f6fd6", "#d1603d", "#666666"
 INK, GRID = "#1a1f2b", "#e8ebf0"
@@ -121,13 +122,13 @@ def levels_on(ax: Any, chosen: float | None) -> None:
 
 def label_of(name: object, width: int = 24) -> str:
     """Return a name as matplotlib draws it: cut, on one line, and never read as a formula."""
-    return shortened(str(name), width).replace("$", r"\$")
+    return printable(str(name), width).replace("$", r"\$")
 
 
-def shortened(name: str, width: int) -> str:
+def printable(name: str, width: int) -> str:
     """Return the name without control characters, cut to a width."""
-    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return printable if len(printable) <= width else printable[: width - 1] + "…"
+    letters = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return shortened(letters, width)
 
 
 def signed_colors(values: Array) -> dict[str, Any]:
