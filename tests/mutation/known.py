@@ -4,7 +4,7 @@ SRC = "src/atomlearn/"
 KNOWN: list[tuple[str, str, str, str]] = [
     ("lifting/trees.py", "np.asarray(weights)[kept]", "np.asarray(weights)[: len(kept)]",
      "tests/norms/test_trees_and_hierarchies.py"),
-    ("lifting/latent.py", "local.indices[np.sort(first)]", "local.indices[first]",
+    ("lifting/latent.py", "at.rows[np.sort(first)]", "at.rows[first]",
      "tests/norms/test_lifted_oracles.py"),
     ("storage/conversion/journal.py", 'same = content["fingerprint"] == self.fingerprint',
      "same = True", "tests/datasets/test_conversion.py"),
@@ -18,8 +18,8 @@ KNOWN: list[tuple[str, str, str, str]] = [
      "self._v = np.asarray(v, dtype=np.float64)", "tests/designs/test_polynomial.py"),
     ("maps/pairs/search.py", "2.0**-24 + double", "2.0**-27 + double",
      "tests/designs/test_polynomial.py"),
-    ("estimators/targets.py", "np.bincount(codes, weights=weight, minlength=classes.size)",
-     "np.bincount(codes, minlength=classes.size)", "tests/estimators/test_weights_and_starts.py"),
+    ("estimators/targets.py", "np.bincount(codes, weights=weight)",
+     "np.bincount(codes)", "tests/estimators/test_weights_and_starts.py"),
     ("estimators/checks.py", 'vars(estimator).pop("feature_names_in_", None)', "pass",
      "tests/estimators/test_weights_and_starts.py"),
     ("estimators/base.py",
@@ -52,7 +52,4 @@ KNOWN: list[tuple[str, str, str, str]] = [
      'chosen_by=first.settings["alpha_chosen_by"])', "return plan", "tests/cli/test_cli_select.py"),
     ("storage/intake/cells.py", "else cell.strip() for cell in", "else cell for cell in",
      "tests/datasets/test_readers.py"),
-    ("estimators/targets.py", "design = expanded(inputs, estimator.features, weight=unlabeled)",
-     "design = expanded(inputs, estimator.features, weight=weight)",
-     "tests/estimators/test_weights_and_starts.py"),
 ]  # fmt: skip

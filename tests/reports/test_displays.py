@@ -79,9 +79,9 @@ def test_what_cannot_be_drawn_is_told() -> None:
         reports.ValidationDisplay.from_estimator(model)
     with pytest.raises(TypeError, match="Ridge has no path"):
         reports.PathDisplay.from_estimator(Ridge().fit(Z, Y), Z, Y)
-    with pytest.raises(ValueError, match="no products"):
+    with pytest.raises(TypeError, match="AtomicRegressor has no products"):
         reports.InteractionsDisplay.from_estimator(model)
-    with pytest.raises(ValueError, match="no parts to draw"):
+    with pytest.raises(TypeError, match="no parts to draw"):
         reports.PartsDisplay.from_estimator(model)
     with pytest.raises(TypeError, match="no history of gaps"):
         reports.ConvergenceDisplay.from_estimator(Ridge().fit(Z, Y))

@@ -267,13 +267,19 @@ def test_few_rows_are_no_verdict_and_no_halves(y: list[Any], tmp_path: Path) -> 
     assert {item.stability for item in found.selected} == {None}
 
 
-def test_what_proved_nothing_claims_no_gap_and_one_column_is_enough(tmp_path: Path) -> None:
+def test_gaps_are_told_where_nothing_or_all_is_proved(tmp_path: Path) -> None:
     X, y = load_diabetes(return_X_y=True)
-    atomlearn.report(Ridge().fit(X, y), X, y, tmp_path / "r.html", test_fraction=0, n_resamples=0)
+    quick: dict[str, Any] = {"test_fraction": 0, "n_resamples": 0}
+    page_of(Ridge(), X, y, tmp_path, **quick)
     assert json.loads((tmp_path / "summary.json").read_text())["proved_gap"] is None
-    model = AtomicRegressor(alpha=0.1).fit(X[:, 2:3], y)
-    found = atomlearn.report(model, X[:, 2:3], y, tmp_path / "report.html", n_resamples=2)
-    assert found.verdict.better
+    for shift in (3.0, 3.1):  # constant targets are fitted perfectly
+        _, page = page_of(AtomicRegressor(alpha=0.1), X, np.full(y.size, shift), tmp_path, **quick)
+        summary = json.loads((tmp_path / "summary.json").read_text())
+        assert summary["fitted_exactly"]
+        assert 0.0 <= summary["proved_gap"] <= 1e-15
+        assert "fitted exactly" in page
+    content, _ = page_of(AtomicRegressor(alpha=0.1), X[:, 2:3], y, tmp_path, n_resamples=2)
+    assert content.verdict.better
 
 
 def test_a_page_that_has_no_place_is_refused_before_any_work(tmp_path: Path) -> None:

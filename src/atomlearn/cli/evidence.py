@@ -81,11 +81,11 @@ def evidence_of(
     found: list[Display | None] = [
         _along_chromosomes(source, view, selected),
         _groups_drawn(source, selected),
-        ValidationDisplay.of(fitted.model),
+        ValidationDisplay.of_estimator(fitted.model),
         _path(source, fitted),
     ]
     if not source.given.on_disk:
-        found += pictures_of(view, target.values, target.labels, selected)
+        found += pictures_of(view, target.values, selected)
     return [display for display in found if display is not None]
 
 
@@ -96,7 +96,7 @@ def warnings_told(
     first, target = () if held_out is None else held_out.warnings, source.target
     if source.given.on_disk:
         return tuple(first)
-    return (*first, *warnings_of(view, target.values, target.labels, selected, target.name))
+    return (*first, *warnings_of(view, target.values, selected, target.name))
 
 
 def _path(source: Source, fitted: Fitted) -> PathDisplay | None:

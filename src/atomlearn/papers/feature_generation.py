@@ -171,7 +171,7 @@ class FeatureGeneration(Solver):
             order = np.argsort(-np.abs(warm.weights), kind="stable")
             order = order[warm.weights[order] != 0]
             members, omega = warm.columns[order].astype(np.int64), warm.weights[order]
-            labels = _blocks_of(_units(norm, members, problem.design.shape[1]), norm.k)
+            labels = _blocks_of(units_of(problem, members), norm.k)
         state = _state(problem, members, labels, omega, intercept)
         origin = problem.optimal_intercept(np.zeros_like(problem.weight), state.intercept)
         state.first_objective = problem.loss_value(np.full(problem.y.shape[0], origin))
@@ -209,9 +209,7 @@ class FeatureGeneration(Solver):
         if self.from_zero and shifted and not state.members.size:
             # alpha = C 1 is the slope at predictions of zero, not at the best intercept.
             scores = problem.design.scores(-problem.loss_gradient(np.zeros_like(problem.y)))
-            state = replace(
-                state, candidate=self._candidate(problem, _check(problem), state, scores)
-            )
+            state = replace(state, candidate=self._candidate(problem, state, scores))
         following = self._with_block(problem, state)
         self._refit(problem, following, self.inner_tolerance)
         whole, most, last = replace(following), self.n_features, self.final_tolerance
@@ -298,19 +296,16 @@ class FeatureGeneration(Solver):
         price = problem.price(state.columns, state.weights, state.prediction)
         state.certificate = price.certificate
         state.units = _count(problem, state)
-        state.candidate = self._candidate(problem, _check(problem), state, price.scores)
+        state.candidate = self._candidate(problem, state, price.scores)
         state.exhausted = self._reason(state, before)
         return state
 
-    def _candidate(
-        self, problem: Problem, norm: KSupport, state: GenerationState, scores: Scores
-    ) -> Columns:
+    def _candidate(self, problem: Problem, state: GenerationState, scores: Scores) -> Columns:
         """Return the B best features or groups, best first, cut where n_features is reached."""
-        best: Columns = norm.best_columns(scores, 1)
+        best: Columns = _check(problem).best_columns(scores, 1)
         best = best[scores.at(best) != 0]
         if self.n_features is not None:
-            active = _units(norm, state.columns, problem.design.shape[1])
-            units = _units(norm, best, problem.design.shape[1])
+            active, units = units_of(problem, state.columns), units_of(problem, best)
             new, first = np.unique(units, return_index=True)
             new = new[np.argsort(first, kind="stable")]
             new = new[~np.isin(new, active)][: max(self.n_features - state.units, 0)]
@@ -356,14 +351,15 @@ def _state(
 
 
 def _count(problem: Problem, state: GenerationState) -> int:
-    return np.unique(_units(_check(problem), state.members, problem.design.shape[1])).size
+    return np.unique(units_of(problem, state.members)).size
 
 
-def _units(norm: KSupport, columns: Columns, n_features: int) -> Columns:
+def units_of(problem: Problem, columns: Columns) -> Columns:
     """Return what is counted for each column: itself, or its group."""
+    norm = _check(problem)
     if norm.groups is None:
         return columns
-    return norm.partition(n_features).labels[columns]
+    return norm.partition(problem.design.shape[1]).labels[columns]
 
 
 def _blocks_of(units: Columns, count: int) -> Columns:

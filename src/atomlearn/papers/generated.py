@@ -15,7 +15,11 @@ from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer, Progress
 from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
-from atomlearn.papers.feature_generation import FeatureGeneration, GenerationState
+from atomlearn.papers.feature_generation import (
+    FeatureGeneration,
+    GenerationState,
+    units_of,
+)
 
 #: Rounds without one more feature after which the optimum itself is looked for, and the relative
 #: gap to which it is found.
@@ -50,14 +54,12 @@ def generated(
     if not settled.reached and not (limit is None and result.converged):
         return result
     optimum = finished(problem, result)
-    spent: dict[str, Any] = {"passes": optimum.passes, "seconds": optimum.seconds}
-    few = optimum.state.units <= wanted
-    if optimum.status is Status.INTERRUPTED:
-        return optimum if few else replace(result, status=optimum.status, **spent)
-    if few and optimum.relative_gap <= tol:
-        return replace(optimum, status=Status.CONVERGED)
-    if problem.deadline.passed:
-        return replace(result, status=Status.TIME_LIMIT, **spent)
+    few, interrupted = optimum.state.units <= wanted, optimum.status is Status.INTERRUPTED
+    if few and (interrupted or optimum.relative_gap <= tol):
+        return optimum if interrupted else replace(optimum, status=Status.CONVERGED)
+    if interrupted or problem.deadline.passed:
+        status = optimum.status if interrupted else Status.TIME_LIMIT
+        return replace(result, status=status, passes=optimum.passes, seconds=optimum.seconds)
     # The optimum has more: generation finds the best of them by itself.
     again = run(problem, solver, stop, observers)
     passes, seconds = optimum.passes + again.passes, optimum.seconds + again.seconds
@@ -96,20 +98,20 @@ def finished(problem: Problem, result: Result) -> Result:
     if exact.gap > result.gap:
         return replace(result, status=status, passes=passes, seconds=seconds)
     state: GenerationState = result.state
-    norm: Any = problem.regularizer.norm
     columns, weights = exact.state.columns, exact.state.weights
-    units = columns
-    if norm.groups is not None:
-        units = norm.partition(problem.design.shape[1]).labels[columns]
-    used = np.unique(units[weights != 0])
+    units = units_of(problem, columns)
     # Groups are selected whole, zeros included.
-    kept = np.flatnonzero(np.isin(units, used))
-    kept = kept[np.argsort(columns[kept], kind="stable")]
+    order = np.argsort(columns, kind="stable")
+    kept = order[np.isin(units[order], units[weights != 0])]
     columns, weights = columns[kept], weights[kept]
-    found = dict(state.found)
-    for column in columns.tolist():
-        found.setdefault(column, result.iterations)
-    state = replace(state, columns=columns, weights=weights, found=found, units=used.size)
+    new = [column for column in columns.tolist() if column not in state.found]
+    state = replace(
+        state,
+        columns=columns,
+        weights=weights,
+        found=state.found | dict.fromkeys(new, result.iterations),
+        units=np.unique(units[kept]).size,
+    )
     return replace(
         exact,
         status=status,

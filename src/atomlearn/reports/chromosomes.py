@@ -67,7 +67,10 @@ class ChromosomesDisplay(Display):
             return None
         place, middles = np.full(labels.size, np.nan), dict[str, float]()
         shade, begin = np.zeros(labels.size, dtype=np.int64), 0.0
-        for number, label in enumerate(sorted(set(labels[known].tolist()), key=_rank)):
+        names = sorted(
+            set(labels[known].tolist()), key=lambda name: (not name.isdigit(), name.zfill(2))
+        )
+        for number, label in enumerate(names):
             mine = known[labels[known] == label]
             place[mine] = begin + positions[mine] - positions[mine].min()
             shade[mine] = number % 2
@@ -98,10 +101,6 @@ class ChromosomesDisplay(Display):
         ax.set_xticks([*labels.values()], [*labels])
         ax.grid(visible=False, axis="x")
         ax.set(xlabel="chromosome", ylabel="|correlation with the target|")
-
-
-def _rank(label: str) -> tuple[int, str]:
-    return (int(label), "") if label.isdigit() else (10**6, label)
 
 
 def _correlations(design: Design, targets: Array) -> Array:

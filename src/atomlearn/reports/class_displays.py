@@ -73,16 +73,15 @@ class CalibrationDisplay(SharesDisplay):
     about = "Bins of equally many rows: on the dashed line told probabilities are right."
     across, up, marker = "told probability", "share that is true", "o"
 
+    needs = "tells no probabilities; fit a classifier whose loss has some: AtomicClassifier()"
+
     @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
         """Return the calibration on these rows: not those that the estimator was fitted to."""
         try:
             told = np.asarray(estimator.predict_proba(X))
-        except AttributeError as error:
-            raise TypeError(
-                f"{type(estimator).__name__} tells no probabilities; fit a classifier whose loss "
-                "has some, such as AtomicClassifier()"
-            ) from error
+        except AttributeError:
+            return None
         classes, truth = np.asarray(estimator.classes_), np.asarray(y)
         wanted = [1] if classes.size == 2 else list(range(classes.size))
         points = [calibration_points(truth == classes[at], told[:, at]) for at in wanted]

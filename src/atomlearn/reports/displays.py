@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.data.standardized import moments_of
@@ -65,17 +64,15 @@ class PathDisplay(Display):
     title = "Coefficients along the path"
     about = "Per standard deviation. A smaller alpha lets more features in."
 
+    needs = (
+        "has no path; fit a model of ours with a level (alpha) and one output, in the form "
+        "'penalized' or 'squared'"
+    )
+
     @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
         """Fit the path around the level of a model of ours of one output."""
-        check_is_fitted(estimator)
-        found = cls.of_view(view_of(estimator, X, names), np.asarray(y))
-        if found is None:
-            raise TypeError(
-                f"{type(estimator).__name__} has no path; fit a model of ours with a level (alpha) "
-                "and one output, in the form 'penalized' or 'squared'"
-            )
-        return found
+        return cls.of_view(view_of(estimator, X, names), np.asarray(y))
 
     @classmethod
     def of_view(cls, view: View, y: Any) -> Self | None:
@@ -154,9 +151,13 @@ class ValidationDisplay(Display):
         "Mean held-out score of the folds at each alpha, with standard errors: larger is better."
     )
 
+    needs = "was not chosen by cross-validation; fit AtomicRegressorCV or AtomicClassifierCV"
+
     @classmethod
-    def of(cls, estimator: Any) -> Self | None:
-        """Return what a cross-validated estimator, or LassoCV, chose its level by, or None."""
+    def of_estimator(
+        cls, estimator: Any, X: Any = None, y: Any = None, names: Any = None
+    ) -> Self | None:
+        """Return what a cross-validated estimator, or LassoCV, chose its level by."""
         if isinstance(estimator, CrossValidatedModel):
             table = estimator.cv_results_
             mine = [repr(norm) == repr(estimator.norm_) for norm in table["param_norm"]]
@@ -171,17 +172,6 @@ class ValidationDisplay(Display):
             return None
         spread = errors.std(axis=1) / np.sqrt(errors.shape[1])
         return cls(estimator.alphas_, -errors.mean(axis=1), spread, float(estimator.alpha_))
-
-    @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
-        """Return what a cross-validated estimator chose its level by."""
-        found = cls.of(estimator)
-        if found is None:
-            raise TypeError(
-                f"{type(estimator).__name__} was not chosen by cross-validation; fit "
-                "AtomicRegressorCV or AtomicClassifierCV"
-            )
-        return found
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.errorbar_ = ax.errorbar(
@@ -216,14 +206,15 @@ class ConvergenceDisplay(Display):
         "The dashed line is what was asked for."
     )
 
+    needs = "has no history of gaps; fit one of ours"
+
     @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
         """Return the history of an estimator, or of a result of ``solve``."""
         try:
             return cls([result.history for result in results_of(estimator) or [estimator]])
-        except AttributeError as error:
-            name = type(estimator).__name__
-            raise TypeError(f"{name} has no history of gaps; fit one of ours") from error
+        except AttributeError:
+            return None
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         least, most = np.finfo(float).eps, 1e4  # before the first step a gap can be any size
@@ -285,17 +276,15 @@ class StabilityDisplay(Display):
     threshold: float
     names: Sequence[str]
 
+    needs = "knows no shares of halves; fit a StabilitySelector around it"
+
     @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
         """Return the largest probabilities of a fitted ``StabilitySelector``."""
-        check_is_fitted(estimator)
         try:
             shares = np.asarray(estimator.selection_probabilities_)
-        except AttributeError as error:
-            raise TypeError(
-                f"{type(estimator).__name__} knows no shares of halves; fit a StabilitySelector "
-                "around it"
-            ) from error
+        except AttributeError:
+            return None
         order = np.argsort(-shares, kind="stable")[:MOST_NAMED]
         threshold = float(estimator.threshold)
         return cls(shares[order], threshold, named_columns(estimator, order, names))
@@ -337,7 +326,6 @@ class CoefficientDisplay(Display):
     @classmethod
     def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
         """Return the coefficients of a fitted linear model; with X per standard deviation."""
-        check_is_fitted(estimator)
         if X is None:
             columns, weights = nonzero_coefficients(estimator.coef_)
             known = named_columns(estimator, columns, names)

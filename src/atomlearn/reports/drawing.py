@@ -10,13 +10,16 @@ import io
 import re
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.interfaces import Array, Columns
+from atomlearn.storage.formats.messages import shortened
 
 RAISES, LOWERS, OTHERS = "#2f6fd6", "#d1603d", "#666666"
 INK, GRID = "#1a1f2b", "#e8ebf0"
@@ -33,6 +36,7 @@ class Display:
     """What all displays share: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
 
     On a page: title and about; size, of the drawing in inches; wide : whether it takes a whole row.
+    needs : what an estimator lacks that cannot be drawn, and which one does not.
     """
 
     ax_: Any = field(default=None, init=False, repr=False)
@@ -40,6 +44,7 @@ class Display:
     title: ClassVar[str] = ""
     about: ClassVar[str] = ""
     wide: ClassVar[bool] = False
+    needs: ClassVar[str] = ""
 
     @property
     def size(self) -> tuple[float, float]:
@@ -52,8 +57,8 @@ class Display:
         return self.about
 
     @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
-        """Return what is drawn of a fitted estimator."""
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
+        """Return what is drawn of a fitted estimator, None where it lacks what this ``needs``."""
         raise NotImplementedError
 
     @classmethod
@@ -68,7 +73,12 @@ class Display:
         **options: Any,
     ) -> Self:
         """Draw a fitted estimator; X and y where it does not tell all that is drawn."""
-        return cls.of_estimator(estimator, X, y, feature_names).plot(ax=ax, **options)
+        with suppress(TypeError):  # a result of ``solve`` is no estimator
+            check_is_fitted(estimator)
+        found = cls.of_estimator(estimator, X, y, feature_names)
+        if found is None:
+            raise TypeError(f"{type(estimator).__name__} {cls.needs}")
+        return found.plot(ax=ax, **options)
 
     def plot(self, *, ax: Any = None, **options: Any) -> Self:
         """Draw on ``ax``, or on axes of its own; ``options`` go to matplotlib."""
@@ -112,13 +122,13 @@ def levels_on(ax: Any, chosen: float | None) -> None:
 
 def label_of(name: object, width: int = 24) -> str:
     """Return a name as matplotlib draws it: cut, on one line, and never read as a formula."""
-    return shortened(str(name), width).replace("$", r"\$")
+    return printable(str(name), width).replace("$", r"\$")
 
 
-def shortened(name: str, width: int) -> str:
+def printable(name: str, width: int) -> str:
     """Return the name without control characters, cut to a width."""
-    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return printable if len(printable) <= width else printable[: width - 1] + "…"
+    letters = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return shortened(letters, width)
 
 
 def signed_colors(values: Array) -> dict[str, Any]:

@@ -207,13 +207,10 @@ def along_chromosomes(
 
 
 def pictures_of(
-    view: View,
-    codes: NDArray[Any],
-    labels: list[str] | None,
-    selected: Sequence[SelectedFeature],
+    view: View, codes: NDArray[Any], selected: Sequence[SelectedFeature]
 ) -> list[Display]:
     """Return what the data show: features in each class, and what pairs add together."""
-    boxes = list[Display]()
+    boxes, labels = list[Display](), view.labels
     if labels is not None and len(labels) <= MOST_PANELS and view.map.unit is None:
         first = [*single_inputs(view, selected).items()][:MOST_PANELS]
         boxes += [BoxesDisplay.of(f.name, view.input(j), codes, labels) for f, j in first]
@@ -221,15 +218,11 @@ def pictures_of(
 
 
 def warnings_of(
-    view: View,
-    codes: NDArray[Any],
-    labels: list[str] | None,
-    selected: Sequence[SelectedFeature],
-    target: str,
+    view: View, codes: NDArray[Any], selected: Sequence[SelectedFeature], target: str
 ) -> list[str]:
     """Return what is odd about the data: leaks, totals, copies."""
     columns = [*single_inputs(view, selected).values()]
-    return suspects(view.inputs, codes, labels, columns, view.names, target)
+    return suspects(view.inputs, codes, view.labels, columns, view.names, target)
 
 
 def curves_of(

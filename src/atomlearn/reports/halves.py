@@ -44,13 +44,12 @@ def halves(
     rng: int,
     fitted: Callable[[Rows], Half],
     seconds: float = np.inf,
-    groups: Any = None,
-    order: Any = None,
+    **dependence: Any,
 ) -> list[Half]:
     """Return ``fitted`` of so many random halves of the rows, in complementary pairs.
 
-    ``seconds`` : to take; fewer than a band needs where these take longer. ``groups``, ``order`` :
-    of rows that belong together.
+    ``seconds`` : to take; fewer than a band needs where these take longer. ``dependence`` :
+    ``groups`` and ``order`` of rows that belong together.
     """
     generator, began = np.random.default_rng(rng), time.monotonic()
     found: list[Half] = []
@@ -58,7 +57,7 @@ def halves(
         took = time.monotonic() - began
         if took * max(1.0, FEWEST_HALVES / max(len(found), 1)) > seconds:
             break  # over, or there will not be enough of them
-        parts = halves_of_rows(len(y), generator, codes_of(y), groups, order)
+        parts = halves_of_rows(len(y), generator, codes_of(y), **dependence)
         found += [fitted(rows) for rows in parts]
     return found
 

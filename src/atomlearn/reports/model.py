@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Design
+from atomlearn.core.interfaces import Array
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
@@ -120,42 +121,36 @@ class SavedModel:
         ``columns`` is the (n_samples, len(inputs)) data of the inputs, dense or sparse. Only the
         few columns that the model reads are ever made dense, one feature at a time.
         """
-        n_samples, n_columns = columns.shape
-        if n_columns != len(self.inputs):
+        if columns.shape[1] != len(self.inputs):
             raise ValueError(
-                f"the model reads {len(self.inputs)} columns and received {n_columns}; "
+                f"the model reads {len(self.inputs)} columns and received {columns.shape[1]}; "
                 "pass them in the order of model.inputs"
             )
-        result = np.tile(self.intercepts, (n_samples, 1))
-        if not self.features:
-            return result
-        design = as_design(columns)
-        # Values far outside of the fitted ones overflow; whoever asked sees an infinite score.
-        with np.errstate(over="ignore", invalid="ignore"):
-            for position, feature in enumerate(self.features):
-                values = _column(design, feature.factors[0])
-                if feature.curve is not None:
-                    result += feature.curve.at(values) * self.coefficients[:, position]
-                    continue
-                for factor in feature.factors[1:]:
-                    values = values * _column(design, factor)
-                result += np.outer(values, self.coefficients[:, position])
+        result = np.tile(self.intercepts, (columns.shape[0], 1))
+        for added in self._added(columns):
+            result += added
         return result
 
     def parts(self, columns: Any) -> Array:
         """Return what each feature adds to each score, (n_samples, n_features, n_outputs)."""
-        alone = [
-            replace(
-                self,
-                features=(f,),
-                coefficients=self.coefficients[:, [place]],
-                intercepts=np.zeros(len(self.intercepts)),
-            )
-            for place, f in enumerate(self.features)
-        ]
-        if not alone:
-            return np.zeros((columns.shape[0], 0, len(self.intercepts)))
-        return np.stack([model.scores(columns) for model in alone], axis=1)
+        found = np.zeros((columns.shape[0], len(self.features), len(self.intercepts)))
+        for place, added in enumerate(self._added(columns)):
+            found[:, place] = added
+        return found
+
+    def _added(self, columns: Any) -> Iterator[Array]:
+        if not self.features:
+            return
+        design = as_design(columns)
+        for place, feature in enumerate(self.features):
+            values = [design.gather(np.array([at])).dense()[:, 0] for at in feature.factors]
+            # Values far outside of the fitted ones overflow; whoever asked sees an infinite score.
+            with np.errstate(over="ignore", invalid="ignore"):
+                if feature.curve is None:
+                    added = np.prod(values, axis=0)[:, None]
+                else:
+                    added = feature.curve.at(values[0])
+                yield added * self.coefficients[:, place]
 
     def predict(self, scores: Array) -> list[Label]:
         """Return the label of each row of scores, or for regression the expected value."""
@@ -170,8 +165,3 @@ class SavedModel:
             return None
         together = self.settings.get("classes") == "together"
         return np.asarray(np.exp(log_probabilities(as_loss(self.loss), scores, together)))
-
-
-def _column(design: Design, position: int) -> Array:
-    """Return one column as a float64 array."""
-    return design.gather(np.array([position])).dense()[:, 0]

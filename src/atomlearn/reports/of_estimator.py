@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -112,8 +112,12 @@ def report(
     if content is None:
         dependence = {"groups": groups, "order": order}
         fits = Fits(estimator, X, np.asarray(y), rng, dependence, n_resamples)
-        held_out = partial(held_out_of, fits, test=test, fraction=test_fraction)
-        content = _content_of(fits, held_out, feature_names, target_names(y), target, positions)
+        view, names = view_of(estimator, X, feature_names), target_names(y)
+        codes = view.codes_of(fits.y)
+        held_out = held_out_of(fits, view, test, test_fraction)
+        target = target or (names[0] if len(names) == 1 else "the target")
+        outputs = outputs_of(view, target, names)
+        content = _content_of(fits, view, codes, held_out, target, outputs, positions)
     shown, seed = " ".join(repr(clone(estimator)).split()), "" if y is None else f", rng={rng}"
     given = "X" if y is None else "X, y"
     content = replace(
@@ -132,27 +136,23 @@ def report(
 
 def _content_of(
     fits: Fits,
-    held_out_of_view: Callable[[View], HeldOut | None],
-    names: Sequence[str] | None,
-    of_targets: Sequence[str],
-    target: str | None,
+    view: View,
+    codes: NDArray[Any],
+    held_out: HeldOut | None,
+    target: str,
+    outputs: tuple[str, ...],
     positions: Any,
 ) -> Content:
     """Return everything that the page tells of an estimator and its data."""
-    X, values = fits.X, fits.y
-    view = view_of(fits.estimator, X, names)
-    target = target or (of_targets[0] if len(of_targets) == 1 else "the target")
-    codes, labels = _codes(view, values), [str(label) for label in view.classes or ()] or None
-    held_out = held_out_of_view(view)
+    values, labels, free = fits.y, view.labels, covariate_terms(fits.estimator, fits.X, view)
     halves = half_fits(fits, view)
-    free = covariate_terms(fits.estimator, X, view)
     selected, covariates = without_covariates(selected_of(view), free)
-    selected = with_twins(view, selected, partial(forbidden, view, X, values))
+    selected = with_twins(view, selected, partial(forbidden, view, fits.X, values))
     selected = with_stability(selected, fits.estimator, halves)
-    outputs = outputs_of(view, target, of_targets)
     n_rows, n_columns = view.inputs.shape
     seen = () if held_out is None else held_out.warnings
     is_times = values.dtype.names is not None
+    counts = np.bincount(codes, minlength=len(labels)).tolist() if labels else []
     return Content(
         data="",
         target=target,
@@ -167,11 +167,11 @@ def _content_of(
         fits=_fits(view, outputs),
         goal=float(view.model.tol) if view.results else 0.0,
         held_out=held_out,
-        class_counts=_counts(codes, labels),
+        class_counts=tuple(zip(labels or (), counts, strict=True)),
         target_values=values if labels is None and values.ndim == 1 and not is_times else (),
         curves=curves_of(view, selected, halves, outputs),
-        evidence=_evidence(view, values, codes, labels, selected, positions),
-        warnings=(*seen, *warnings_of(view, codes, labels, selected, target)),
+        evidence=_evidence(view, values, codes, selected, positions),
+        warnings=(*seen, *warnings_of(view, codes, selected, target)),
         details=(
             ("Rows", f"{n_rows:,}"),
             ("Columns", f"{n_columns:,}"),
@@ -182,36 +182,17 @@ def _content_of(
 
 
 def _evidence(
-    view: View,
-    values: Any,
-    codes: Any,
-    labels: list[str] | None,
-    selected: Sequence[SelectedFeature],
-    positions: Any,
+    view: View, values: Any, codes: Any, selected: Sequence[SelectedFeature], positions: Any
 ) -> list[Display]:
     parts = selected_groups(view.model)
     found: list[Display | None] = [
         along_chromosomes(view, codes, selected, positions),
         GroupsDisplay.of(parts) if parts else None,
-        *pictures_of(view, codes, labels, selected),
-        ValidationDisplay.of(view.model),
+        *pictures_of(view, codes, selected),
+        ValidationDisplay.of_estimator(view.model),
         None if view.is_mapped else PathDisplay.of_view(view, values),
     ]
     return [display for display in found if display is not None]
-
-
-def _codes(view: View, values: Any) -> Any:
-    if view.classes is None:
-        return values
-    if strange := values[~np.isin(values, view.classes)].tolist():
-        raise ValueError(f"y has the class {strange[0]!r}, and the model knows {view.classes}")
-    return np.searchsorted(np.array(view.classes), values)
-
-
-def _counts(codes: Any, labels: list[str] | None) -> tuple[tuple[str, int], ...]:
-    if labels is None:
-        return ()
-    return tuple(zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True))
 
 
 def versions() -> str:

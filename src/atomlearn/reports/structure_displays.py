@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.data.compressed import is_sparse
@@ -64,9 +63,8 @@ class GroupsDisplay(Display):
         return cls(sizes[order], [name_of_part(parts[at]) for at in order])
 
     @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
         """Return latent parts of a fitted model, groups of its norm, or terms of its map."""
-        check_is_fitted(estimator)
         return cls.of(selected_groups(estimator) or _selected_terms(estimator))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
@@ -136,16 +134,17 @@ class PartsDisplay(Display):
     parts: Sequence[Part]
     names: Sequence[str] | None = None
 
+    needs = (
+        "has no parts to draw: only norms with latent groups (LatentGroups, Chains, Trees, "
+        "Hierarchy, Union, Operators) have them, for one output, where alpha (the level) is low "
+        "enough to select a group"
+    )
+
     @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
         """Return the parts of a fitted model of one output, whose norm has latent groups."""
-        check_is_fitted(estimator)
         if not has_parts(estimator.parts_):
-            raise ValueError(
-                "there are no parts to draw: only norms with latent groups (LatentGroups, Chains, "
-                "Trees, Hierarchy, Union, Operators) have them, for one output, where alpha (the "
-                "level) is low enough to select a group"
-            )
+            return None
         return cls(estimator.parts_, names)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
@@ -208,20 +207,22 @@ class InteractionsDisplay(Display):
         matrix += np.triu(matrix, 1).T
         return cls(matrix[np.ix_(kept, kept)], names[kept].tolist())
 
+    needs = (
+        'has no products of columns; fit one with features="interactions" whose alpha (the level) '
+        "is low enough to select some"
+    )
+
     @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
         """Return the products that a model with ``features="interactions"`` and its likes has."""
-        check_is_fitted(estimator)
         map = estimator.feature_map_
-        if not map.has_pairs:
-            raise ValueError(
-                'the model has no products of columns; fit one with features="interactions"'
-            )
         columns, weights = nonzero_coefficients(estimator.coef_)
+        if not map.has_pairs:
+            return None
         pairs = map.inputs_of(map.term_of(columns))
         two = pairs[:, 1] >= 0
         if not two.any():
-            raise ValueError("the model selected no product; lower alpha (the level)")
+            return None
         # Of several classes the strongest: their sum may be nothing.
         strongest = np.abs(weights[:, two]).argmax(axis=0)
         sizes = weights[:, two][strongest, np.arange(strongest.size)]

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 from scipy.stats import rankdata, t
 
 from atomlearn.core.data.standardized import column_moments
 from atomlearn.core.interfaces import Array, Columns, Design, Rows
+from atomlearn.reports.drawing import MOST_NAMED
 
 #: From this correlation of ranks on (2 AUC - 1 for classes) one column alone tells the target so
 #: well that it may have been made from it, where others do not.
@@ -19,8 +21,6 @@ LEAKING = 0.9
 MOST_COLUMNS, MOST_ROWS = 500, 2_000
 #: Share of the smallest class, below which balance is worth a word.
 RARE = 0.1
-#: Columns that are named as parts of a total at most.
-MOST_PARTS = 10
 
 
 def suspects(
@@ -139,37 +139,27 @@ def _duplicates(design: Design, columns: Columns) -> list[str]:
 def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> list[str]:
     """Return a sentence where two or more columns make up a target of numbers exactly.
 
-    By least squares on more rows than columns: a combination that leaves nothing, without columns
-    that it does as well without.
+    By least squares over columns that are not made of each other, on more rows than columns: a
+    combination that leaves nothing.
     """
     if not 2 <= X.shape[1] <= len(X) - 10:
         return []
     X, values = X - X.mean(axis=0), y - y.mean()
-    weights = _exact(X, values)
-    if weights is None:
-        return []
-    parts = np.flatnonzero(np.abs(weights) * X.std(axis=0) > 1e-7 * values.std())
-    if parts.size > 3 * MOST_PARTS:
-        return []
-    for part in parts[::-1]:
-        fewer = parts[parts != part]
-        if fewer.size and _exact(X[:, fewer], values) is not None:
-            parts = fewer
-    if not 2 <= parts.size <= MOST_PARTS:
-        return []
-    found, own = _exact(X[:, parts], values), [names[part] for part in parts.tolist()]
-    told = f"{target} can be computed exactly from {', '.join(own)}"
-    if found is not None and np.abs(found - 1.0).max() <= 1e-6:
-        told = f"{' + '.join(own)} = {target}: these columns add up to the target"
-    return [f"{told}; if they are not known before it, leave them out (--drop)"]
-
-
-def _exact(X: Array, y: Array) -> Array | None:
-    """Return the weights of columns that leave nothing of y but rounding, None without such."""
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
-    weights = np.linalg.lstsq(X / scale, y, rcond=1e-10)[0] / scale
-    return weights if np.abs(y - X @ weights).max() <= 1e-7 * np.abs(y).max() else None
+    R, order = qr(X / scale, mode="r", pivoting=True)
+    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])  # of copies one
+    weights = np.linalg.lstsq(X[:, basis] / scale[basis], values, rcond=None)[0] / scale[basis]
+    if np.abs(values - X[:, basis] @ weights).max() > 1e-7 * np.abs(values).max():
+        return []
+    used = np.abs(weights) * X[:, basis].std(axis=0) > 1e-7 * values.std()
+    own = [names[part] for part in basis[used].tolist()]
+    if not 2 <= len(own) <= MOST_NAMED:
+        return []
+    told = f"{target} can be computed exactly from {', '.join(own)}"
+    if np.abs(weights[used] - 1.0).max() <= 1e-6:
+        told = f"{' + '.join(own)} = {target}: these columns add up to the target"
+    return [f"{told}; if they are not known before it, leave them out (--drop)"]
 
 
 def recurring(known: NDArray[np.bool_]) -> list[str]:

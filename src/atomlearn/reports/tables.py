@@ -12,7 +12,7 @@ from typing import Any
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.content import Content, SelectedFeature
-from atomlearn.reports.drawing import shortened
+from atomlearn.reports.drawing import printable
 
 
 def write_selected_csv(path: str | Path, content: Content) -> None:
@@ -26,22 +26,18 @@ def write_selected_csv(path: str | Path, content: Content) -> None:
 def selected_csv(content: Content) -> str:
     """Return the CSV text: rank, feature, index, coefficients, scaling d, pass found."""
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    single = len(content.outputs) == 1
-    suffixes = [""] if single else [f"[{output}]" for output in content.outputs]
-    header = ["rank", "feature", "index"]
-    header += [f"coefficient{suffix}" for suffix in suffixes]
-    header += [f"standardized_coefficient{suffix}" for suffix in suffixes]
+    writer = csv.writer(stream, lineterminator="\n")  # which writes floats by all their digits
+    outputs = content.outputs
+    suffixes = [""] if len(outputs) == 1 else [f"[{output}]" for output in outputs]
+    kinds = ("coefficient", "standardized_coefficient")
+    numbers = [f"{kind}{suffix}" for kind in kinds for suffix in suffixes]
     more = list(dict.fromkeys(key for feature in content.selected for key, _ in feature.about))
-    writer.writerow(map(inert, [*header, "scaling", "found_in_pass", *more]))
-    for feature in content.selected:
-        numbers = [repr(value) for value in (*feature.coefficients, *feature.standardized)]
-        scaling = "" if feature.scaling is None else repr(feature.scaling)
-        found = "" if feature.found is None else feature.found
-        about = dict(feature.about)
-        told = [about.get(key, "") for key in more]
-        place = [feature.rank, inert(feature.name), feature.index]
-        writer.writerow([*place, *numbers, scaling, found, *told])
+    header = ["rank", "feature", "index", *numbers, "scaling", "found_in_pass", *more]
+    writer.writerow(map(inert, header))
+    for item in content.selected:
+        told = [dict(item.about).get(key, "") for key in more]
+        values = (*item.coefficients, *item.standardized, item.scaling, item.found)
+        writer.writerow([item.rank, inert(item.name), item.index, *values, *told])
     return stream.getvalue()
 
 
@@ -50,7 +46,7 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
     word, _, known_by = str(content.verdict).partition(": ")
     lines = [f"  verdict: {word}", f"  {known_by}"]
     for name, shown, against in content.figures:
-        lines.append(f"  {name:<28} {shown:>9}   ({shortened(against, 56)})")
+        lines.append(f"  {name:<28} {shown:>9}   ({printable(against, 56)})")
     if content.selected:
         lines += ["", *_feature_lines(content.selected[:most])]
         if len(content.selected) > most:
@@ -62,7 +58,7 @@ def _feature_lines(features: tuple[SelectedFeature, ...]) -> list[str]:
     width = min(max(len(feature.name) for feature in features), 48)
     lines = [f"  {'rank':>4}  {'feature':<{width}}  {'coefficient':>12}  {'per st. dev.':>12}"]
     for feature in features:
-        name = shortened(feature.name, width)
+        name = printable(feature.name, width)
         lines.append(
             f"  {feature.rank:>4}  {name:<{width}}  {feature.coefficients[feature.output]:>12.4g}  "
             f"{feature.strongest:>12.4g}"

@@ -69,6 +69,19 @@ class View:
         """Return one column of the inputs as an array."""
         return dense_columns(self.inputs, [column])[:, 0]
 
+    @property
+    def labels(self) -> list[str] | None:
+        """The names of the classes, None for numbers."""
+        return None if self.classes is None else [str(label) for label in self.classes]
+
+    def codes_of(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the number of the class of each row; numbers as they are."""
+        if self.classes is None:
+            return y
+        if strange := y[~np.isin(y, self.classes)].tolist():
+            raise ValueError(f"y has the class {strange[0]!r}, and the model knows {self.classes}")
+        return np.searchsorted(np.array(self.classes), y)
+
     def target_of(self, y: NDArray[Any]) -> NDArray[Any]:
         """Return y as losses take it: two classes as -1 and 1."""
         return y if self.classes is None else np.where(y == self.classes[-1], 1.0, -1.0)
@@ -156,7 +169,7 @@ def target_names(y: Any) -> list[str]:
 def outputs_of(view: View, target: str, names: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the names of the outputs: targets, or classes, of two the last."""
     if view.classes is not None:
-        return tuple(str(label) for label in view.classes)[-view.outputs :]
+        return tuple(view.labels or ())[-view.outputs :]
     if len(names) == view.outputs > 1:
         return tuple(names)
     single = view.outputs == 1

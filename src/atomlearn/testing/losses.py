@@ -181,16 +181,6 @@ class LossChecks:
         weight[2], inside[2] = 0.0, 1e-300
         assert self.loss.conjugate(y, inside, weight) == np.inf
 
-    @each("n", [1, 5])
-    def test_one_weight_for_all(self, n: int) -> None:
-        """Weights that are one number stored once are that number for each sample."""
-        y, prediction = (part[:n] for part in self.sample(5)[:2])
-        once, each = np.broadcast_to(2.0, (n,)), np.full(n, 2.0)
-        dual = self.loss.gradient(y, prediction, each)
-        assert_array_equal(self.loss.gradient(y, prediction, once), dual)
-        for method, point in ((self.loss.value, prediction), (self.loss.conjugate, dual)):
-            assert_allclose(method(y, point, once), method(y, point, each), rtol=SAME_FLOAT64)
-
     # Numbers.
 
     def test_extreme_margins(self) -> None:
@@ -218,20 +208,26 @@ class LossChecks:
         assert np.all(curvature >= 0.0)
 
     def test_inputs_are_left_alone(self) -> None:
-        """Read-only inputs work, outputs are fresh float64 arrays of the same shape."""
-        parts = self.sample(2)
-        for part in parts:
-            part.flags.writeable = False
-        y, prediction, weight = parts
-        gradient = self.loss.gradient(*parts)
-        for result in (gradient, self.loss.curvature(*parts)):
-            assert result.shape == y.shape
-            assert result.dtype == np.float64
-            assert result.flags.writeable
-            assert not any(np.shares_memory(result, part) for part in parts)
-        gradient.flags.writeable = False
-        assert isinstance(self.loss.value(y, prediction, weight), float)
-        assert isinstance(self.loss.conjugate(y, gradient, weight), float)
+        """Read-only inputs work, one weight for all too; outputs are fresh float64 arrays."""
+        y, prediction, weight = self.sample(2)
+        for given in (weight, np.broadcast_to(2.0, y.shape)):
+            parts = (y, prediction, given)
+            for part in parts:
+                part.flags.writeable = False
+            written = np.array(given)
+            for derivative in (self.loss.gradient, self.loss.curvature):
+                result = derivative(*parts)
+                assert_allclose(result, derivative(y, prediction, written), rtol=SAME_FLOAT64)
+                assert result.shape == y.shape
+                assert result.dtype == np.float64
+                assert result.flags.writeable
+                assert not any(np.shares_memory(result, part) for part in parts)
+            dual = self.loss.gradient(*parts)
+            dual.flags.writeable = False
+            for method, point in ((self.loss.value, prediction), (self.loss.conjugate, dual)):
+                value = method(y, point, given)
+                assert isinstance(value, float)
+                assert_allclose(value, method(y, point, written), rtol=SAME_FLOAT64)
 
     # Targets.
 

@@ -37,11 +37,6 @@ class Case:
     correlation: float = 0.0
     seed: int = 0
 
-    def __str__(self) -> str:
-        parts = [self.loss, self.form]
-        parts += ["intercept"] * self.intercept + ["weighted"] * self.weighted
-        return "-".join([*parts, *[f"tau{self.tau:g}"] * (self.tau > 0)])
-
     def data(self) -> tuple[Array, Array, Array | None]:
         """Return X, y and the sample weights."""
         rng = np.random.default_rng(self.seed)
