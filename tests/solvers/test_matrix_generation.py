@@ -428,9 +428,9 @@ def test_factors_a_step_earlier_save_passes(norm, monkeypatch) -> None:
         return solve(X, Y, norm=norm, level=20.0, gap=1e-8)
 
     ours = fitted()
-    turns = span_module.Span._turns
+    turns = span_module.Span._with_turns
     monkeypatch.setattr(
-        span_module.Span, "_turns", lambda self, Z: turns(replace(self, before=None), Z)
+        span_module.Span, "_with_turns", lambda self, *new: turns(replace(self, before=None), *new)
     )
     steepest = fitted()
     assert ours.converged

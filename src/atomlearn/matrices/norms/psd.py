@@ -91,7 +91,8 @@ class PSD(MatrixNorm, VectorNorm):
         """An empty span: W = U S U', whose trace is that of S."""
         p, q = self.matrix_shape or ()
         nothing = np.zeros((p, 0))
-        return SymmetricSpan(term, as_matrix_design(design, (p, q)), nothing, nothing)
+        view = as_matrix_design(design, (p, q))
+        return SymmetricSpan(term, view, np.zeros(0), nothing, nothing)
 
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
         """The eigenvectors of the sum, without zeros."""

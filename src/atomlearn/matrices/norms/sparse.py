@@ -30,7 +30,8 @@ class SparseNorm(MatrixNorm):
     def at_zero(self, term: Term, design: Design) -> Rays:
         """No rays."""
         p, q = self.matrix_shape or ()
-        return Rays(term, as_matrix_design(design, (p, q)), np.zeros((p, 0)), np.zeros((q, 0)))
+        view = as_matrix_design(design, (p, q))
+        return Rays(term, view, np.zeros(0), np.zeros((p, 0)), np.zeros((q, 0)))
 
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
         """The atoms themselves, orthogonal on each pair of supports."""

@@ -59,7 +59,7 @@ class TraceNorm(MatrixNorm, VectorNorm):
         """An empty span: W = U S V', whose trace norm is that of S."""
         p, q = self.matrix_shape or ()
         view = as_matrix_design(design, (p, q), self.tensor, self.mode)
-        return Span(term, view, np.zeros((p, 0)), np.zeros((q, 0)))
+        return Span(term, view, np.zeros(0), np.zeros((p, 0)), np.zeros((q, 0)))
 
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
         """The singular value decomposition of the sum, without its zeros."""
