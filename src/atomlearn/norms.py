@@ -16,11 +16,10 @@ from atomlearn.lifting.latent_ksupport import LatentKSupport
 from atomlearn.lifting.operators import Operators
 from atomlearn.lifting.trees import Trees
 from atomlearn.lifting.union import Union
-from atomlearn.matrices.norms.psd import PSD
 from atomlearn.matrices.norms.rows import RowGroups
 from atomlearn.matrices.norms.sparse import SparsePSD, SparseRankOne
+from atomlearn.matrices.norms.spectral import PSD, TraceNorm
 from atomlearn.matrices.norms.tensor import TensorTrace
-from atomlearn.matrices.norms.trace import TraceNorm
 
 __all__ = [
     "L1",

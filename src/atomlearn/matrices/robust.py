@@ -15,7 +15,7 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.lifting.union import Union
 from atomlearn.matrices.designs.identity import Identity
-from atomlearn.matrices.norms.trace import TraceNorm
+from atomlearn.matrices.norms.spectral import TraceNorm
 from atomlearn.matrices.scores import MatrixScores
 from atomlearn.matrices.settings import SETTINGS
 

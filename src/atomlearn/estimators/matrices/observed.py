@@ -13,7 +13,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.matrices.designs.entries import Entries
-from atomlearn.matrices.norms.trace import TraceNorm
+from atomlearn.matrices.norms.spectral import TraceNorm
 
 
 @dataclass(frozen=True, slots=True, eq=False)

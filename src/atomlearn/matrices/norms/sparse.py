@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Design, Term, whole_number
+from atomlearn.core.interfaces import Array, whole_number
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.core.solvers.gauge import gauge_by_generation
-from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.found import Found, merged
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.lanczos import top_singular
-from atomlearn.matrices.norms.psd import PSD, square
 from atomlearn.matrices.norms.sparse_search import SparseSearch
+from atomlearn.matrices.norms.spectral import PSD, square
 from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape
@@ -27,11 +26,7 @@ from atomlearn.matrices.solver.rays import Rays
 class SparseNorm(MatrixNorm):
     """What the two norms with sparse atoms share: rays, no value of their own, no prox."""
 
-    def at_zero(self, term: Term, design: Design) -> Rays:
-        """No rays."""
-        p, q = self.matrix_shape or ()
-        view = as_matrix_design(design, (p, q))
-        return Rays(term, view, np.zeros(0), np.zeros((p, 0)), np.zeros((q, 0)))
+    coordinates = Rays
 
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
         """The atoms themselves, orthogonal on each pair of supports."""
