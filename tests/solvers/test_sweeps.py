@@ -37,8 +37,8 @@ def gains(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
     swept = spans.swept
 
-    def watched(problem: Problem, term: Span, linear: Any, *rest: Any) -> Any:
-        result = swept(problem, term, linear, *rest)
+    def watched(problem: Problem, term: Span, steps: Any, linear: Any, *rest: Any) -> Any:
+        result = swept(problem, term, steps, linear, *rest)
         intercept, price = rest[0], problem.regularizer.amount * term.term.factor
 
         def objective(values: Any, linear: Any) -> float:
@@ -124,7 +124,7 @@ def test_a_sweep_is_true_to_its_factors(loss: str, seed: int) -> None:
     span = Span(term, problem.design, np.diag(values).reshape(-1), left, right)
     linear = ((left * values) @ right.T)[rows, cols]
     before = problem.loss.value(y, linear + 0.3, problem.weight) + 0.4 * values.sum()
-    turned, after = spans.swept(problem, span, linear, 0.3, 0.0)
+    turned, after = spans.swept(problem, span, problem.design.ridge_steps(), linear, 0.3, 0.0)
     rank = turned.left.shape[1]
     for basis in (turned.left, turned.right):
         assert_allclose(basis.T @ basis, np.eye(rank), atol=1e-9)
@@ -141,7 +141,7 @@ def test_sweeps_that_end_at_zero() -> None:
     eye = np.eye(2).reshape(-1)
     span = Span(term, problem.design, eye, np.eye(P)[:, :2], np.eye(Q)[:, :2])
     linear = (np.eye(P)[:, :2] @ np.eye(Q)[:, :2].T)[rows, cols]
-    turned, after = spans.swept(problem, span, linear, 0.0, 0.0)
+    turned, after = spans.swept(problem, span, problem.design.ridge_steps(), linear, 0.0, 0.0)
     W = turned.left @ turned.core @ turned.right.T
     assert_allclose(W, 0.0, atol=1e-6)
     assert_allclose(after, W[rows, cols], atol=1e-9)

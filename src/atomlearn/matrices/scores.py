@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -13,53 +14,50 @@ from atomlearn.matrices.found import Found
 from atomlearn.matrices.shapes import Shape
 
 
-class ScoreMatrix(ABC):
+@dataclass(eq=False, slots=True)
+class ScoreMatrix:
     """Scores as a matrix Z (p, q) that multiplies.
 
-    ``memo`` remembers searches over it; ``deadline`` is when they should return what they have.
+    dot : Z @ other for a vector (q,) or a matrix (q, t); transpose_dot : Z' @ other; dense : makes
+    the array (p, q), read-only use, or raises TypeError where it is too large; memo : what searches
+    over it found; deadline : when they should return what they have.
     """
 
-    def __init__(self) -> None:
-        self.memo: dict[Any, Found] = {}
-        self.deadline = Deadline.never()
-
-    @property
-    @abstractmethod
-    def shape(self) -> Shape:
-        """(p, q)."""
-
-    @abstractmethod
-    def dot(self, other: Array) -> Array:
-        """Return Z @ other for a vector (q,) or a matrix (q, t)."""
-
-    @abstractmethod
-    def transpose_dot(self, other: Array) -> Array:
-        """Return Z' @ other for a vector (p,) or a matrix (p, t)."""
-
-    @abstractmethod
-    def dense(self) -> Array:
-        """Return Z as an array (p, q), read-only use; TypeError where it is too large."""
+    shape: Shape
+    dot: Callable[[Array], Array]
+    transpose_dot: Callable[[Array], Array]
+    dense: Callable[[], Array]
+    memo: dict[Any, Found] = field(default_factory=dict)
+    deadline: Deadline = field(default_factory=Deadline.never)
 
 
-class DenseMatrix(ScoreMatrix):
-    """Z stored as an array (p, q)."""
+def dense_matrix(Z: Array) -> ScoreMatrix:
+    """Return Z (p, q), stored as an array."""
+    shape = Z.shape[0], Z.shape[1]
+    return ScoreMatrix(shape, lambda x: Z @ x, lambda x: Z.T @ x, lambda: Z)
 
-    def __init__(self, Z: Array) -> None:
-        super().__init__()
-        self._Z = Z
 
-    @property
-    def shape(self) -> Shape:
-        return self._Z.shape[0], self._Z.shape[1]
+def less_factored(Z: ScoreMatrix, left: Array, right: Array) -> ScoreMatrix:
+    """Return Z - left right', known by its products: scores with a ridge term."""
+    return ScoreMatrix(
+        Z.shape,
+        lambda x: Z.dot(x) - left @ (right.T @ x),
+        lambda x: Z.transpose_dot(x) - right @ (left.T @ x),
+        lambda: Z.dense() - left @ right.T,
+    )
 
-    def dot(self, other: Array) -> Array:
-        return np.asarray(self._Z @ other)
 
-    def transpose_dot(self, other: Array) -> Array:
-        return np.asarray(self._Z.T @ other)
+def symmetric_part(Z: ScoreMatrix, shift: float = 0.0) -> ScoreMatrix:
+    """Return (Z + Z') / 2 + shift I, for a square matrix of scores."""
 
-    def dense(self) -> Array:
-        return self._Z
+    def dot(x: Array) -> Array:
+        return 0.5 * (Z.dot(x) + Z.transpose_dot(x)) + shift * x
+
+    def dense() -> Array:
+        stored = Z.dense()
+        return 0.5 * (stored + stored.T) + shift * np.eye(Z.shape[0])
+
+    return ScoreMatrix(Z.shape, dot, dot, dense)
 
 
 def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
@@ -69,7 +67,7 @@ def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
     """
     known = cast("ScoreMatrix | None", scores.as_matrix)
     if known is None or known.shape != shape:
-        known = DenseMatrix(np.asarray(scores.full(), dtype=np.float64).reshape(shape))
+        known = dense_matrix(np.asarray(scores.full(), dtype=np.float64).reshape(shape))
         scores.as_matrix = known
     return known
 
@@ -80,48 +78,4 @@ class MatrixScores(ArrayScores):
     def __init__(self, Z: Array) -> None:
         Z = np.ascontiguousarray(Z, dtype=np.float64)
         super().__init__(Z.reshape(-1))
-        self.as_matrix = DenseMatrix(Z)
-
-
-class LessFactored(ScoreMatrix):
-    """Z - amount U S V', known by its products: scores of a smooth part with a ridge term."""
-
-    def __init__(self, Z: ScoreMatrix, amount: float, U: Array, S: Array, V: Array) -> None:
-        super().__init__()
-        self._Z, self._left, self._right = Z, amount * (U @ S), V
-
-    @property
-    def shape(self) -> Shape:
-        return self._Z.shape
-
-    def dot(self, other: Array) -> Array:
-        return self._Z.dot(other) - self._left @ (self._right.T @ other)
-
-    def transpose_dot(self, other: Array) -> Array:
-        return self._Z.transpose_dot(other) - self._right @ (self._left.T @ other)
-
-    def dense(self) -> Array:
-        return self._Z.dense() - self._left @ self._right.T
-
-
-class SymmetricPart(ScoreMatrix):
-    """(Z + Z') / 2 + shift I, for a square matrix of scores."""
-
-    def __init__(self, matrix: ScoreMatrix, shift: float = 0.0) -> None:
-        super().__init__()
-        self._matrix, self._shift = matrix, shift
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._matrix.shape
-
-    def dot(self, other: Array) -> Array:
-        both = self._matrix.dot(other) + self._matrix.transpose_dot(other)
-        return 0.5 * both + self._shift * other
-
-    def transpose_dot(self, other: Array) -> Array:
-        return self.dot(other)
-
-    def dense(self) -> Array:
-        Z = self._matrix.dense()
-        return 0.5 * (Z + Z.T) + self._shift * np.eye(Z.shape[0])
+        self.as_matrix = dense_matrix(Z)

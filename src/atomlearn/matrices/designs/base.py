@@ -1,22 +1,28 @@
-"""MatrixDesign: a design whose columns are the entries of a matrix, known by two products."""
+"""MatrixDesign: a design whose columns are the entries of a matrix, known by two products.
+
+And the blocks of the coordinates of a factored point, which are known by their products, too.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Block, Deadline, Design
-from atomlearn.matrices.designs.factor_blocks import OperatorBlock
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design
+from atomlearn.matrices.scores import score_matrix
 from atomlearn.matrices.shapes import Shape
 
 
 class MatrixDesign(Design):
     """Predictions of W (p, q) that never need W itself where it is a product of factors.
 
-    Subclasses say how W = images right' is predicted, and how predictions are pulled back through
-    ``right``; the images of a left factor are what they make of it once, the factor as a rule.
+    Subclasses may say how W = images right' is predicted, and how predictions are pulled back
+    through ``right``; the images of a left factor are what they make of it once, the factor as a
+    rule.
     """
 
     @property
@@ -28,27 +34,20 @@ class MatrixDesign(Design):
     def of_matrix(self) -> MatrixDesign:
         return self
 
-    #: Whether ``unfolded`` has an answer.
-    unfolds: bool = False
-
-    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
+    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
         """Return the design whose columns are the entries of the mode-th unfolding of a tensor.
 
         The unfolding has shape[mode] rows; its columns run over the other modes in their order.
+        None: the columns are read in that order.
         """
-        raise TypeError(f"{type(self).__name__} has no columns that are the entries of a tensor")
-
-    #: Whether each sample sees one row of either factor of W, which ``ridge_steps`` uses.
-    has_ridge_steps: bool = False
+        return None
 
     def ridge_steps(self) -> Any:
-        """Return what makes Newton's steps for one factor of W, the other one held."""
-        raise TypeError(f"{type(self).__name__} has samples that see several rows of a factor")
+        """Return what makes Newton's steps for one factor of W, the other one held.
 
-    @property
-    def n_samples(self) -> int:
-        """Number of predictions."""
-        return self.shape[0]
+        None where samples see more than one row of a factor.
+        """
+        return None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -58,27 +57,17 @@ class MatrixDesign(Design):
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass."""
 
-    @abstractmethod
     def predictions(self, images: Array, right: Array) -> Array:
         """Return the predictions of W = left right', given the images of left."""
+        return np.asarray(images @ right.T).reshape(-1)
 
-    @abstractmethod
     def pulled(self, v: Array, right: Array) -> Array:
         """Return what left's images are multiplied with: images' pulled = left' Z right."""
+        return score_matrix(self.scores(v), self.matrix_shape).dot(right)
 
     def images(self, left: Array) -> Array:
         """Return what stands for a left factor in ``predictions``."""
         return left
-
-    def predictions_of_each(self, images: Array, right: Array) -> Array:
-        """Return the predictions of each pair of columns, side by side."""
-        result = np.empty((self.n_samples, right.shape[1]), order="F")
-        deadline = Deadline.current()
-        for column in range(right.shape[1]):
-            deadline.check()
-            one = slice(column, column + 1)
-            result[:, column] = self.predictions(images[:, one], right[:, one])
-        return result
 
     def span(self, left: Array, right: Array) -> Block:
         return SpanBlock(self, self.images(left), right)
@@ -87,39 +76,98 @@ class MatrixDesign(Design):
         return RayBlock(self, self.images(left), right)
 
 
-class SpanBlock(OperatorBlock):
-    """S -> predictions of left S right', S in row-major order; ``images`` stand for left."""
+class OperatorBlock(Block):
+    """A block with ``dot`` and ``transpose_dot``; the array is made where it is asked for."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    def column(self, number: int) -> Array:
+        """Return one column of the block."""
+        unit = np.zeros(self.shape[1])
+        unit[number] = 1.0
+        return self.dot(unit)
+
+    def dense(self) -> Array:
+        result, deadline = np.empty(self.shape, order="F"), Deadline.current()
+        for number in range(self.shape[1]):
+            deadline.check()
+            result[:, number] = self.column(number)
+        return result
+
+    def _stored(self) -> DenseBlock:
+        return DenseBlock(self.dense())
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        return self._stored().gram(curvature, positions)
+
+    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
+        return self._stored().outer(diagonal, positions)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        return self._stored().squared_norms(curvature)
+
+    def take(self, positions: Columns) -> Block:
+        return self._stored().take(positions)
+
+    def append(self, other: Block) -> Block:
+        return self._stored().append(DenseBlock(np.asarray(other.dense(), dtype=np.float64)))
+
+
+class SideBySide(OperatorBlock):
+    """Blocks one beside the other: A w = sum_i A_i w_i."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = list(blocks)
+        self._starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._blocks[0].shape[0], int(self._starts[-1])
+
+    def dot(self, weights: Array) -> Array:
+        parts = zip(self._blocks, np.split(weights, self._starts[1:-1]), strict=True)
+        return sum((block.dot(w) for block, w in parts if w.size), np.zeros(self.shape[0]))
+
+    def transpose_dot(self, v: Array) -> Array:
+        return np.concatenate([block.transpose_dot(v) for block in self._blocks])
+
+    def dense(self) -> Array:
+        blocks = [np.asarray(block.dense(), dtype=np.float64) for block in self._blocks]
+        return np.asfortranarray(np.hstack(blocks))
+
+
+class FactorBlock(OperatorBlock):
+    """A block of pairs of factors; ``images`` stand for the left one."""
 
     def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
         self._design, self._images, self._right = design, images, right
 
+
+class SpanBlock(FactorBlock):
+    """S -> predictions of left S right', S in row-major order."""
+
     @property
     def shape(self) -> tuple[int, int]:
-        return self._design.n_samples, self._images.shape[1] * self._right.shape[1]
+        return self._design.shape[0], self._images.shape[1] * self._right.shape[1]
 
     def dot(self, weights: Array) -> Array:
-        return self._design.predictions(*self._factors(weights))
-
-    def _factors(self, weights: Array) -> tuple[Array, Array]:
-        """Return the images of left and right of W = left S right', with few columns."""
         S = weights.reshape(self._images.shape[1], self._right.shape[1])
         if S.shape[0] <= S.shape[1]:
-            return self._images, self._right @ S.T
-        return self._images @ S, self._right
+            return self._design.predictions(self._images, self._right @ S.T)
+        return self._design.predictions(self._images @ S, self._right)
 
     def transpose_dot(self, v: Array) -> Array:
         return np.asarray(self._images.T @ self._design.pulled(v, self._right)).reshape(-1)
 
 
-class RayBlock(OperatorBlock):
+class RayBlock(FactorBlock):
     """c -> predictions of left diag(c) right'."""
-
-    def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
-        self._design, self._images, self._right = design, images, right
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._design.n_samples, self._images.shape[1]
+        return self._design.shape[0], self._images.shape[1]
 
     def dot(self, weights: Array) -> Array:
         return self._design.predictions(self._images * weights, self._right)
@@ -128,5 +176,6 @@ class RayBlock(OperatorBlock):
         pulled = self._design.pulled(v, self._right)
         return np.asarray(np.einsum("ij,ij->j", self._images, pulled))
 
-    def dense(self) -> Array:
-        return self._design.predictions_of_each(self._images, self._right)
+    def column(self, number: int) -> Array:
+        one = slice(number, number + 1)
+        return self._design.predictions(self._images[:, one], self._right[:, one])

@@ -67,19 +67,7 @@ class Reshaped(MatrixDesign):
 
     def predictions(self, images: Array, right: Array) -> Array:
         """Return X vec(images right')."""
-        return self.predict(np.asarray(images @ right.T).reshape(-1))
-
-    def pulled(self, v: Array, right: Array) -> Array:
-        """Return Z right for the matrix Z of X'v."""
-        return np.asarray(np.reshape(self.scores(v).full(), self.matrix_shape) @ right)
-
-    unfolds = True
-
-    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
-        """Return the design of the entries of the mode-th unfolding."""
-        order = np.arange(self.shape[1]) if self.order is None else self.order
-        moved = np.ascontiguousarray(np.moveaxis(np.reshape(order, shape), mode, 0))
-        return Reshaped(self.base, (shape[mode], moved.size // shape[mode]), moved.reshape(-1))
+        return self.predict(super().predictions(images, right))
 
 
 def as_matrix_design(
@@ -97,15 +85,18 @@ def as_matrix_design(
             f"a matrix of shape {shape} has {math.prod(shape)} entries and the design "
             f"{design.shape[1]} columns; give the norm the shape of the matrix"
         )
-    known: MatrixDesign | None = design.of_matrix
-    if tensor is not None and known is not None and known.unfolds:
-        return known.unfolded(tensor, mode)
     if tensor is None and design.matrix_shape == shape:
         return design
+    if tensor is not None and design.of_matrix is not None:
+        unfolded: Design | None = design.of_matrix.unfolded(tensor, mode)
+        if unfolded is not None:
+            return unfolded
     if not design.listable:
         raise TypeError(
             f"{type(design).__name__} cannot multiply with a matrix, which matrix norms need; use "
             "designs.Tasks, designs.Identity, designs.Entries, or an explicit X of p q columns"
         )
-    plain = Reshaped(design, shape if tensor is None else (tensor[0], math.prod(tensor[1:])))
-    return plain if tensor is None else plain.unfolded(tensor, mode)
+    if tensor is None:
+        return Reshaped(design, shape)
+    order = np.moveaxis(np.arange(math.prod(tensor)).reshape(tensor), mode, 0)
+    return Reshaped(design, shape, np.ascontiguousarray(order).reshape(-1))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn.core.interfaces import Array
-from atomlearn.matrices.designs.factor_blocks import OperatorBlock
+from atomlearn.matrices.designs.base import OperatorBlock
 
 
 class TaskSpan(OperatorBlock):

@@ -54,13 +54,9 @@ class Tasks(MatrixDesign):
         return self.base.shape[1], self.n_tasks
 
     @property
-    def n_samples(self) -> int:
-        """Rows times tasks."""
-        return self.base.shape[0] * self.n_tasks
-
-    @property
     def shape(self) -> tuple[int, int]:
-        return self.n_samples, self.base.shape[1] * self.n_tasks
+        n_rows, n_features = self.base.shape
+        return n_rows * self.n_tasks, n_features * self.n_tasks
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -100,7 +96,7 @@ class Tasks(MatrixDesign):
         matrix = stored[:, places.ravel()].tocsc()
         owner = np.repeat(np.arange(places.size), np.diff(matrix.indptr))
         rows = matrix.indices.astype(np.int64) * self.n_tasks + tasks[owner]
-        return SparseBlock(matrix.data, rows, matrix.indptr, self.n_samples)
+        return SparseBlock(matrix.data, rows, matrix.indptr, self.shape[0])
 
     def span(self, left: Array, right: Array) -> Block:
         """Return the design of S where W = left S right': holds X left (n_rows, r)."""
@@ -109,10 +105,6 @@ class Tasks(MatrixDesign):
     def images(self, left: Array) -> Array:
         """Return X left: O(n_rows n_features) a column."""
         return self.base.product(left)
-
-    def predictions(self, images: Array, right: Array) -> Array:
-        """Return vec(images right'), images = X left."""
-        return np.asarray(images @ right.T).reshape(-1)
 
     def pulled(self, v: Array, right: Array) -> Array:
         """Return V right for V (n_rows, n_tasks) of v."""

@@ -17,7 +17,7 @@ from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.lanczos import top_singular
 from atomlearn.matrices.norms.sparse_search import SparseSearch
 from atomlearn.matrices.norms.spectral import PSD, square
-from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
+from atomlearn.matrices.scores import ScoreMatrix, symmetric_part
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape
 from atomlearn.matrices.solver.rays import Rays
@@ -173,7 +173,7 @@ class SparsePSD(SparseNorm):
         return square(super().on(n_features, shape))
 
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
-        A = SymmetricPart(matrix).dense()
+        A = symmetric_part(matrix).dense()
         return SparseSearch.of_vectors(A, self.k, matrix.deadline)
 
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:

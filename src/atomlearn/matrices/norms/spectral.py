@@ -16,7 +16,7 @@ from atomlearn.core.norms.l1 import L1
 from atomlearn.matrices.found import Found, positive_part
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.lanczos import lanczos, top_singular
-from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
+from atomlearn.matrices.scores import ScoreMatrix, symmetric_part
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape
 from atomlearn.matrices.solver.spans import Span, SymmetricSpan
@@ -162,14 +162,14 @@ class PSD(SpectralNorm):
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
         """The largest eigenpairs with positive eigenvalues."""
-        n, symmetric = matrix.shape[0], SymmetricPart(matrix)
+        n, symmetric = matrix.shape[0], symmetric_part(matrix)
         if n * n <= SETTINGS.decomposed_entries:
             values, U = np.linalg.eigh(symmetric.dense())
             upper = float(values[-1])
         else:
             # Shifted by a bound on -l_min the largest eigenvalue is the largest singular value.
             reach = lanczos(symmetric, 1, 1e-2).upper
-            shifted = lanczos(SymmetricPart(matrix, reach), count, 0.25 * accuracy)
+            shifted = lanczos(symmetric_part(matrix, reach), count, 0.25 * accuracy)
             U = shifted.right
             values = np.einsum("ij,ij->j", U, symmetric.dot(U))
             upper = max(shifted.upper - reach, 0.0) + SETTINGS.rounding * reach

@@ -25,7 +25,7 @@ from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Status
-from atomlearn.matrices.designs.factor_blocks import SideBySide
+from atomlearn.matrices.designs.base import SideBySide
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.coordinates import Coordinates, Entrywise, Searched, TermPricing
 from atomlearn.matrices.solver.state import MatrixState

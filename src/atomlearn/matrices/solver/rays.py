@@ -12,7 +12,7 @@ from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.matrices.found import Found, joined, merged
-from atomlearn.matrices.scores import DenseMatrix, score_matrix
+from atomlearn.matrices.scores import dense_matrix, score_matrix
 from atomlearn.matrices.shapes import Shape
 from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing
 
@@ -83,7 +83,7 @@ class Rays(Coordinates):
         cols = np.flatnonzero(self.right.any(axis=1))
         left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
         some = self.design.of_matrix.span(left, right).transpose_dot(v)
-        Z = DenseMatrix(some.reshape(rows.size, cols.size))
+        Z = dense_matrix(some.reshape(rows.size, cols.size))
         found: Found = norm.search_near(Z, self.left[rows], self.right[cols])
         return replace(found, left=left @ found.left, right=right @ found.right)
 

@@ -21,7 +21,7 @@ from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.losses import pieces
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.matrices.scores import LessFactored, ScoreMatrix, score_matrix
+from atomlearn.matrices.scores import ScoreMatrix, less_factored, score_matrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape
 from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing
@@ -91,7 +91,7 @@ class Span(Coordinates):
         scores = at.scores if self.matrix_norm.tensor is None else self.design.scores(at.v)
         matrix = score_matrix(scores, cast(Shape, self.design.matrix_shape))
         if at.problem.tau and self.x.size:
-            return LessFactored(matrix, at.problem.tau, self.left, self.core, self.right)
+            return less_factored(matrix, at.problem.tau * (self.left @ self.core), self.right)
         return matrix
 
     def searched(self, at: TermPricing) -> Searched:
@@ -128,7 +128,10 @@ class Span(Coordinates):
     ) -> tuple[Coordinates, Array]:
         if self.is_whole or not can_sweep(problem, self):
             return self, linear
-        return swept(problem, self, linear, intercept, enough)
+        steps = self.design.of_matrix.ridge_steps()
+        if steps is None:
+            return self, linear
+        return swept(problem, self, steps, linear, intercept, enough)
 
     def part(self) -> MatrixPart:
         span = self.compressed()
@@ -198,7 +201,6 @@ def can_sweep(problem: Problem, term: Span) -> bool:
     """
     return (
         0 < term.rank <= SETTINGS.sweep_rank
-        and term.design.of_matrix.has_ridge_steps
         and problem.regularizer.form == "penalized"
         and problem.tau == 0.0
         and problem.loss.coupled == 1
@@ -206,14 +208,13 @@ def can_sweep(problem: Problem, term: Span) -> bool:
 
 
 def swept(
-    problem: Problem, term: Span, linear: Array, intercept: float, enough: float
+    problem: Problem, term: Span, steps: Any, linear: Array, intercept: float, enough: float
 ) -> tuple[Span, Array]:
     """Return the term and the predictions without intercept after sweeps.
 
     term : compressed, S diagonal; linear : predictions of all terms without intercept; enough : a
     sweep that gains less than this is the last.
     """
-    steps = term.design.of_matrix.ridge_steps()
     price = problem.regularizer.amount * term.term.factor
     root = np.sqrt(np.diag(term.core))
     left, right = term.left * root, term.right * root
