@@ -49,9 +49,7 @@ class Lifted(Derived):
         local = at.matrix(columns.size)
         stored = block.stored_sparse()
         if stored is not None:
-            product = (stored @ local).tocsc()
-            parts = (product.data, product.indices, product.indptr)
-            return SparseBlock(*parts, product.shape[0])
+            return SparseBlock.of(stored @ local)
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def taken_off(self, columns: Columns) -> Array:

@@ -228,7 +228,8 @@ class Lift:
         at = self.expansion.touched(lifted)
         keys = self.labels[lifted][at.owners] * max(at.features.size, 1) + at.rows
         pairs, place = np.unique(keys, return_inverse=True)
-        sums = np.bincount(place, at.values * weights[at.owners], pairs.size).astype(np.float64)
+        each: Array = at.values * weights[at.owners]
+        sums: Array = np.bincount(place, each, pairs.size).astype(np.float64, copy=False)
         used = np.flatnonzero(sums)
         groups, rows = np.divmod(pairs[used], max(at.features.size, 1))
         sets, first = np.unique(groups, return_index=True)

@@ -15,7 +15,7 @@ from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Pool
-from atomlearn.core.paths.refits import Point
+from atomlearn.core.paths.refits import PoolPoint
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate
 from atomlearn.core.problem.rounding import growth
@@ -86,11 +86,11 @@ class Sweep:
             _without_surplus(V)
         return cls(problem, pool, price[pool.columns], levels[: len(W)], W, shifts, Z, V)
 
-    def points(self) -> list[Point]:
+    def points(self) -> list[PoolPoint]:
         """Return the points, not yet priced."""
         rows = zip(self.weights, self.shifts.tolist(), self.predictions, self.duals, strict=True)
         return [
-            Point(used := np.flatnonzero(w), w[used], shift, z, v, 0.0, np.inf)
+            PoolPoint(used := np.flatnonzero(w), w[used], shift, z, v, 0.0)
             for w, shift, z, v in rows
         ]
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Design, Master, Norm, Refit, Solver, Term, WarmStart
 from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
-from atomlearn.core.masters.coupled_newton import CoupledNewton
-from atomlearn.core.masters.free_newton import FreeNewton
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.blocks import Blocks
@@ -221,7 +220,7 @@ class MatrixGeneration(Solver):
         whole = any(term.is_whole for term in used)
         target = self._target(replace(aim, gap=0.0) if whole else aim)
         master = master_for(used) if self.master is None else self.master
-        refit = FreeNewton(master).solve(restricted, start, aim.intercept, target)
+        refit = ModelNewton(master).solve(restricted, start, aim.intercept, target)
         pieces = np.split(refit.weights, np.cumsum([term.x.size for term in terms])[:-1])
         both = zip(terms, pieces, strict=True)
         return [replace(term, x=x).compressed() for term, x in both], refit
@@ -319,4 +318,4 @@ def master_for(terms: list[Coordinates]) -> Master:
     if all(term.hard for term in terms):
         return SequentialQP()
     rays = any(term.hard for term in terms)
-    return CoupledNewton(SemismoothNewton() if rays else AcceleratedGradient())
+    return SemismoothNewton() if rays else AcceleratedGradient()
