@@ -3,10 +3,9 @@
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
-from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.groups import L2, Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.ordered import OWL, LInf
 from atomlearn.core.norms.registry import NAMES, as_norm
 from atomlearn.core.norms.user import UserNorm

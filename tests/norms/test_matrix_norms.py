@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from atomlearn.designs import ArrayScores
 from atomlearn.matrices.norms import sparse_search
-from atomlearn.matrices.norms.lanczos import lanczos
+from atomlearn.matrices.norms.spectral import lanczos
 from atomlearn.matrices.scores import dense_matrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union

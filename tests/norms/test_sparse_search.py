@@ -9,9 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn.core.interfaces import Deadline
-from atomlearn.matrices.found import merged
 from atomlearn.matrices.norms.sparse_search import SparseSearch
-from atomlearn.matrices.scores import dense_matrix
+from atomlearn.matrices.scores import dense_matrix, merged
 from atomlearn.norms import SparsePSD, SparseRankOne
 from atomlearn.testing.cases import each
 

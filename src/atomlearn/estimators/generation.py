@@ -13,10 +13,10 @@ from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Columns, Design, Lift, Rows
 from atomlearn.core.losses import FreeIntercepts
 from atomlearn.core.losses.probabilities import for_classes
+from atomlearn.core.norms.groups import L2
 from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.names import named, named_columns
-from atomlearn.core.norms.sets import membership_of
+from atomlearn.core.norms.partition import membership_of
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer

@@ -13,7 +13,6 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.norms.sparse import SparsePSD
-from atomlearn.matrices.scores import MatrixScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ def covariance(X: Array) -> tuple[Array, Array]:
 def default_alpha(S: Array, k: int) -> float:
     """Return a tenth of the largest variance along a direction with k non-zeros."""
     shape = (S.shape[0], S.shape[0])
-    lower, _ = SparsePSD(k, shape=shape).polar_bounds(MatrixScores(S))
+    lower, _ = SparsePSD(k, shape=shape).polar_bounds(S)  # type: ignore[arg-type]
     return 0.1 * lower if lower > 0 else 1.0
 
 

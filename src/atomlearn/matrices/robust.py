@@ -16,7 +16,6 @@ from atomlearn.core.problem.result import Result
 from atomlearn.lifting.union import Union
 from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.norms.spectral import TraceNorm
-from atomlearn.matrices.scores import MatrixScores
 from atomlearn.matrices.settings import SETTINGS
 
 
@@ -32,7 +31,7 @@ def norm_of(ratio: float, shape: tuple[int, int]) -> Norm:
 
 def default_alpha(X: Array, ratio: float) -> float:
     """Return a hundredth of max(sigma_1(X), max |X_ij| / ratio), from where on both are zero."""
-    largest = norm_of(ratio, (X.shape[0], X.shape[1])).polar(MatrixScores(X))
+    largest = norm_of(ratio, (X.shape[0], X.shape[1])).polar(X)  # type: ignore[arg-type]
     return 0.01 * largest if largest > 0 else 1.0
 
 

@@ -1,7 +1,8 @@
-"""Scores as matrices Z (p, q) that multiply: stored in full, or at the observed entries only."""
+"""Scores as matrices Z (p, q) that multiply, and what a search for rank-one atoms finds."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -10,8 +11,108 @@ import numpy as np
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Deadline, Scores
-from atomlearn.matrices.found import Found
-from atomlearn.matrices.shapes import Shape
+from atomlearn.matrices.settings import SETTINGS
+
+Shape = tuple[int, int]
+
+
+def check_tensor_shape(owner: str, shape: object) -> tuple[int, ...]:
+    """Return the shape as a tuple of whole numbers >= 1, or raise with the remedy."""
+    try:
+        sizes = tuple(int(size) for size in shape)  # type: ignore[attr-defined]
+        exact = all(size == given for size, given in zip(sizes, shape, strict=True))  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        sizes, exact = (), False
+    if not exact or len(sizes) < 2 or min(sizes) < 1 or math.prod(sizes) >= 2**62:
+        raise ValueError(
+            f"{owner}: shape must be two or more whole numbers >= 1, got {shape!r}; "
+            "pass the shape of the matrix such as (100, 20)"
+        )
+    return sizes
+
+
+def agreed_shape(owner: object, given: Any, shape: Any) -> Any:
+    """Return the shape of W: the one given to a norm, else that of the design; they must agree."""
+    if given is None or shape is None:
+        return shape if given is None else given
+    if tuple(given) != tuple(shape):
+        raise ValueError(
+            f"{owner!r} is for matrices of shape {tuple(given)}, and the design's matrix is of "
+            f"shape {tuple(shape)}; leave shape out"
+        )
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search for the best rank-one atoms u v' of a matrix norm has found, best first.
+
+    left : (p, t); right : (q, t); values : (t,) <u_i v_i', Z> (times 1 / gauge of the atom, 1);
+    lower, upper : lower <= gauge°(Z) <= upper, where ``lower`` is the best value found (0 where
+    no atom is positive). ``upper`` may hold with a failure probability that its norm states.
+    """
+
+    left: Array
+    right: Array
+    values: Array
+    lower: float
+    upper: float
+
+    def above(self, level: float) -> tuple[Array, Array]:
+        """Return the atoms whose value is beyond the level, by more than rounding."""
+        kept = self.values > level * (1 + SETTINGS.rounding)
+        return self.left[:, kept], self.right[:, kept]
+
+
+def positive_part(U: Array, values: Array, lower: float, upper: float) -> Found:
+    """Return the atoms u u' of positive value."""
+    kept = values > 0
+    return Found(U[:, kept], U[:, kept], values[kept], lower, upper)
+
+
+def joined(first: Found, second: Found) -> Found:
+    """Return the atoms of both, best first, with the better bound on either side."""
+    values = np.concatenate([first.values, second.values])
+    order = np.argsort(-values, kind="stable")
+    lower = max(first.lower, second.lower, float(values.max(initial=0.0)))
+    return Found(
+        np.hstack([first.left, second.left])[:, order],
+        np.hstack([first.right, second.right])[:, order],
+        values[order],
+        lower,
+        max(min(first.upper, second.upper), lower),
+    )
+
+
+def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
+    """Return the same sum of atoms with those on one pair of supports made orthogonal.
+
+    The singular vectors of sum c_i u_i v_i' over the atoms on the same supports are atoms too, k at
+    most, and their weights add up to no more. Eigenvectors where left and right are one.
+    """
+    groups: dict[tuple[bytes, bytes], list[int]] = {}
+    for number, (u, v) in enumerate(zip(left.T, right.T, strict=True)):
+        key = np.flatnonzero(u).tobytes(), np.flatnonzero(v).tobytes()
+        groups.setdefault(key, []).append(number)
+    alone = [group[0] for group in groups.values() if len(group) == 1]
+    parts = [(left[:, alone], weights[alone], right[:, alone])]
+    for group in groups.values():
+        if len(group) == 1:
+            continue
+        rows, cols = np.flatnonzero(left[:, group[0]]), np.flatnonzero(right[:, group[0]])
+        W = (left[:, group][rows] * weights[group]) @ right[:, group][cols].T
+        if np.array_equal(left, right):
+            values, P = np.linalg.eigh(W)
+            Q = P
+        else:
+            P, values, Qt = np.linalg.svd(W, full_matrices=False)
+            Q = Qt.T
+        kept = np.flatnonzero(values > SETTINGS.rounding * values.max(initial=0.0))
+        U, V = np.zeros((left.shape[0], kept.size)), np.zeros((right.shape[0], kept.size))
+        U[rows], V[cols] = P[:, kept], Q[:, kept]
+        parts.append((U, values[kept], V))
+    lefts, sizes, rights = zip(*parts, strict=True)
+    return np.hstack(lefts), np.concatenate(sizes), np.hstack(rights)
 
 
 @dataclass(eq=False, slots=True)

@@ -14,9 +14,8 @@ from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.matrices.designs.base import MatrixDesign
-from atomlearn.matrices.scores import ScoreMatrix
+from atomlearn.matrices.scores import ScoreMatrix, Shape, check_tensor_shape
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.shapes import Shape, check_tensor_shape
 
 
 class Entries(MatrixDesign):

@@ -9,8 +9,7 @@ import numpy as np
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Scores
 from atomlearn.matrices.designs.base import MatrixDesign
-from atomlearn.matrices.scores import MatrixScores
-from atomlearn.matrices.shapes import Shape, check_tensor_shape
+from atomlearn.matrices.scores import MatrixScores, Shape, check_tensor_shape
 
 
 class Identity(MatrixDesign):

@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Atom, Columns, Design, Norm, Scores, Solver, Term
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import to_float64
-from atomlearn.matrices.designs.reshaped import as_matrix_design
-from atomlearn.matrices.found import Found
-from atomlearn.matrices.scores import ScoreMatrix, score_matrix
+from atomlearn.matrices.designs.base import as_matrix_design
+from atomlearn.matrices.scores import (
+    Found,
+    ScoreMatrix,
+    Shape,
+    agreed_shape,
+    check_tensor_shape,
+    score_matrix,
+)
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.shapes import Shape, agreed_shape, check_tensor_shape
 from atomlearn.matrices.solver.coordinates import Coordinates
 from atomlearn.matrices.solver.generation import MatrixGeneration
 from atomlearn.matrices.solver.rays import Rays

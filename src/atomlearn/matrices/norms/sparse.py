@@ -12,14 +12,11 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, whole_number
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.core.solvers.gauge import gauge_by_generation
-from atomlearn.matrices.found import Found, merged
 from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.norms.lanczos import top_singular
 from atomlearn.matrices.norms.sparse_search import SparseSearch
-from atomlearn.matrices.norms.spectral import PSD, square
-from atomlearn.matrices.scores import ScoreMatrix, symmetric_part
+from atomlearn.matrices.norms.spectral import PSD, square, top_singular
+from atomlearn.matrices.scores import Found, ScoreMatrix, Shape, merged, symmetric_part
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.shapes import Shape
 from atomlearn.matrices.solver.rays import Rays
 
 

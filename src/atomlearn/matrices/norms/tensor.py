@@ -14,7 +14,7 @@ from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.matrices.norms.spectral import TraceNorm
-from atomlearn.matrices.shapes import Shape, check_tensor_shape
+from atomlearn.matrices.scores import Shape, check_tensor_shape
 from atomlearn.matrices.solver.generation import MatrixGeneration
 
 

@@ -14,9 +14,8 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Atom, Block, Columns, Design, Scores, Term, WarmStart
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.matrices.scores import score_matrix
+from atomlearn.matrices.scores import Shape, score_matrix
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.shapes import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,13 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Status
 from atomlearn.matrices.designs.base import SideBySide
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.solver.coordinates import Coordinates, Entrywise, Searched, TermPricing
-from atomlearn.matrices.solver.state import MatrixState
+from atomlearn.matrices.solver.coordinates import (
+    Coordinates,
+    Entrywise,
+    MatrixState,
+    Searched,
+    TermPricing,
+)
 
 
 @dataclass(frozen=True, slots=True)

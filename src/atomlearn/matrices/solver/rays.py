@@ -11,9 +11,7 @@ from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.problem.factored import Factored, MatrixPart
-from atomlearn.matrices.found import Found, joined, merged
-from atomlearn.matrices.scores import dense_matrix, score_matrix
-from atomlearn.matrices.shapes import Shape
+from atomlearn.matrices.scores import Found, Shape, dense_matrix, joined, merged, score_matrix
 from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing
 
 

@@ -21,9 +21,8 @@ from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.losses import pieces
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.matrices.scores import ScoreMatrix, less_factored, score_matrix
+from atomlearn.matrices.scores import ScoreMatrix, Shape, less_factored, score_matrix
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.shapes import Shape
 from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing
 
 
