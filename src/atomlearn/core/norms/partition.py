@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn.core.interfaces import Array, Columns, Scores
-from atomlearn.core.interfaces.arrays import distinct
+from atomlearn.core.interfaces.arrays import numbered
 from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.core.norms.names import needs_names
 from atomlearn.core.norms.vectors import power_of_two
@@ -278,7 +278,7 @@ class Partition:
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, and which of the old groups it consists of."""
-        kept, labels = distinct(self.labels[columns], self.n_groups)
+        kept, labels = numbered(self.labels[columns], self.n_groups)
         return Partition(labels, kept.size, kept.size), kept
 
     def __eq__(self, other: object) -> bool:

@@ -11,7 +11,7 @@ from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.problem.factored import Factored, MatrixPart
-from atomlearn.matrices.scores import Found, Shape, dense_matrix, joined, merged, score_matrix
+from atomlearn.matrices.scores import Found, Shape, both_found, dense_matrix, merged, score_matrix
 from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing
 
 
@@ -56,7 +56,7 @@ class Rays(Coordinates):
         matrix.deadline = at.problem.deadline
         found = norm.search(matrix, at.batch, at.accuracy, at.thorough)
         if self.x.size:
-            found = joined(norm.search_near(matrix, self.left, self.right), found)
+            found = both_found(norm.search_near(matrix, self.left, self.right), found)
         wanting = found.above(at.multiplier * self.term.factor)
         return Searched((found.lower, found.upper), wanting, wanting)
 
