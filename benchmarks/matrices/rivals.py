@@ -18,7 +18,7 @@ from atomlearn import _kernels
 from atomlearn.core.problem.pricing import priced
 from atomlearn.designs import ArrayScores
 from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.scores import DenseMatrix
+from atomlearn.matrices.scores import dense_matrix
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem
 from benchmarks.harness import Outcome
@@ -159,7 +159,7 @@ def block_descent(
     residual, traces = C.copy(), np.zeros(0)
     objective = 0.5 * float((residual * residual).sum())
     while curve.goes_on(objective):
-        found = norm.search(DenseMatrix(residual))
+        found = norm.search(dense_matrix(residual))
         if found.lower <= level * (1 + 1e-9):
             break
         rows = np.flatnonzero(found.left[:, 0])

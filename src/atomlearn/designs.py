@@ -24,9 +24,9 @@ from atomlearn.maps.levels import nearest
 from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
 from atomlearn.maps.pairs.scores import PolynomialScores
 from atomlearn.maps.terms import TermScores
+from atomlearn.matrices.designs.base import as_matrix_design
 from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.designs.identity import Identity
-from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.storage.device.on_device import (
     OnDevice,

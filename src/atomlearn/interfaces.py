@@ -21,8 +21,7 @@ from atomlearn.core.interfaces import (
 )
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.problem.factored import Factored
-from atomlearn.matrices.found import Found
-from atomlearn.matrices.scores import ScoreMatrix
+from atomlearn.matrices.scores import Found, ScoreMatrix
 
 __all__ = [
     "Atom",

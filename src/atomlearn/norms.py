@@ -3,10 +3,9 @@
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
-from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.groups import L2, Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.ordered import OWL, LInf
 from atomlearn.core.norms.registry import NAMES, as_norm
 from atomlearn.core.norms.user import UserNorm
@@ -16,11 +15,10 @@ from atomlearn.lifting.latent_ksupport import LatentKSupport
 from atomlearn.lifting.operators import Operators
 from atomlearn.lifting.trees import Trees
 from atomlearn.lifting.union import Union
-from atomlearn.matrices.norms.psd import PSD
 from atomlearn.matrices.norms.rows import RowGroups
 from atomlearn.matrices.norms.sparse import SparsePSD, SparseRankOne
+from atomlearn.matrices.norms.spectral import PSD, TraceNorm
 from atomlearn.matrices.norms.tensor import TensorTrace
-from atomlearn.matrices.norms.trace import TraceNorm
 
 __all__ = [
     "L1",

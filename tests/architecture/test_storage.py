@@ -25,15 +25,14 @@ MAY_KNOW_STORAGE = {
 #: Files that use sparse matrices as algebra, with the reason. None of them may look at X.
 SPARSE_ALGEBRA = {
     "core/interfaces/proximal.py": "the low-rank factors of a prox Jacobian, one column a group",
-    "core/norms/grouped.py": "makes those factors",
+    "core/norms/base.py": "makes those factors",
     "core/interfaces/lift.py": "the map L of a lifted norm",
     "core/solvers/atoms.py": "the atoms in use, which have few entries each",
     "lifting/operators.py": "the matrices of which L is made",
     "lifting/value.py": "projections onto L u = w",
     "lifting/decomposition.py": "which set holds which feature",
     "lifting/trees.py": "which cell of features lies in which set",
-    "core/norms/sets.py": "reads sets from membership matrices",
-    "core/norms/partition.py": "tells labels from membership matrices",
+    "core/norms/partition.py": "reads sets from membership matrices",
     "core/losses/multinomial.py": "the low-rank part of a Hessian, one column a row of predictions",
     "core/losses/free_columns.py": "couplings of a Newton system, a column a free column",
     "core/losses/intercepts.py": "the same, and one column an intercept",

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.designs import DenseBlock, RowSubset, SparseBlock, Tasks
-from atomlearn.matrices.designs.task_block import TaskBlock
+from atomlearn.matrices.designs.tasks import TaskBlock
 
 ROWS, P, Q = 40, 9, 50
 PAIRS = {

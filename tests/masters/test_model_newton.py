@@ -16,7 +16,7 @@ from atomlearn.core.masters.model_newton import hessian, is_coupled, levelled, t
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import FreeIntercepts, Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, ModelNewton, SemismoothNewton
-from atomlearn.matrices.designs.task_block import TaskBlock
+from atomlearn.matrices.designs.tasks import TaskBlock
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.testing.masters import MasterChecks
 

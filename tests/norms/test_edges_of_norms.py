@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -14,7 +13,7 @@ from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.vectors import l2_norm, power_of_two
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Scores
-from atomlearn.norms import L1, Groups, KSupport, Nonnegative
+from atomlearn.norms import L1, KSupport, Nonnegative
 from tests.norms.test_bounded_l1 import FORMS, one_by_one
 from tests.norms.test_what_solvers_ask import EACH
 
@@ -30,19 +29,6 @@ def test_refused_amounts_are_called_what_they_are(suite) -> None:
         for amount in (-1.0, math.nan):
             with pytest.raises(ValueError, match=rf"{name} must be finite and at least 0"):
                 call(v, amount)
-
-
-@EACH
-def test_maps_are_in_the_precision_of_their_argument(suite) -> None:
-    v = suite().sample(0)
-    for form, call in zip(
-        FORMS, (suite.norm.prox, suite.norm.prox_squared, suite.norm.project), strict=True
-    ):
-        expected = suite.norm.prox_point(v, 0.7, form).point
-        assert_array_equal(call(v, 0.7), expected)
-        single = call(v.astype(np.float32), 0.7)
-        assert single.dtype == np.float32
-        assert_allclose(single, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0, 0.5])])
@@ -104,38 +90,10 @@ def test_norms_without_free_columns_are_without_them() -> None:
     assert norm.value(np.array([-1.0, 0.0, 1.0])) == math.inf
 
 
-@pytest.mark.parametrize("weights", [None, [2.0, 3.0]])
-def test_groups_are_told_with_their_weights(weights) -> None:
-    partition, told = Groups([[0, 2], [1]], weights).parts(3)
-    assert partition.labels.tolist() == [0, 1, 0]
-    assert weights == (None if told is None else told.tolist())
-
-
-def test_the_feature_in_two_groups_is_named() -> None:
-    with pytest.raises(ValueError, match=r"\b2\b"):
-        Groups([[0, 2], [1, 2]]).value(np.ones(3))
-
-
 def test_a_parameter_that_is_a_list_is_not_one_that_is_none() -> None:
     assert KSupport(2, [[0, 1]]) != KSupport(2)
     assert KSupport(2) != KSupport(2, [[0, 1]])
     assert KSupport(2, [[0, 1], [2]]) != KSupport(2, [[0, 1]])
-
-
-def test_labels_may_be_a_column_of_a_table() -> None:
-    labels = pd.Series(["a", "b", "a"])
-    w = np.array([3.0, 1.0, 4.0])
-    assert Groups(labels).value(w) == Groups([[0, 2], [1]]).value(w) == 6.0
-
-
-def test_the_polar_of_no_scores_is_nothing():
-    norm = norms.OWL(np.ones(3))
-    assert norm.restrict(np.arange(0), 3).polar(ArrayScores(np.zeros(0))) == 0.0
-
-
-def test_the_weight_that_is_wrong_is_named():
-    with pytest.raises(ValueError, match=r"weights\[1\] is 0\.0"):
-        norms.Groups([[0], [1]], weights=[1.0, 0.0]).value(np.ones(2))
 
 
 @pytest.mark.parametrize("columns", [np.array([0.0, 1.0]), np.array([[0, 1]])])

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 
 from atomlearn.designs import ArrayScores
 from atomlearn.matrices.norms import sparse_search
-from atomlearn.matrices.norms.lanczos import lanczos
-from atomlearn.matrices.scores import DenseMatrix
+from atomlearn.matrices.norms.spectral import lanczos
+from atomlearn.matrices.scores import dense_matrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union
 from atomlearn.testing.cases import each
@@ -69,7 +69,7 @@ def test_trace_norm_is_that_of_the_svd(seed: int) -> None:
     assert_allclose((atom * Z).sum(), sigma[0], atol=1e-12)
     if Z.any():
         assert_allclose(TraceNorm().value(atom), 1.0)
-    found = norm.search(DenseMatrix(Z), 3)
+    found = norm.search(dense_matrix(Z), 3)
     assert_allclose(np.einsum("ij,ik,kj->j", found.left, Z, found.right), found.values, atol=1e-11)
     assert_allclose(found.values, sigma[:3])
 
@@ -107,7 +107,7 @@ def test_sparse_rank_one_is_that_of_all_supports(seed: int) -> None:
     lower, upper = norm.polar_bounds(scores)
     assert lower <= best * (1 + 1e-12)
     assert best <= upper * (1 + 1e-12)
-    found = norm.search(DenseMatrix(Z), 5, thorough=True)
+    found = norm.search(dense_matrix(Z), 5, thorough=True)
     assert_allclose(found.lower, best, rtol=1e-9)
     for u, v, value in zip(found.left.T, found.right.T, found.values, strict=True):
         assert np.count_nonzero(u) <= k
@@ -129,7 +129,7 @@ def test_sparse_psd_is_that_of_all_supports(seed: int) -> None:
     lower, upper = norm.polar_bounds(scores)
     assert lower <= best * (1 + 1e-12) + scale
     assert best <= upper * (1 + 1e-12) + scale
-    found = norm.search(DenseMatrix(Z), 5, thorough=True)
+    found = norm.search(dense_matrix(Z), 5, thorough=True)
     for u, value in zip(found.left.T, found.values, strict=True):
         assert np.count_nonzero(u) <= k
         assert value > 0
@@ -190,7 +190,7 @@ def test_lanczos_bounds(spectrum: str, accuracy: float) -> None:
         "decay": 0.7 ** np.arange(q),
         "low rank": np.r_[3.0, 2.0, 1.0, np.zeros(q - 3)],
     }[spectrum]
-    matrix = DenseMatrix((U * sigma) @ V.T)
+    matrix = dense_matrix((U * sigma) @ V.T)
     found = lanczos(matrix, 3, accuracy)
     assert found.lower <= sigma[0] * (1 + 1e-12)
     assert found.upper >= sigma[0] * (1 - 1e-12)
@@ -208,7 +208,7 @@ def test_lanczos_that_is_cut_off_still_bounds() -> None:
         Z = rng.normal(size=(40, 30))
         top = np.linalg.norm(Z, 2)
         for steps in (3, 10, 20):
-            found = lanczos(DenseMatrix(Z), 1, 0.0, max_steps=steps)
+            found = lanczos(dense_matrix(Z), 1, 0.0, max_steps=steps)
             assert found.lower <= top * (1 + 1e-12)
             assert top <= found.upper * (1 + 1e-12)
 

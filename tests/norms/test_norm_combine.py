@@ -113,23 +113,6 @@ class TestWrappers:
                     other = np.maximum(best + size * rng.normal(size=5), 0.0)
                     assert cost <= 0.5 * np.sum((other - v) ** 2) + 0.3 * norm.value(other) + SAME
 
-    def test_values(self):
-        assert Nonnegative(L1()).value(np.array([1.0, -1e-300])) == np.inf
-        assert Nonnegative(L1()).value(np.array([1.0, -0.0])) == 1.0
-        some = Blocks([L1()], Cover((np.array([1]),), 2))
-        assert some.value(np.array([0.0, 2.0])) == 2.0
-        assert some.value(np.array([1e-300, 2.0])) == np.inf
-        assert Scaled(L1(), 3.0).value(np.array([1.0, -2.0])) == 9.0
-
-    def test_scaling_by_hand(self):
-        v = np.array([3.0, -1.0, 0.5])
-        norm, plain = Scaled(KSupport(2), 4.0), KSupport(2)
-        assert_allclose(norm.prox(v, 0.1), plain.prox(v, 0.4), rtol=SAME)
-        assert_allclose(norm.prox_squared(v, 0.1), plain.prox_squared(v, 1.6), rtol=SAME)
-        assert_allclose(norm.project(v, 2.0), plain.project(v, 0.5), rtol=SAME)
-        at = v, np.zeros(1, int), 3
-        assert_allclose(norm.thresholds(*at), 4.0 * plain.thresholds(*at), rtol=SAME)
-
     def test_nested_restriction(self):
         norm = Blocks([KSupport(2)], Cover((np.array([4, 1, 0]),), 6))
         part = norm.restrict(np.array([3, 4, 0]), 6)

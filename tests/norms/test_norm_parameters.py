@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from atomlearn.core.norms.blocks import scores_at
 from atomlearn.core.norms.partition import Partition
 from atomlearn.designs import ArrayScores
 from atomlearn.norms import (
@@ -72,12 +70,6 @@ class TestSettings:
         assert Groups([[0], [1, 2]]) != Groups([[0], [1]])
         with pytest.raises(TypeError, match="unhashable"):
             hash(KSupport(3))
-
-    def test_clone_is_deep(self):
-        norm = Scaled(KSupport(3, [[0, 1]]), 2.0)
-        twin = clone(norm)
-        twin.set_params(norm__k=9)
-        assert norm.norm.k == 3
 
     def test_groups_set_anew_are_read_anew(self):
         w = np.array([3.0, 4.0, 12.0])
@@ -175,26 +167,6 @@ class TestPartition:
         assert Groups(["b", "a", "b"], [10.0, 100.0]).value(w) == pytest.approx(
             20.0 + 100.0 * np.hypot(1, 3)
         )
-
-    def test_restriction_keeps_weights(self):
-        norm = Groups([[2, 3], [0, 1]], [10.0, 100.0])
-        part = norm.restrict(np.array([4, 1, 3]), 5)
-        assert part.value(np.array([1.0, 1.0, 1.0])) == 1.0 + 100.0 + 10.0
-        part = part.restrict(np.array([2, 0]), 3)
-        assert part.value(np.array([1.0, 1.0])) == 11.0
-
-    def test_no_features(self):
-        empty, none = np.zeros(0), np.zeros(0, np.int64)
-        scores = scores_at(ArrayScores(np.ones(3)), none)
-        for norm in (L1(), L2(), KSupport(2), ElasticNetNorm(2), Groups([]), KSupport(2, [])):
-            assert norm.value(empty) == 0.0
-            assert norm.polar(scores) == 0.0
-            assert norm.best_columns(scores, 3).size == 0
-            for form in ("penalized", "squared", "constrained"):
-                assert norm.prox_point(empty, 1.0, form).point.size == 0
-        part = KSupport(2, [[0, 1]]).restrict(none, 3)
-        assert part.value(empty) == 0.0
-        assert part.prox_point(empty, 1.0, "squared").jacobian().dense().shape == (0, 0)
 
     def test_best_columns_stop_at_whole_groups(self):
         z = np.array([1.0, 5.0, 1.0, 1.0, 3.0, 3.0])

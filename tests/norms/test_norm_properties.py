@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,18 +32,6 @@ def norms_of(k, size):
     ]  # fmt: skip
 
 
-@given(VECTORS, VECTORS, COUNTS)
-def test_inner_product_is_bounded(w, z, k):
-    """<w, z> <= gauge(w) gauge°(z)."""
-    size = min(w.size, z.size)
-    w, z = w[:size], z[:size]
-    for norm in norms_of(k, size):
-        inside = np.maximum(w, 0.0) if isinstance(norm, Nonnegative) else w
-        bound = norm.value(inside) * norm.polar(ArrayScores(z))
-        slack = SAME * float(np.abs(inside) @ np.abs(z))
-        assert inside @ z <= bound * (1.0 + SAME) + slack
-
-
 @pytest.mark.parametrize("form", FORMS)
 @given(v=VECTORS, k=COUNTS, amount=AMOUNTS)
 def test_first_order_conditions(form, v, k, amount):
@@ -64,40 +50,6 @@ def test_first_order_conditions(form, v, k, amount):
             multiplier = amount / scale if form == "penalized" else amount * gauge
             assert polar <= multiplier + SAME * size
             assert abs(w @ q - multiplier * gauge) <= SAME * size**2
-
-
-@pytest.mark.parametrize("form", FORMS)
-@given(v=VECTORS, other=VECTORS, k=COUNTS, amount=AMOUNTS)
-def test_firmly_nonexpansive(form, v, other, k, amount):
-    """||p - q||^2 <= <p - q, v - u> for p = prox(v), q = prox(u)."""
-    size = min(v.size, other.size)
-    v, other = v[:size], other[:size]
-    slack = SAME * float(np.abs(v).max() + np.abs(other).max()) ** 2
-    for norm in norms_of(k, size):
-        moved = norm.prox_point(v, amount, form).point - norm.prox_point(other, amount, form).point
-        assert moved @ moved <= moved @ (v - other) + slack
-
-
-@given(VECTORS, COUNTS, AMOUNTS)
-def test_moreau_identity(v, k, step):
-    """prox of step * gauge + projection onto {gauge° <= step} = v: the residual is feasible."""
-    for norm in norms_of(k, v.size):
-        residual = v - norm.prox(v, step)
-        size = SAME * (step + float(np.abs(v).sum()))
-        polar = norm.polar(ArrayScores(residual))
-        assert polar <= step + size
-        if norm.polar(ArrayScores(v)) <= step:
-            assert_allclose(residual, v if not isinstance(norm, Nonnegative) else residual)
-
-
-@given(VECTORS, COUNTS)
-def test_ksupport_lies_between_l2_and_l1(w, k):
-    """max(||w||_2, ||w||_1 / sqrt k) <= ||w||_k <= ||w||_1, decreasing in k."""
-    value = KSupport(k).value(w)
-    assert L2().value(w) <= value * (1.0 + SAME)
-    assert L1().value(w) / math.sqrt(k) <= value * (1.0 + SAME)
-    assert value <= L1().value(w) * (1.0 + SAME)
-    assert KSupport(k + 1).value(w) <= value * (1.0 + SAME)
 
 
 @given(VECTORS, COUNTS, st.floats(1e-3, 1e3))

@@ -9,9 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn.core.interfaces import Deadline
-from atomlearn.matrices.found import merged
 from atomlearn.matrices.norms.sparse_search import SparseSearch
-from atomlearn.matrices.scores import DenseMatrix
+from atomlearn.matrices.scores import dense_matrix, merged
 from atomlearn.norms import SparsePSD, SparseRankOne
 from atomlearn.testing.cases import each
 
@@ -67,7 +66,7 @@ def test_near_searches_bound_the_polar(seed: int) -> None:
     """Near some supports, and everywhere: the latter finds at least as much; bounds hold."""
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(6, 6))
-    matrix, norms = DenseMatrix(Z), (SparsePSD(2, (6, 6)), SparseRankOne(2, 3, (6, 6)))
+    matrix, norms = dense_matrix(Z), (SparsePSD(2, (6, 6)), SparseRankOne(2, 3, (6, 6)))
     for norm, q in zip(norms, (2, 3), strict=True):
         left, right = np.zeros((6, 2)), np.zeros((6, 2))
         for column in range(2):

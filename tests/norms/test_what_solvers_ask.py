@@ -14,7 +14,6 @@ from atomlearn.interfaces import Norm
 from atomlearn.norms import (
     L1,
     L2,
-    ElasticNetNorm,
     Groups,
     KSupport,
     LatentGroups,
@@ -117,18 +116,6 @@ def test_which_norms_are_sums_of_magnitudes(norm: Norm, weights: object, prices:
         assert (told is None) == (expected is None)
         if expected is not None:
             assert_allclose(told, expected)
-
-
-@pytest.mark.parametrize("norm", [KSupport(2), KSupport(3, GROUPS), Groups(GROUPS, [1.0, 2.0, 3.0]),
-                                  L1(PRICES), ElasticNetNorm(2)])  # fmt: skip
-def test_a_scaled_norm_is_that_norm_times_its_factor(norm: Norm) -> None:
-    scaled, scores, columns = Scaled(norm, 2.5), ArrayScores(W), np.arange(N)
-    assert scaled.value(W) == 2.5 * norm.value(W)
-    assert_allclose(scaled.polar_bounds(scores), np.array(norm.polar_bounds(scores)) / 2.5)
-    assert_allclose(scaled.thresholds(W, columns, N), 2.5 * norm.thresholds(W, columns, N))
-    atom, inner = scaled.best_atom(scores), norm.best_atom(scores)
-    assert_allclose(atom.values, inner.values / 2.5)
-    assert Scaled(scaled, 2.0).on(N).value(W) == pytest.approx(5.0 * norm.value(W), rel=1e-14)
 
 
 @pytest.mark.parametrize("norm", [L1(), L1(PRICES), Scaled(L1(PRICES), 2.0), Groups(GROUPS), L2(),

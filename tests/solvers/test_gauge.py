@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from atomlearn.interfaces import Norm
-from atomlearn.matrices.found import Found
+from atomlearn.matrices.scores import Found
 from atomlearn.norms import (
     L1,
     L2,

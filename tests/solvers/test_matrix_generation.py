@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, solve
 from atomlearn.interfaces import Design, Factored
-from atomlearn.matrices.norms import lanczos, sparse_search
+from atomlearn.matrices.norms import sparse_search, spectral
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver import spans as span_module
 from atomlearn.paths import path
@@ -428,9 +428,9 @@ def test_factors_a_step_earlier_save_passes(norm, monkeypatch) -> None:
         return solve(X, Y, norm=norm, level=20.0, gap=1e-8)
 
     ours = fitted()
-    turns = span_module.Span._turns
+    turns = span_module.Span._with_turns
     monkeypatch.setattr(
-        span_module.Span, "_turns", lambda self, Z: turns(replace(self, before=None), Z)
+        span_module.Span, "_with_turns", lambda self, *new: turns(replace(self, before=None), *new)
     )
     steepest = fitted()
     assert ours.converged
@@ -492,7 +492,7 @@ def test_ridge_beside_psd_and_with_lanczos(monkeypatch) -> None:
     expected = (U * np.maximum(values - 1.0, 0.0) / 1.5) @ U.T
     assert psd.converged
     assert_allclose(psd.coef, expected, atol=1e-4)
-    monkeypatch.setattr(lanczos, "SETTINGS", replace(lanczos.SETTINGS, decomposed_entries=0))
+    monkeypatch.setattr(spectral, "SETTINGS", replace(spectral.SETTINGS, decomposed_entries=0))
     design, y = data("entries")
     ours = solve(design, y, norm="trace", level=1.0, tau=0.5)
     monkeypatch.undo()

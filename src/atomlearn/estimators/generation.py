@@ -12,7 +12,7 @@ from sklearn.base import clone
 from atomlearn.core.interfaces import Array, Columns, Design, Lift, Rows
 from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.norms.names import named, named_columns
-from atomlearn.core.norms.sets import membership_of
+from atomlearn.core.norms.partition import membership_of
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import FeatureMap, RowSubset, Tasks

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, positive_number
-from atomlearn.core.norms.sets import Membership
+from atomlearn.core.norms.partition import Membership
 from atomlearn.lifting.latent import LatentNorm
 
 

@@ -14,8 +14,7 @@ from atomlearn.core.interfaces.lift import Expansion, Nested
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import needs_names, resolved
 from atomlearn.core.norms.parameters import Parameters
-from atomlearn.core.norms.partition import Partition
-from atomlearn.core.norms.sets import Membership, membership_of, set_weights
+from atomlearn.core.norms.partition import Membership, Partition, membership_of, set_weights
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.lifting.value import lifted_value
 

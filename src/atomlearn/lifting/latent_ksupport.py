@@ -8,8 +8,7 @@ from typing import Any
 from atomlearn.core.interfaces import Norm, whole_number
 from atomlearn.core.interfaces.lift import Nested
 from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.partition import Partition
-from atomlearn.core.norms.sets import Membership
+from atomlearn.core.norms.partition import Membership, Partition
 from atomlearn.lifting.latent import LatentGroups, LatentNorm
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn.core.interfaces.lift import Nested
-from atomlearn.core.norms.sets import Membership
+from atomlearn.core.norms.partition import Membership
 from atomlearn.lifting.latent import LatentGroups
 
 

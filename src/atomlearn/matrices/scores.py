@@ -1,65 +1,164 @@
-"""Scores as matrices Z (p, q) that multiply: stored in full, or at the observed entries only."""
+"""Scores as matrices Z (p, q) that multiply, and what a search for rank-one atoms finds."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Deadline, Scores
-from atomlearn.matrices.found import Found
-from atomlearn.matrices.shapes import Shape
+from atomlearn.matrices.settings import SETTINGS
+
+Shape = tuple[int, int]
 
 
-class ScoreMatrix(ABC):
-    """Scores as a matrix Z (p, q) that multiplies.
+def check_tensor_shape(owner: str, shape: object) -> tuple[int, ...]:
+    """Return the shape as a tuple of whole numbers >= 1, or raise with the remedy."""
+    try:
+        sizes = tuple(int(size) for size in shape)  # type: ignore[attr-defined]
+        exact = all(size == given for size, given in zip(sizes, shape, strict=True))  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        sizes, exact = (), False
+    if not exact or len(sizes) < 2 or min(sizes) < 1 or math.prod(sizes) >= 2**62:
+        raise ValueError(
+            f"{owner}: shape must be two or more whole numbers >= 1, got {shape!r}; "
+            "pass the shape of the matrix such as (100, 20)"
+        )
+    return sizes
 
-    ``memo`` remembers searches over it; ``deadline`` is when they should return what they have.
+
+def agreed_shape(owner: object, given: Any, shape: Any) -> Any:
+    """Return the shape of W: the one given to a norm, else that of the design; they must agree."""
+    if given is None or shape is None:
+        return shape if given is None else given
+    if tuple(given) != tuple(shape):
+        raise ValueError(
+            f"{owner!r} is for matrices of shape {tuple(given)}, and the design's matrix is of "
+            f"shape {tuple(shape)}; leave shape out"
+        )
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search for the best rank-one atoms u v' of a matrix norm has found, best first.
+
+    left : (p, t); right : (q, t); values : (t,) <u_i v_i', Z> (times 1 / gauge of the atom, 1);
+    lower, upper : lower <= gauge°(Z) <= upper, where ``lower`` is the best value found (0 where
+    no atom is positive). ``upper`` may hold with a failure probability that its norm states.
     """
 
-    def __init__(self) -> None:
-        self.memo: dict[Any, Found] = {}
-        self.deadline = Deadline.never()
+    left: Array
+    right: Array
+    values: Array
+    lower: float
+    upper: float
 
-    @property
-    @abstractmethod
-    def shape(self) -> Shape:
-        """(p, q)."""
-
-    @abstractmethod
-    def dot(self, other: Array) -> Array:
-        """Return Z @ other for a vector (q,) or a matrix (q, t)."""
-
-    @abstractmethod
-    def transpose_dot(self, other: Array) -> Array:
-        """Return Z' @ other for a vector (p,) or a matrix (p, t)."""
-
-    @abstractmethod
-    def dense(self) -> Array:
-        """Return Z as an array (p, q), read-only use; TypeError where it is too large."""
+    def above(self, level: float) -> tuple[Array, Array]:
+        """Return the atoms whose value is beyond the level, by more than rounding."""
+        kept = self.values > level * (1 + SETTINGS.rounding)
+        return self.left[:, kept], self.right[:, kept]
 
 
-class DenseMatrix(ScoreMatrix):
-    """Z stored as an array (p, q)."""
+def positive_part(U: Array, values: Array, lower: float, upper: float) -> Found:
+    """Return the atoms u u' of positive value."""
+    kept = values > 0
+    return Found(U[:, kept], U[:, kept], values[kept], lower, upper)
 
-    def __init__(self, Z: Array) -> None:
-        super().__init__()
-        self._Z = Z
 
-    @property
-    def shape(self) -> Shape:
-        return self._Z.shape[0], self._Z.shape[1]
+def both_found(first: Found, second: Found) -> Found:
+    """Return the atoms of both, best first, with the better bound on either side."""
+    values = np.concatenate([first.values, second.values])
+    order = np.argsort(-values, kind="stable")
+    lower = max(first.lower, second.lower, float(values.max(initial=0.0)))
+    return Found(
+        np.hstack([first.left, second.left])[:, order],
+        np.hstack([first.right, second.right])[:, order],
+        values[order],
+        lower,
+        max(min(first.upper, second.upper), lower),
+    )
 
-    def dot(self, other: Array) -> Array:
-        return np.asarray(self._Z @ other)
 
-    def transpose_dot(self, other: Array) -> Array:
-        return np.asarray(self._Z.T @ other)
+def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
+    """Return the same sum of atoms with those on one pair of supports made orthogonal.
 
-    def dense(self) -> Array:
-        return self._Z
+    The singular vectors of sum c_i u_i v_i' over the atoms on the same supports are atoms too, k at
+    most, and their weights add up to no more. Eigenvectors where left and right are one.
+    """
+    groups: dict[tuple[bytes, bytes], list[int]] = {}
+    for number, (u, v) in enumerate(zip(left.T, right.T, strict=True)):
+        key = np.flatnonzero(u).tobytes(), np.flatnonzero(v).tobytes()
+        groups.setdefault(key, []).append(number)
+    alone = [group[0] for group in groups.values() if len(group) == 1]
+    parts = [(left[:, alone], weights[alone], right[:, alone])]
+    for group in groups.values():
+        if len(group) == 1:
+            continue
+        rows, cols = np.flatnonzero(left[:, group[0]]), np.flatnonzero(right[:, group[0]])
+        W = (left[:, group][rows] * weights[group]) @ right[:, group][cols].T
+        if np.array_equal(left, right):
+            values, P = np.linalg.eigh(W)
+            Q = P
+        else:
+            P, values, Qt = np.linalg.svd(W, full_matrices=False)
+            Q = Qt.T
+        kept = np.flatnonzero(values > SETTINGS.rounding * values.max(initial=0.0))
+        U, V = np.zeros((left.shape[0], kept.size)), np.zeros((right.shape[0], kept.size))
+        U[rows], V[cols] = P[:, kept], Q[:, kept]
+        parts.append((U, values[kept], V))
+    lefts, sizes, rights = zip(*parts, strict=True)
+    return np.hstack(lefts), np.concatenate(sizes), np.hstack(rights)
+
+
+@dataclass(eq=False, slots=True)
+class ScoreMatrix:
+    """Scores as a matrix Z (p, q) that multiplies.
+
+    dot : Z @ other for a vector (q,) or a matrix (q, t); transpose_dot : Z' @ other; dense : makes
+    the array (p, q), read-only use, or raises TypeError where it is too large; memo : what searches
+    over it found; deadline : when they should return what they have.
+    """
+
+    shape: Shape
+    dot: Callable[[Array], Array]
+    transpose_dot: Callable[[Array], Array]
+    dense: Callable[[], Array]
+    memo: dict[Any, Found] = field(default_factory=dict)
+    deadline: Deadline = field(default_factory=Deadline.never)
+
+
+def dense_matrix(Z: Array) -> ScoreMatrix:
+    """Return Z (p, q), stored as an array."""
+    shape = Z.shape[0], Z.shape[1]
+    return ScoreMatrix(shape, lambda x: Z @ x, lambda x: Z.T @ x, lambda: Z)
+
+
+def less_factored(Z: ScoreMatrix, left: Array, right: Array) -> ScoreMatrix:
+    """Return Z - left right', known by its products: scores with a ridge term."""
+    return ScoreMatrix(
+        Z.shape,
+        lambda x: Z.dot(x) - left @ (right.T @ x),
+        lambda x: Z.transpose_dot(x) - right @ (left.T @ x),
+        lambda: Z.dense() - left @ right.T,
+    )
+
+
+def symmetric_part(Z: ScoreMatrix, shift: float = 0.0) -> ScoreMatrix:
+    """Return (Z + Z') / 2 + shift I, for a square matrix of scores."""
+
+    def dot(x: Array) -> Array:
+        return 0.5 * (Z.dot(x) + Z.transpose_dot(x)) + shift * x
+
+    def dense() -> Array:
+        stored = Z.dense()
+        return 0.5 * (stored + stored.T) + shift * np.eye(Z.shape[0])
+
+    return ScoreMatrix(Z.shape, dot, dot, dense)
 
 
 def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
@@ -69,7 +168,7 @@ def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
     """
     known = cast("ScoreMatrix | None", scores.as_matrix)
     if known is None or known.shape != shape:
-        known = DenseMatrix(np.asarray(scores.full(), dtype=np.float64).reshape(shape))
+        known = dense_matrix(np.asarray(scores.full(), dtype=np.float64).reshape(shape))
         scores.as_matrix = known
     return known
 
@@ -80,48 +179,4 @@ class MatrixScores(ArrayScores):
     def __init__(self, Z: Array) -> None:
         Z = np.ascontiguousarray(Z, dtype=np.float64)
         super().__init__(Z.reshape(-1))
-        self.as_matrix = DenseMatrix(Z)
-
-
-class LessFactored(ScoreMatrix):
-    """Z - amount U S V', known by its products: scores of a smooth part with a ridge term."""
-
-    def __init__(self, Z: ScoreMatrix, amount: float, U: Array, S: Array, V: Array) -> None:
-        super().__init__()
-        self._Z, self._left, self._right = Z, amount * (U @ S), V
-
-    @property
-    def shape(self) -> Shape:
-        return self._Z.shape
-
-    def dot(self, other: Array) -> Array:
-        return self._Z.dot(other) - self._left @ (self._right.T @ other)
-
-    def transpose_dot(self, other: Array) -> Array:
-        return self._Z.transpose_dot(other) - self._right @ (self._left.T @ other)
-
-    def dense(self) -> Array:
-        return self._Z.dense() - self._left @ self._right.T
-
-
-class SymmetricPart(ScoreMatrix):
-    """(Z + Z') / 2 + shift I, for a square matrix of scores."""
-
-    def __init__(self, matrix: ScoreMatrix, shift: float = 0.0) -> None:
-        super().__init__()
-        self._matrix, self._shift = matrix, shift
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._matrix.shape
-
-    def dot(self, other: Array) -> Array:
-        both = self._matrix.dot(other) + self._matrix.transpose_dot(other)
-        return 0.5 * both + self._shift * other
-
-    def transpose_dot(self, other: Array) -> Array:
-        return self.dot(other)
-
-    def dense(self) -> Array:
-        Z = self._matrix.dense()
-        return 0.5 * (Z + Z.T) + self._shift * np.eye(Z.shape[0])
+        self.as_matrix = dense_matrix(Z)

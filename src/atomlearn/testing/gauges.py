@@ -13,10 +13,9 @@ import numpy as np
 
 from atomlearn.core.interfaces import Lift, Norm
 from atomlearn.core.norms.combine import Nonnegative, Scaled
-from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.groups import L2, Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.ordered import LInf
 
 #: An expression of the gauge at the variable w, and the constraints that go with it.

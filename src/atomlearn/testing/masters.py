@@ -14,10 +14,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.interfaces import Array, Master, Norm, Refit
-from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.groups import L2, Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.l2 import L2
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 from atomlearn.designs import as_design

@@ -15,7 +15,7 @@ Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def distinct(numbers: Columns, size: int) -> tuple[Columns, Columns]:
+def numbered(numbers: Columns, size: int) -> tuple[Columns, Columns]:
     """Return which of 0, ..., size - 1 are among the numbers, and the place of each there.
 
     As ``np.unique`` does by sorting, in O(size).

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from atomlearn.core.interfaces.arrays import Array, Columns, distinct
+from atomlearn.core.interfaces.arrays import Array, Columns, numbered
 from atomlearn.core.interfaces.norm import Norm
 from atomlearn.core.interfaces.scores import ArrayScores, Scores, norms_by_label
 from atomlearn.core.interfaces.solver import WarmStart
@@ -80,7 +80,7 @@ class Expansion:
         sizes = ends - starts
         owners = np.repeat(np.arange(lifted.size), sizes)
         places = np.arange(owners.size) + (ends - np.cumsum(sizes))[owners]
-        features, rows = distinct(self.matrix.indices[places], self.shape[0])
+        features, rows = numbered(self.matrix.indices[places], self.shape[0])
         return Touched(features, rows, owners, self.matrix.data[places])
 
     def apply(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:

@@ -1,4 +1,4 @@
-"""Groups: the group lasso norm sum_g weight_g ||w_g||_2 over disjoint groups."""
+"""Groups: the group lasso norm sum_g weight_g ||w_g||_2 over disjoint groups; and L2, of one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxPoint, Scores
+from atomlearn.core.norms.base import RatedNorm, lifted_point, rated_groups
 from atomlearn.core.norms.blocks import Blocks, Cover
 from atomlearn.core.norms.forms import l1_point
-from atomlearn.core.norms.grouped import RatedNorm, lifted_point, rated_groups
-from atomlearn.core.norms.partition import Partition
-from atomlearn.core.norms.sets import set_weights
+from atomlearn.core.norms.partition import Partition, set_weights
 from atomlearn.core.norms.vectors import to_float64
 
 
@@ -128,3 +127,30 @@ def l1_weights(norm: Norm, n_features: int, nonnegative: bool = False) -> Array 
     """
     groups = norm.as_groups(n_features, nonnegative)
     return None if groups is None else groups.of_columns(n_features)
+
+
+class L2(Groups):
+    """gauge(w) = ||w||_2, which is its own polar: that of one group of all columns.
+
+    Its one best atom is z / ||z||_2, so ``best_columns`` returns every column whatever the count:
+    it needs all scores, and fits designs whose scores can be stored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.L2().value(np.array([3.0, 0.0, -4.0]))
+    5.0
+
+    References
+    ----------
+    A. E. Hoerl, R. W. Kennard 1970, Ridge regression.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(groups=None)
+
+    def partition(self, n_features: int) -> Partition:
+        """One group of all columns."""
+        n_groups = min(n_features, 1)
+        return Partition(np.zeros(n_features, dtype=np.int64), n_groups, n_groups)

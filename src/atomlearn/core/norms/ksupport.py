@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores, whole_number
-from atomlearn.core.norms.grouped import RatedNorm, lifted_point, rated_groups
+from atomlearn.core.norms.base import RatedNorm, lifted_point, rated_groups
 from atomlearn.core.norms.ksupport_point import ksupport_point
 from atomlearn.core.norms.vectors import power_of_two, to_float64
 

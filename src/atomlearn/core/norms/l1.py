@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Columns, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core.norms.base import RatedNorm
 from atomlearn.core.norms.forms import soft_point
-from atomlearn.core.norms.grouped import RatedNorm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.vectors import to_float64

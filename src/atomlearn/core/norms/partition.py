@@ -1,9 +1,10 @@
-"""Partition: disjoint groups of features, from index lists or labels; the rest are singletons."""
+"""Sets of features that may overlap, and disjoint ones, from every form users have."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +13,169 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn.core.interfaces import Array, Columns, Scores
-from atomlearn.core.interfaces.arrays import distinct
+from atomlearn.core.interfaces.arrays import numbered
 from atomlearn.core.interfaces.scores import norms_by_label
-from atomlearn.core.norms.sets import Membership, is_listing, membership_of
+from atomlearn.core.norms.names import needs_names
 from atomlearn.core.norms.vectors import power_of_two
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Set g holds the features members[starts[g]:starts[g + 1]], increasing, at least one.
+
+    members : (m,) int64; starts : (n_sets + 1,) int64; n_listed : how many sets the user gave (the
+    rest are features in none of them, each on its own); names : of the listed sets, or None.
+    """
+
+    members: Columns
+    starts: Columns
+    n_listed: int
+    names: tuple[str, ...] | None = None
+
+    @property
+    def labels(self) -> Columns:
+        """The number of the set of each member."""
+        return np.repeat(np.arange(self.n_sets, dtype=np.int64), self.sizes)
+
+    @property
+    def n_sets(self) -> int:
+        return self.starts.size - 1
+
+    @property
+    def sizes(self) -> Columns:
+        """Number of features of each set."""
+        return np.diff(self.starts)
+
+
+def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
+    """Read sets of column indices; names must have been resolved (``resolved``) before.
+
+    ``groups`` is a list of index lists, a mapping from set names to index lists, a boolean matrix
+    or a sparse matrix of shape (n_features, n_sets), or a Membership.
+    """
+    if isinstance(groups, Membership):
+        _check_members(groups, n_features, owner)
+        return groups
+    if needs_names(groups):
+        raise TypeError(
+            f"{owner}: groups name columns, but the columns of X have no names; pass X as a data "
+            "frame, or indices"
+        )
+    names = None
+    if isinstance(groups, Mapping):
+        names = tuple(str(name) for name in groups)
+        groups = list(groups.values())
+    if sparse.issparse(groups) or (isinstance(groups, np.ndarray) and groups.ndim == 2):
+        members, starts = _of_matrix(groups, n_features, owner)
+    elif is_listing(groups):
+        lists = [_index_list(g, number, owner) for number, g in enumerate(groups)]
+        members = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
+        starts = np.cumsum([0, *(one.size for one in lists)])
+    else:
+        raise TypeError(
+            f"{owner}: groups must be index lists such as [[0, 1], [1, 2]], a membership matrix, "
+            f"or a mapping from names to lists, got {groups!r}"
+        )
+    sets = Membership(members, starts.astype(np.int64), starts.size - 1, names)
+    _check_members(sets, n_features, owner)
+    members = _sorted(sets, owner)
+    alone = np.flatnonzero(np.bincount(members, minlength=n_features) == 0)
+    members = np.concatenate([members, alone])
+    starts = np.concatenate([starts, starts[-1] + 1 + np.arange(alone.size)]).astype(np.int64)
+    return Membership(members, starts, sets.n_listed, names)
+
+
+def _of_matrix(groups: Any, n_features: int, owner: str) -> tuple[Columns, Columns]:
+    if isinstance(groups, np.ndarray) and groups.dtype != np.bool_:
+        raise TypeError(
+            f"{owner}: a dense membership matrix must be boolean, of shape (n_features, n_groups); "
+            f"got dtype {groups.dtype}; pass groups.astype(bool), or a list of index lists"
+        )
+    if groups.shape[0] != n_features:
+        raise ValueError(
+            f"{owner}: a membership matrix has one row a feature and one column a group; got "
+            f"shape {groups.shape} for {n_features} features; transpose it if need be"
+        )
+    columns = sparse.csc_array(groups, copy=True)
+    columns.eliminate_zeros()
+    return columns.indices.astype(np.int64), columns.indptr.astype(np.int64)
+
+
+def _index_list(group: Any, number: int, owner: str) -> Columns:
+    """Return one group's indices as an array of whole numbers."""
+    if not is_listing(group) or isinstance(group, set | frozenset | Mapping):
+        raise TypeError(
+            f"{owner}: group {number} must be a list of column indices, got {group!r}; "
+            "pass [[0, 1], [2, 3]], or one label a feature"
+        )
+    members = np.asarray(group)
+    if members.size and (members.ndim != 1 or members.dtype.kind not in "iu"):
+        raise TypeError(
+            f"{owner}: group {number} must hold whole column indices, got dtype "
+            f"{members.dtype} of shape {members.shape}; pass a list of int"
+        )
+    return members.astype(np.int64)
+
+
+def _check_members(sets: Membership, n_features: int, owner: str) -> None:
+    """Raise where a set is empty, or holds a feature that does not exist."""
+    empty = np.flatnonzero(sets.sizes == 0)
+    if empty.size:
+        raise ValueError(f"{owner}: group {int(empty[0])} is empty; remove it")
+    members, labels = sets.members, sets.labels
+    outside = np.flatnonzero((members < 0) | (members >= n_features))
+    if outside.size:
+        place = int(outside[0])
+        raise ValueError(
+            f"{owner}: group {int(labels[place])} names feature {int(members[place])}, but "
+            f"features are numbered 0 to {n_features - 1}; check the groups against the columns "
+            "of X"
+        )
+
+
+def _sorted(sets: Membership, owner: str) -> Columns:
+    """Return the members increasing within each set; raise where a set holds one twice."""
+    labels = sets.labels
+    members = sets.members[np.lexsort((sets.members, labels))]
+    again = np.flatnonzero((np.diff(members) == 0) & (np.diff(labels) == 0))
+    if again.size:
+        place = int(again[0])
+        raise ValueError(
+            f"{owner}: group {int(labels[place])} holds feature {int(members[place])} twice; "
+            "list each feature of a group once"
+        )
+    return members
+
+
+def is_listing(given: object) -> bool:
+    """Return whether this is a listing of several things, and no text."""
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes)
+
+
+def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Array | None:
+    """Return the weight of every set, checked: listed ones first, 1 for features on their own."""
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        if weights != "sqrt_size":
+            raise ValueError(
+                f"{owner}: weights must be 'sqrt_size', one number a group, or None for all ones; "
+                f"got {weights!r}"
+            )
+        weights = np.sqrt(sizes[:n_listed])
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (n_listed,):
+        raise ValueError(
+            f"{owner}: weights must hold one number for each of the {n_listed} groups, got shape "
+            f"{given.shape}; give one a group, 'sqrt_size', or None for all ones"
+        )
+    bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
+    if bad.size:
+        raise ValueError(
+            f"{owner}: weights[{int(bad[0])}] is {given[bad[0]]}, but weights must be positive and "
+            "finite; name columns without a penalty in unpenalized="
+        )
+    return np.concatenate([given, np.ones(sizes.size - n_listed)])
 
 
 class Partition:
@@ -118,7 +278,7 @@ class Partition:
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, and which of the old groups it consists of."""
-        kept, labels = distinct(self.labels[columns], self.n_groups)
+        kept, labels = numbered(self.labels[columns], self.n_groups)
         return Partition(labels, kept.size, kept.size), kept
 
     def __eq__(self, other: object) -> bool:

@@ -6,10 +6,9 @@ from typing import Any
 
 from atomlearn.core.interfaces import Norm
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
-from atomlearn.core.norms.groups import Groups
+from atomlearn.core.norms.groups import L2, Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.ordered import OWL, LInf
 
 #: Names users may give, with the class and the parameters that class cannot do without. Wings add

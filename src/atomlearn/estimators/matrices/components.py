@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from atomlearn.core.interfaces import Form, Solver
 from atomlearn.estimators.checks import amount_of, keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, double
-from atomlearn.matrices import components, robust
+from atomlearn.matrices import decompositions
 from atomlearn.problem import positive
 from atomlearn.result import Status
 
@@ -91,13 +91,17 @@ class SparseLowRank(MatrixTransformer):
         checked = self._checked(X, reset=True)
         data = double(checked)
         self.ratio_ = (
-            robust.default_ratio((data.shape[0], data.shape[1]))
+            decompositions.robust_ratio((data.shape[0], data.shape[1]))
             if self.ratio is None
             else positive("ratio", self.ratio, "weight of the sparse part")
         )
         needed = self.alpha is None and self.form != "constrained"
-        self.alpha_ = amount_of(self, robust.default_alpha(data, self.ratio_) if needed else None)
-        result = self._solved(robust.decomposition(data, self.alpha_, self.ratio_, self.form))
+        self.alpha_ = amount_of(
+            self, decompositions.robust_alpha(data, self.ratio_) if needed else None
+        )
+        result = self._solved(
+            decompositions.decomposition(data, self.alpha_, self.ratio_, self.form)
+        )
         low_rank, sparse = (part.dense(data.shape) for part in result.matrix_parts or ())
         self.low_rank_ = low_rank.astype(checked.dtype, copy=False)
         self.sparse_ = sparse.astype(checked.dtype, copy=False)
@@ -106,7 +110,9 @@ class SparseLowRank(MatrixTransformer):
         self.singular_values_ = factored.weights[order]
         self.components_ = factored.right[:, order].T.astype(checked.dtype)
         self._basis = factored.right[:, order]
-        self._threshold = self.ratio_ * robust.multiplier_of(result, data, self.form, self.alpha_)
+        self._threshold = self.ratio_ * decompositions.multiplier_of(
+            result, data, self.form, self.alpha_
+        )
         self._report(result)
         return self
 
@@ -121,7 +127,7 @@ class SparseLowRank(MatrixTransformer):
         checked = self._checked(X, reset=False)
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
         steps = whole("max_iter", self.max_iter)
-        coordinates, gap = robust.robust_coordinates(
+        coordinates, gap = decompositions.robust_coordinates(
             double(checked), self._basis, self._threshold, steps
         )
         if gap > tol:
@@ -226,11 +232,11 @@ class SparsePCA(MatrixTransformer):
         checked = self._checked(X, reset=True, least=2)
         data = double(checked)
         k = min(whole("k", self.k), data.shape[1])
-        means, S = components.covariance(data)
+        means, S = decompositions.covariance(data)
         needed = self.alpha is None and self.form != "constrained"
-        self.alpha_ = amount_of(self, components.default_alpha(S, k) if needed else None)
-        result = self._solved(components.sparse_components(S, k, self.alpha_, self.form))
-        found = components.components_of(result, data, means, count)
+        self.alpha_ = amount_of(self, decompositions.components_alpha(S, k) if needed else None)
+        result = self._solved(decompositions.sparse_components(S, k, self.alpha_, self.form))
+        found = decompositions.components_of(result, data, means, count)
         self.mean_ = means.astype(checked.dtype)
         self.components_ = found.directions.astype(checked.dtype)
         self.weights_ = found.weights

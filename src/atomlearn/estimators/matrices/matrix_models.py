@@ -15,7 +15,13 @@ from sklearn.utils.validation import validate_data
 from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Form, Norm, Solver
 from atomlearn.estimators.checks import amount_of, as_solver, keep, whole
-from atomlearn.matrices.pursuit import affinity_of, coefficients, default_norm, pursuit, unit_rows
+from atomlearn.matrices.decompositions import (
+    affinity_of,
+    pursuit,
+    pursuit_coefficients,
+    pursuit_norm,
+    unit_rows,
+)
 from atomlearn.norms import as_norm
 from atomlearn.paths import Settings
 from atomlearn.problem import Problem, positive
@@ -173,9 +179,9 @@ class MatrixPursuit(MatrixModel):
         checked = self._checked(X, reset=True, least=2)
         data = unit_rows(double(checked)) if self.normalize else double(checked)
         n_samples = data.shape[0]
-        norm = default_norm(n_samples) if self.norm is None else as_norm(self.norm)
+        norm = pursuit_norm(n_samples) if self.norm is None else as_norm(self.norm)
         result = self._solved(pursuit(data, norm, amount_of(self), self.form))
-        self.coef_ = coefficients(result, n_samples).astype(checked.dtype)
+        self.coef_ = pursuit_coefficients(result, n_samples).astype(checked.dtype)
         self.affinity_ = affinity_of(self.coef_)
         self._report(result)
         return self

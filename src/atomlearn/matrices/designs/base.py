@@ -1,22 +1,29 @@
-"""MatrixDesign: a design whose columns are the entries of a matrix, known by two products."""
+"""MatrixDesign: a design whose columns are the entries of a matrix, known by two products.
+
+And the blocks of the coordinates of a factored point, which are known by their products, too; and
+any explicit design of p q columns, read as one of matrices (matrix sensing).
+"""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Block, Deadline, Design
-from atomlearn.matrices.designs.factor_blocks import OperatorBlock
-from atomlearn.matrices.shapes import Shape
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
+from atomlearn.matrices.scores import MatrixScores, Shape, score_matrix
 
 
 class MatrixDesign(Design):
     """Predictions of W (p, q) that never need W itself where it is a product of factors.
 
-    Subclasses say how W = images right' is predicted, and how predictions are pulled back through
-    ``right``; the images of a left factor are what they make of it once, the factor as a rule.
+    Subclasses may say how W = images right' is predicted, and how predictions are pulled back
+    through ``right``; the images of a left factor are what they make of it once, the factor as a
+    rule.
     """
 
     @property
@@ -28,27 +35,20 @@ class MatrixDesign(Design):
     def of_matrix(self) -> MatrixDesign:
         return self
 
-    #: Whether ``unfolded`` has an answer.
-    unfolds: bool = False
-
-    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
+    def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
         """Return the design whose columns are the entries of the mode-th unfolding of a tensor.
 
         The unfolding has shape[mode] rows; its columns run over the other modes in their order.
+        None: the columns are read in that order.
         """
-        raise TypeError(f"{type(self).__name__} has no columns that are the entries of a tensor")
-
-    #: Whether each sample sees one row of either factor of W, which ``ridge_steps`` uses.
-    has_ridge_steps: bool = False
+        return None
 
     def ridge_steps(self) -> Any:
-        """Return what makes Newton's steps for one factor of W, the other one held."""
-        raise TypeError(f"{type(self).__name__} has samples that see several rows of a factor")
+        """Return what makes Newton's steps for one factor of W, the other one held.
 
-    @property
-    def n_samples(self) -> int:
-        """Number of predictions."""
-        return self.shape[0]
+        None where samples see more than one row of a factor.
+        """
+        return None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -58,27 +58,17 @@ class MatrixDesign(Design):
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass."""
 
-    @abstractmethod
     def predictions(self, images: Array, right: Array) -> Array:
         """Return the predictions of W = left right', given the images of left."""
+        return np.asarray(images @ right.T).reshape(-1)
 
-    @abstractmethod
     def pulled(self, v: Array, right: Array) -> Array:
         """Return what left's images are multiplied with: images' pulled = left' Z right."""
+        return score_matrix(self.scores(v), self.matrix_shape).dot(right)
 
     def images(self, left: Array) -> Array:
         """Return what stands for a left factor in ``predictions``."""
         return left
-
-    def predictions_of_each(self, images: Array, right: Array) -> Array:
-        """Return the predictions of each pair of columns, side by side."""
-        result = np.empty((self.n_samples, right.shape[1]), order="F")
-        deadline = Deadline.current()
-        for column in range(right.shape[1]):
-            deadline.check()
-            one = slice(column, column + 1)
-            result[:, column] = self.predictions(images[:, one], right[:, one])
-        return result
 
     def span(self, left: Array, right: Array) -> Block:
         return SpanBlock(self, self.images(left), right)
@@ -87,39 +77,98 @@ class MatrixDesign(Design):
         return RayBlock(self, self.images(left), right)
 
 
-class SpanBlock(OperatorBlock):
-    """S -> predictions of left S right', S in row-major order; ``images`` stand for left."""
+class OperatorBlock(Block):
+    """A block with ``dot`` and ``transpose_dot``; the array is made where it is asked for."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    def column(self, number: int) -> Array:
+        """Return one column of the block."""
+        unit = np.zeros(self.shape[1])
+        unit[number] = 1.0
+        return self.dot(unit)
+
+    def dense(self) -> Array:
+        result, deadline = np.empty(self.shape, order="F"), Deadline.current()
+        for number in range(self.shape[1]):
+            deadline.check()
+            result[:, number] = self.column(number)
+        return result
+
+    def _stored(self) -> DenseBlock:
+        return DenseBlock(self.dense())
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        return self._stored().gram(curvature, positions)
+
+    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
+        return self._stored().outer(diagonal, positions)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        return self._stored().squared_norms(curvature)
+
+    def take(self, positions: Columns) -> Block:
+        return self._stored().take(positions)
+
+    def append(self, other: Block) -> Block:
+        return self._stored().append(DenseBlock(np.asarray(other.dense(), dtype=np.float64)))
+
+
+class SideBySide(OperatorBlock):
+    """Blocks one beside the other: A w = sum_i A_i w_i."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = list(blocks)
+        self._starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._blocks[0].shape[0], int(self._starts[-1])
+
+    def dot(self, weights: Array) -> Array:
+        parts = zip(self._blocks, np.split(weights, self._starts[1:-1]), strict=True)
+        return sum((block.dot(w) for block, w in parts if w.size), np.zeros(self.shape[0]))
+
+    def transpose_dot(self, v: Array) -> Array:
+        return np.concatenate([block.transpose_dot(v) for block in self._blocks])
+
+    def dense(self) -> Array:
+        blocks = [np.asarray(block.dense(), dtype=np.float64) for block in self._blocks]
+        return np.asfortranarray(np.hstack(blocks))
+
+
+class FactorBlock(OperatorBlock):
+    """A block of pairs of factors; ``images`` stand for the left one."""
 
     def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
         self._design, self._images, self._right = design, images, right
 
+
+class SpanBlock(FactorBlock):
+    """S -> predictions of left S right', S in row-major order."""
+
     @property
     def shape(self) -> tuple[int, int]:
-        return self._design.n_samples, self._images.shape[1] * self._right.shape[1]
+        return self._design.shape[0], self._images.shape[1] * self._right.shape[1]
 
     def dot(self, weights: Array) -> Array:
-        return self._design.predictions(*self._factors(weights))
-
-    def _factors(self, weights: Array) -> tuple[Array, Array]:
-        """Return the images of left and right of W = left S right', with few columns."""
         S = weights.reshape(self._images.shape[1], self._right.shape[1])
         if S.shape[0] <= S.shape[1]:
-            return self._images, self._right @ S.T
-        return self._images @ S, self._right
+            return self._design.predictions(self._images, self._right @ S.T)
+        return self._design.predictions(self._images @ S, self._right)
 
     def transpose_dot(self, v: Array) -> Array:
         return np.asarray(self._images.T @ self._design.pulled(v, self._right)).reshape(-1)
 
 
-class RayBlock(OperatorBlock):
+class RayBlock(FactorBlock):
     """c -> predictions of left diag(c) right'."""
-
-    def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
-        self._design, self._images, self._right = design, images, right
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._design.n_samples, self._images.shape[1]
+        return self._design.shape[0], self._images.shape[1]
 
     def dot(self, weights: Array) -> Array:
         return self._design.predictions(self._images * weights, self._right)
@@ -128,5 +177,94 @@ class RayBlock(OperatorBlock):
         pulled = self._design.pulled(v, self._right)
         return np.asarray(np.einsum("ij,ij->j", self._images, pulled))
 
-    def dense(self) -> Array:
-        return self._design.predictions_of_each(self._images, self._right)
+    def column(self, number: int) -> Array:
+        one = slice(number, number + 1)
+        return self._design.predictions(self._images[:, one], self._right[:, one])
+
+
+class Reshaped(MatrixDesign):
+    """The columns of a design in another order, as the entries of a matrix, row after row.
+
+    order : (p q,) int64, the column of the design behind each entry; None: as they come. A
+    product with a factored point forms W, which the design stores columns for anyway.
+    """
+
+    def __init__(self, base: Design, shape: Shape, order: Columns | None = None) -> None:
+        self.base, self.order = base, order
+        self._shape = shape
+
+    @property
+    def matrix_shape(self) -> Shape:
+        """(p, q)."""
+        return self._shape
+
+    @property
+    def listable(self) -> bool:
+        return self.base.listable
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.base.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.base.dtype
+
+    def scores(self, v: Array) -> Scores:
+        return self._matrix(self.base.scores(v).full())
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        return [self._matrix(z.full()) for z in self.base.scores_many(V)]
+
+    def passes_of_many(self, count: int) -> float:
+        return self.base.passes_of_many(count)
+
+    def _matrix(self, z: Array) -> MatrixScores:
+        return MatrixScores(np.reshape(z if self.order is None else z[self.order], self._shape))
+
+    def gather(self, columns: Columns) -> Block:
+        return self.base.gather(columns if self.order is None else self.order[columns])
+
+    def predict(self, weights: Array) -> Array:
+        """Return X w."""
+        if self.order is not None:
+            ordered = np.empty(weights.size)
+            ordered[self.order] = weights
+            weights = ordered
+        return self.base.predict(np.ascontiguousarray(weights))
+
+    def predictions(self, images: Array, right: Array) -> Array:
+        """Return X vec(images right')."""
+        return self.predict(super().predictions(images, right))
+
+
+def as_matrix_design(
+    design: Design, shape: Shape, tensor: tuple[int, ...] | None = None, mode: int = 0
+) -> Design:
+    """Return the design of matrices of this shape, or of the mode-th unfolding of a tensor.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where the design has other columns, or can neither multiply with factors nor with dense w.
+    """
+    if design.shape[1] != math.prod(shape):
+        raise ValueError(
+            f"a matrix of shape {shape} has {math.prod(shape)} entries and the design "
+            f"{design.shape[1]} columns; give the norm the shape of the matrix"
+        )
+    if tensor is None and design.matrix_shape == shape:
+        return design
+    if tensor is not None and design.of_matrix is not None:
+        unfolded: Design | None = design.of_matrix.unfolded(tensor, mode)
+        if unfolded is not None:
+            return unfolded
+    if not design.listable:
+        raise TypeError(
+            f"{type(design).__name__} cannot multiply with a matrix, which matrix norms need; use "
+            "designs.Tasks, designs.Identity, designs.Entries, or an explicit X of p q columns"
+        )
+    if tensor is None:
+        return Reshaped(design, shape)
+    order = np.moveaxis(np.arange(math.prod(tensor)).reshape(tensor), mode, 0)
+    return Reshaped(design, shape, np.ascontiguousarray(order).reshape(-1))

@@ -14,9 +14,8 @@ from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.matrices.designs.base import MatrixDesign
-from atomlearn.matrices.scores import ScoreMatrix
+from atomlearn.matrices.scores import ScoreMatrix, Shape, check_tensor_shape
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.shapes import Shape, check_tensor_shape
 
 
 class Entries(MatrixDesign):
@@ -86,13 +85,8 @@ class Entries(MatrixDesign):
         return self._shape
 
     @property
-    def n_samples(self) -> int:
-        """Number of observed entries, repeats included."""
-        return int(self._cols.size)
-
-    @property
     def shape(self) -> tuple[int, int]:
-        return self.n_samples, self.matrix_shape[0] * self.matrix_shape[1]
+        return self._cols.size, self._shape[0] * self._shape[1]
 
     def scores(self, v: Array) -> Scores:
         # A copy where none is made anyway: the caller may use v again before the scores are asked.
@@ -121,27 +115,19 @@ class Entries(MatrixDesign):
         samples: Any = np.arange(indptr[-1]) + shift
         if self._order is not None:
             samples = self._order[samples].astype(np.int64)
-        return SparseBlock(np.ones(samples.size), samples, indptr, self.n_samples)
+        return SparseBlock(np.ones(samples.size), samples, indptr, self.shape[0])
 
     def predictions(self, images: Array, right: Array) -> Array:
         """Return the observed entries of images right': O(n_samples r)."""
         return self._unsorted(_kernels.sampled_products(self._cols, self._starts, images, right))
 
-    def pulled(self, v: Array, right: Array) -> Array:
-        """Return Z right for the sparse matrix Z of v."""
-        return np.asarray(self._scores(v).as_matrix.dot(right))
-
-    has_ridge_steps = True
-
     def ridge_steps(self) -> EntryRidge:
         """Return steps for the factors of W: 8 bytes a sample while it is held, O(n r^2) each."""
         return EntryRidge(self, self._cols, self._starts, self._order)
 
-    unfolds = True
-
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
         """Return the design of the entries of the mode-th unfolding, the samples unchanged."""
-        flat = np.empty(self.n_samples, dtype=np.int64)
+        flat = np.empty(self._cols.size, dtype=np.int64)
         flat[slice(None) if self._order is None else self._order] = self._flat()
         index = np.unravel_index(flat, shape)
         others = [axis for axis in range(len(shape)) if axis != mode]
@@ -205,36 +191,27 @@ class EntryRidge:
         return _kernels.factor_ridge(at, starts, slope, curvature, left, right, amount, order)
 
 
-class SparseMatrix(ScoreMatrix):
-    """Z stored at its non-zero entries, in compressed rows."""
+def sparse_matrix(Z: sparse.csr_array) -> ScoreMatrix:
+    """Return Z, stored at its non-zero entries in compressed rows."""
+    parts, (p, q) = (Z.data, Z.indices, Z.indptr), Z.shape
 
-    def __init__(self, Z: sparse.csr_array) -> None:
-        super().__init__()
-        self._Z = Z
-        self._parts = Z.data, Z.indices, Z.indptr
+    def dot(x: Array) -> Array:
+        if x.ndim == 1:
+            return _kernels.sparse_dots(*parts, x)
+        return _kernels.matrix_product_csr(*parts, x)
 
-    @property
-    def shape(self) -> Shape:
-        return self._Z.shape[0], self._Z.shape[1]
+    def transpose_dot(x: Array) -> Array:
+        return _kernels.sparse_sums(*parts, x, q) if x.ndim == 1 else np.asarray(Z.T @ x)
 
-    def dot(self, other: Array) -> Array:
-        if other.ndim == 1:
-            return _kernels.sparse_dots(*self._parts, other)
-        return _kernels.matrix_product_csr(*self._parts, other)
-
-    def transpose_dot(self, other: Array) -> Array:
-        if other.ndim == 1:
-            return _kernels.sparse_sums(*self._parts, other, self._Z.shape[1])
-        return np.asarray(self._Z.T @ other)
-
-    def dense(self) -> Array:
-        p, q = self.shape
+    def dense() -> Array:
         if p * q > SETTINGS.dense_entries:
             raise TypeError(
-                f"a matrix of scores of shape {self.shape} is not made dense; use the trace norm, "
+                f"a matrix of scores of shape {(p, q)} is not made dense; use the trace norm, "
                 "which only multiplies with it, or fewer rows and columns"
             )
-        return self._Z.toarray()
+        return Z.toarray()
+
+    return ScoreMatrix((p, q), dot, transpose_dot, dense)
 
 
 class EntryScores(Scores):
@@ -242,7 +219,7 @@ class EntryScores(Scores):
 
     def __init__(self, Z: sparse.csr_array) -> None:
         self._Z = Z
-        self.as_matrix = SparseMatrix(Z)
+        self.as_matrix = sparse_matrix(Z)
         self._keys: Columns | None = None
 
     @property

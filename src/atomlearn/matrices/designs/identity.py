@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from atomlearn.core.data.blocks import SparseBlock
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Scores
 from atomlearn.matrices.designs.base import MatrixDesign
-from atomlearn.matrices.scores import MatrixScores
-from atomlearn.matrices.shapes import Shape, check_tensor_shape
+from atomlearn.matrices.scores import MatrixScores, Shape, check_tensor_shape
 
 
 class Identity(MatrixDesign):
@@ -56,22 +55,8 @@ class Identity(MatrixDesign):
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return c, or ones."""
-        return np.ones(self.n_samples) if curvature is None else np.array(curvature)
+        return np.ones(self.shape[0]) if curvature is None else np.array(curvature)
 
     def gather(self, columns: Columns) -> Block:
         starts = np.arange(columns.size + 1)
-        return SparseBlock(np.ones(columns.size), columns, starts, self.n_samples)
-
-    def predictions(self, images: Array, right: Array) -> Array:
-        """Return vec(images right'): O(p q r)."""
-        return np.asarray(images @ right.T).reshape(-1)
-
-    def predictions_of_each(self, images: Array, right: Array) -> Array:
-        """Return the predictions of each pair of columns, side by side."""
-        Deadline.current().check()
-        each = np.einsum("ir,jr->rij", images, right)
-        return np.asarray(each.reshape(images.shape[1], -1).T)
-
-    def pulled(self, v: Array, right: Array) -> Array:
-        """Return V right for V (p, q) of v."""
-        return np.asarray(np.reshape(v, self._shape) @ right)
+        return SparseBlock(np.ones(columns.size), columns, starts, self.shape[0])

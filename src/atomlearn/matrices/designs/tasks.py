@@ -6,15 +6,192 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from atomlearn import _kernels
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Block, Columns, Scores, is_whole
-from atomlearn.matrices.designs.base import MatrixDesign
-from atomlearn.matrices.designs.task_block import TaskBlock
-from atomlearn.matrices.designs.task_span import TaskSpan
-from atomlearn.matrices.scores import MatrixScores
-from atomlearn.matrices.shapes import Shape
+from atomlearn.matrices.designs.base import MatrixDesign, OperatorBlock
+from atomlearn.matrices.scores import MatrixScores, Shape
+
+
+class TaskSpan(OperatorBlock):
+    """S -> vec(A S B'), A (n_rows, r) the images of the left factor, B (n_tasks, s) the right one.
+
+    Sample i * n_tasks + t is row i and task t, so the design of S is A kron B.
+    """
+
+    couples_by_structure = True
+
+    def __init__(self, images: Array, right: Array) -> None:
+        self._images, self._right = images, right
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        A, B = self._images, self._right
+        return A.shape[0] * B.shape[0], A.shape[1] * B.shape[1]
+
+    def dot(self, weights: Array) -> Array:
+        A, B = self._images, self._right
+        S = np.reshape(weights, (A.shape[1], B.shape[1]))
+        if S.shape[0] <= S.shape[1]:
+            return np.asarray(A @ (B @ S.T).T).reshape(-1)
+        return np.asarray((A @ S) @ B.T).reshape(-1)
+
+    def transpose_dot(self, v: Array) -> Array:
+        V = np.reshape(v, (self._images.shape[0], self._right.shape[0]))
+        return np.asarray(self._images.T @ (V @ self._right)).reshape(-1)
+
+    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
+        """Return (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), from the two factors.
+
+        c : (n_samples,); K : sparse (n_samples, k). Of the columns of K those within a row of the
+        data leave row i with a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: so many
+        Gram matrices as C has different entries, O(n_rows r^2) each. Other columns are summed.
+        """
+        A, B = self._images, self._right
+        (n_rows, r), (n_tasks, s) = A.shape, B.shape
+        K = sparse.csc_array(coupling)
+        owners = np.repeat(np.arange(K.shape[1]), np.diff(K.indptr))
+        # Column i of K belongs to row i, in losses of several classes; others may follow.
+        inside = (owners < n_rows) & (K.indices // n_tasks == owners)
+        wide = np.unique(owners[~inside])
+        inside &= ~np.isin(owners, wide)
+        shares = np.zeros((n_rows, n_tasks))
+        shares[owners[inside], K.indices[inside] % n_tasks] = K.data[inside]
+        U = shares @ B
+        C = np.einsum("it,ta,tb->iab", np.reshape(curvature, (n_rows, n_tasks)), B, B)
+        C -= U[:, :, None] * U[:, None, :]
+        blocks = np.empty((r, s, r, s))
+        for a in range(s):
+            for b in range(a, s):
+                blocks[:, a, :, b] = _weighted(A, C[:, a, b])
+                blocks[:, b, :, a] = blocks[:, a, :, b]
+        H: Array = blocks.reshape(r * s, r * s)
+        for column in wide:
+            pulled = self.transpose_dot(K[:, [column]].toarray().ravel())
+            H -= np.outer(pulled, pulled)
+        return H
+
+
+def _weighted(A: Array, weight: Array) -> Array:
+    """Return A'diag(weight)A; where no weight is negative in half the time."""
+    if weight.min(initial=0.0) < 0.0:
+        return np.asarray((A * weight[:, None]).T @ A)
+    rooted = A * np.sqrt(weight)[:, None]
+    return np.asarray(rooted.T @ rooted)
+
+
+class TaskBlock(Block):
+    """Columns e_t kron x_j: task t alone sees them, so x_j is stored once for all tasks.
+
+    Column i is row ``places[i]`` of ``features`` (f, n_rows), seen by task ``tasks[i]``; pairs may
+    repeat. A product costs O(n_rows) a column, and the Gram matrix is zero between tasks.
+    """
+
+    __slots__ = ("_order", "_pattern", "_stored", "features", "n_tasks", "places", "tasks")
+
+    def __init__(self, features: Array, places: Columns, tasks: Columns, n_tasks: int) -> None:
+        self.features, self.places, self.tasks, self.n_tasks = features, places, tasks, n_tasks
+        # The columns feature after feature, and where each feature begins among them.
+        self._order = np.argsort(places, kind="stable")
+        starts = np.searchsorted(places[self._order], np.arange(features.shape[0] + 1))
+        self._pattern = tasks[self._order], starts
+        self._stored: SparseBlock | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.features.shape[1] * self.n_tasks, self.tasks.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    def dot(self, weights: Array) -> Array:
+        parts = np.asarray(weights)[self._order], *self._pattern
+        W = sparse.csr_array(parts, shape=(self.features.shape[0], self.n_tasks))
+        return np.ascontiguousarray((W.T @ self.features).T).reshape(-1)
+
+    def transpose_dot(self, v: Array) -> Array:
+        return self._pairs(self.features, v)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        ones = np.ones(self.shape[0])
+        return self._pairs(np.square(self.features), ones if curvature is None else curvature)
+
+    def _pairs(self, rows: Array, v: Array) -> Array:
+        """Return the product of the row of each column with the samples of its task."""
+        result = np.empty(self.tasks.size)
+        result[self._order] = _kernels.sampled_products(*self._pattern, rows, self._of_tasks(v))
+        return result
+
+    def _of_tasks(self, v: Array) -> Array:
+        """Return the samples of each task as a row, (n_tasks, n_rows)."""
+        return np.ascontiguousarray(np.reshape(v, (-1, self.n_tasks)).T)
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        """Return A_S' diag(curvature) A_S, task by task."""
+        chosen = self if positions is None else self.take(positions)
+        result = np.zeros((chosen.tasks.size, chosen.tasks.size))
+        weights = self._of_tasks(curvature)
+        order = np.argsort(chosen.tasks, kind="stable")
+        found, starts = np.unique(chosen.tasks[order], return_index=True)
+        for task, own in zip(found, np.split(order, starts[1:]), strict=False):
+            rows = self.features[chosen.places[own]]
+            corner = (rows * weights[task]) @ rows.T
+            result[np.ix_(own, own)] = 0.5 * (corner + corner.T)
+        return result
+
+    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
+        """Return A'(diag(c) - K K')A."""
+        return self.explicit().coupled_gram(curvature, coupling)
+
+    def spanned(self, right: Array) -> Block | None:
+        """Return the design of S where the rows of all tasks, one a feature, are S right'."""
+        places = self.places[:: self.n_tasks]
+        pairs = np.repeat(places, self.n_tasks), np.tile(np.arange(self.n_tasks), places.size)
+        if not (np.array_equal(self.places, pairs[0]) and np.array_equal(self.tasks, pairs[1])):
+            return None
+        return TaskSpan(np.ascontiguousarray(self.features[places].T), right)
+
+    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
+        return self.explicit().outer(diagonal, positions)
+
+    def dense(self) -> Array:
+        return self.explicit().dense()
+
+    @property
+    def nonzeros(self) -> int:  # type: ignore[override]
+        return int(self.features.shape[1] * self.tasks.size)
+
+    def explicit(self) -> SparseBlock:
+        """Return the same columns with their entries stored, sparse; kept once made."""
+        if self._stored is not None:
+            return self._stored
+        n_rows = self.features.shape[1]
+        rows = np.arange(n_rows, dtype=np.int64)[None, :] * self.n_tasks + self.tasks[:, None]
+        starts = np.arange(self.tasks.size + 1, dtype=np.int64) * n_rows
+        data = self.features[self.places].reshape(-1)
+        self._stored = SparseBlock(data, rows.reshape(-1), starts, self.shape[0])
+        return self._stored
+
+    def stored_sparse(self) -> Any:
+        return self.explicit().stored_sparse()
+
+    def take(self, positions: Columns) -> TaskBlock:
+        """Return the columns at these positions, over the same features."""
+        return TaskBlock(self.features, self.places[positions], self.tasks[positions], self.n_tasks)
+
+    def append(self, other: Block) -> Block:
+        if not isinstance(other, TaskBlock) or other.n_tasks != self.n_tasks:
+            return self.explicit().append(other)
+        return TaskBlock(
+            np.vstack([self.features, other.features]),
+            np.append(self.places, other.places + self.features.shape[0]),
+            np.append(self.tasks, other.tasks),
+            self.n_tasks,
+        )
 
 
 class Tasks(MatrixDesign):
@@ -54,13 +231,9 @@ class Tasks(MatrixDesign):
         return self.base.shape[1], self.n_tasks
 
     @property
-    def n_samples(self) -> int:
-        """Rows times tasks."""
-        return self.base.shape[0] * self.n_tasks
-
-    @property
     def shape(self) -> tuple[int, int]:
-        return self.n_samples, self.base.shape[1] * self.n_tasks
+        n_rows, n_features = self.base.shape
+        return n_rows * self.n_tasks, n_features * self.n_tasks
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -100,7 +273,7 @@ class Tasks(MatrixDesign):
         matrix = stored[:, places.ravel()].tocsc()
         owner = np.repeat(np.arange(places.size), np.diff(matrix.indptr))
         rows = matrix.indices.astype(np.int64) * self.n_tasks + tasks[owner]
-        return SparseBlock(matrix.data, rows, matrix.indptr, self.n_samples)
+        return SparseBlock(matrix.data, rows, matrix.indptr, self.shape[0])
 
     def span(self, left: Array, right: Array) -> Block:
         """Return the design of S where W = left S right': holds X left (n_rows, r)."""
@@ -109,10 +282,6 @@ class Tasks(MatrixDesign):
     def images(self, left: Array) -> Array:
         """Return X left: O(n_rows n_features) a column."""
         return self.base.product(left)
-
-    def predictions(self, images: Array, right: Array) -> Array:
-        """Return vec(images right'), images = X left."""
-        return np.asarray(images @ right.T).reshape(-1)
 
     def pulled(self, v: Array, right: Array) -> Array:
         """Return V right for V (n_rows, n_tasks) of v."""

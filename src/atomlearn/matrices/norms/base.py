@@ -12,12 +12,20 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Atom, Columns, Design, Norm, Scores, Solver, Term
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import to_float64
-from atomlearn.matrices.found import Found
-from atomlearn.matrices.scores import ScoreMatrix, score_matrix
+from atomlearn.matrices.designs.base import as_matrix_design
+from atomlearn.matrices.scores import (
+    Found,
+    ScoreMatrix,
+    Shape,
+    agreed_shape,
+    check_tensor_shape,
+    score_matrix,
+)
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.shapes import Shape, agreed_shape, check_tensor_shape
 from atomlearn.matrices.solver.coordinates import Coordinates
 from atomlearn.matrices.solver.generation import MatrixGeneration
+from atomlearn.matrices.solver.rays import Rays
+from atomlearn.matrices.solver.spans import Span
 
 
 class MatrixNorm(Parameters, Norm):
@@ -26,10 +34,12 @@ class MatrixNorm(Parameters, Norm):
     ``shape`` is (p, q): vectors of p q numbers are W row after row. None: the shape is that of
     the design (``designs.Tasks``, ``Identity``, ``Entries``), or of a 2-d array given to ``value``.
     A subclass says how its best atoms are searched for (``_search``), in which coordinates a point
-    is re-fitted (``at_zero``), and what a sum of its atoms is at best (``decomposed``).
+    is re-fitted (``coordinates``), and what a sum of its atoms is at best (``decomposed``).
     """
 
     shape: Any
+    #: The coordinates that a point is re-fitted in.
+    coordinates: ClassVar[type[Span | Rays]]
 
     #: The tensor whose unfolding along ``mode`` W is; None: W is no unfolding.
     tensor: ClassVar[Any] = None
@@ -68,9 +78,11 @@ class MatrixNorm(Parameters, Norm):
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
         """As ``search``."""
 
-    @abstractmethod
     def at_zero(self, term: Term, design: Design) -> Coordinates:
         """Return W = 0 in the coordinates that this norm is re-fitted in; ``term`` holds it."""
+        p, q = self.matrix_shape or ()
+        view = as_matrix_design(design, (p, q), self.tensor, self.mode)
+        return self.coordinates(term, view, np.zeros(0), np.zeros((p, 0)), np.zeros((q, 0)))
 
     def of_core(self, shape: Shape) -> Norm:
         """Return the norm of S (r, s) that equals this one at U S V', U and V orthonormal."""

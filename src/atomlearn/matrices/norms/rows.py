@@ -13,7 +13,7 @@ from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.partition import Partition
-from atomlearn.matrices.shapes import Shape, agreed_shape, check_tensor_shape
+from atomlearn.matrices.scores import Shape, agreed_shape, check_tensor_shape
 
 
 class RowGroups(Parameters, Norm):

@@ -9,28 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Design, Term, whole_number
+from atomlearn.core.interfaces import Array, whole_number
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.core.solvers.gauge import gauge_by_generation
-from atomlearn.matrices.designs.reshaped import as_matrix_design
-from atomlearn.matrices.found import Found, merged
 from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.norms.lanczos import top_singular
-from atomlearn.matrices.norms.psd import PSD, square
 from atomlearn.matrices.norms.sparse_search import SparseSearch
-from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
+from atomlearn.matrices.norms.spectral import PSD, square, top_singular
+from atomlearn.matrices.scores import Found, ScoreMatrix, Shape, merged, symmetric_part
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.shapes import Shape
 from atomlearn.matrices.solver.rays import Rays
 
 
 class SparseNorm(MatrixNorm):
     """What the two norms with sparse atoms share: rays, no value of their own, no prox."""
 
-    def at_zero(self, term: Term, design: Design) -> Rays:
-        """No rays."""
-        p, q = self.matrix_shape or ()
-        return Rays(term, as_matrix_design(design, (p, q)), np.zeros((p, 0)), np.zeros((q, 0)))
+    coordinates = Rays
 
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
         """The atoms themselves, orthogonal on each pair of supports."""
@@ -177,7 +170,7 @@ class SparsePSD(SparseNorm):
         return square(super().on(n_features, shape))
 
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
-        A = SymmetricPart(matrix).dense()
+        A = symmetric_part(matrix).dense()
         return SparseSearch.of_vectors(A, self.k, matrix.deadline)
 
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:

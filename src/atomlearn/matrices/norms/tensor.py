@@ -13,8 +13,8 @@ from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
 from atomlearn.lifting.latent import LiftedNorm
-from atomlearn.matrices.norms.trace import TraceNorm
-from atomlearn.matrices.shapes import Shape, check_tensor_shape
+from atomlearn.matrices.norms.spectral import TraceNorm
+from atomlearn.matrices.scores import Shape, check_tensor_shape
 from atomlearn.matrices.solver.generation import MatrixGeneration
 
 

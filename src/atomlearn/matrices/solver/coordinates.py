@@ -8,34 +8,33 @@ step asks of a term is the same for all, and is listed here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Norm, Scores, Term
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Norm, Scores, State, Term
 from atomlearn.core.norms.combine import scaled
 from atomlearn.core.problem.factored import Factored, MatrixPart
+from atomlearn.core.problem.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
 class TermPricing:
     """What a pass tells of a point, and how hard to search for what may enter.
 
-    scores : X'v; multiplier : of the whole gauge there; tau : weight of the ridge term; accuracy,
-    thorough : of the bounds on the polar; batch : atoms asked for; columns : entries asked for;
-    deadline : when searches should return what they have.
+    v : negative gradient of the loss; scores : X'v; multiplier : of the whole gauge there; batch :
+    atoms asked for; columns : entries asked for; accuracy, thorough : of the bounds on the polar.
     """
 
-    scores: Scores
+    problem: Problem
     v: Array
-    tau: float
+    scores: Scores
     multiplier: float
-    accuracy: float
-    thorough: bool
     batch: int
     columns: int
-    deadline: Deadline = field(default_factory=Deadline.never)
+    accuracy: float
+    thorough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,34 +57,21 @@ class Coordinates(ABC):
     term : the norm over W_i, with its factor; design : whose columns are the entries of W_i.
     """
 
-    kind: ClassVar[Literal["span", "rays", "entries"]]
+    #: Whether the best atom is searched for by heuristics, with bounds that may stay apart.
+    hard: ClassVar[bool] = False
 
     term: Term
     design: Design
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Number of coordinates m."""
-
-    @property
-    def matrix_norm(self) -> Any:
-        """The norm over W_i as one of matrices, whose module builds on this one."""
-        return self.term.norm
+    x: Array
 
     @property
     def rank(self) -> int:
         """Number of atoms or entries in use."""
-        return self.size
+        return self.x.size
 
     @property
     def is_whole(self) -> bool:
         """Whether every W_i can be written in these coordinates."""
-        return False
-
-    @property
-    def turns_freely(self) -> bool:
-        """Whether sweeps over factors may pay, see ``sweeps``."""
         return False
 
     @abstractmethod
@@ -101,31 +87,42 @@ class Coordinates(ABC):
         """The norm of the coordinates: its value bounds factor * norm(W_i), tight at best."""
         return scaled(self.inner_norm(), self.term.factor)
 
+    @property
+    def gauge(self) -> float:
+        """The norm of the coordinates at x."""
+        return self.norm.value(self.x) if self.x.size else 0.0
+
     @abstractmethod
-    def compressed(self, x: Array) -> Placed:
+    def compressed(self) -> Self:
         """Return the same term without what carries no weight."""
 
     @abstractmethod
-    def expanded(self, x: Array, wanting: Any) -> Placed:
+    def expanded(self, wanting: Any) -> Self:
         """Return the term with what may enter, at weight zero."""
 
     @abstractmethod
-    def searched(self, x: Array, at: TermPricing) -> Searched:
+    def searched(self, at: TermPricing) -> Searched:
         """Return bounds on the polar of the term's norm, and what may enter."""
 
-    def turned(self, x: Array, v: Array, multiplier: float) -> tuple[Placed, float]:
+    def turned(self, v: Array, multiplier: float) -> tuple[Coordinates, float]:
         """Return the term with what may enter without a pass, and by how much the polar is beyond.
 
         ``v`` : the negative gradient at the point; a relative gain of 0 where nothing may enter.
         """
-        return (self, x), 0.0
+        return self, 0.0
+
+    def swept(
+        self, problem: Problem, linear: Array, intercept: float, enough: float
+    ) -> tuple[Coordinates, Array]:
+        """Return the term and the predictions of all terms after sweeps, where they may pay."""
+        return self, linear
 
     @abstractmethod
-    def part(self, x: Array) -> MatrixPart:
+    def part(self) -> MatrixPart:
         """Return the term as results show it."""
 
     @abstractmethod
-    def placed(self, part: MatrixPart) -> Placed | None:
+    def placed(self, part: MatrixPart) -> Self | None:
         """Return the term where an earlier fit left it; None where that does not fit."""
 
     def factors_of(self, part: MatrixPart) -> Factored | None:
@@ -133,13 +130,97 @@ class Coordinates(ABC):
         fits = part.factored is not None and part.factored.shape == self.design.matrix_shape
         return part.factored if fits and type(part.norm) is type(self.term.norm) else None
 
-    def entries(self, x: Array) -> tuple[Columns, Array]:
+    def entries(self) -> tuple[Columns, Array]:
         """Return the term by its entries, where it is kept as these; none elsewhere."""
         return np.zeros(0, dtype=np.int64), np.zeros(0)
 
-    def check(self) -> None:  # noqa: B027 - most coordinates have no invariant beside their shape
+    def check(self) -> None:  # noqa: B027 - most coordinates have no invariant
         """Raise AssertionError where an invariant fails (tests and debugging)."""
 
 
-#: A term with its coordinates.
-Placed = tuple[Coordinates, Array]
+@dataclass(frozen=True, slots=True)
+class Entrywise(Coordinates):
+    """W_i by its entries at ``columns`` (m,), under a norm of vectors that can be restricted."""
+
+    columns: Columns
+
+    def __post_init__(self) -> None:
+        if self.term.norm.restrict(self.columns[:0], self.design.shape[1]) is None:
+            raise TypeError(
+                f"{self.term.norm!r} beside matrix norms must be one that can be restricted to "
+                "some entries, such as norms.L1() or norms.Groups(...); use "
+                "solvers.AtomGeneration() for others"
+            )
+
+    def block(self) -> Block:
+        return self.design.gather(self.columns)
+
+    def inner_norm(self) -> Norm:
+        return cast(Norm, self.term.norm.restrict(self.columns, self.design.shape[1]))
+
+    def compressed(self) -> Self:
+        kept = np.flatnonzero(self.x)
+        return replace(self, columns=self.columns[kept], x=self.x[kept])
+
+    def expanded(self, wanting: Columns) -> Self:
+        """Return the term with these columns too, increasing; new ones at weight zero."""
+        union = np.union1d(self.columns, wanting)
+        padded = np.zeros(union.size)
+        padded[np.searchsorted(union, self.columns)] = self.x
+        return replace(self, columns=union, x=padded)
+
+    def searched(self, at: TermPricing) -> Searched:
+        norm, n_columns = self.term.norm, at.scores.n_columns
+        # A share of all entries at least: passes are dearer than idle columns.
+        best = norm.best_columns(at.scores, max(at.columns, 4 * self.x.size, n_columns // 100))
+        threshold = at.multiplier * self.term.factor * norm.thresholds(self.x, best, n_columns)
+        wanting = best[(np.abs(at.scores.at(best)) > threshold) | (np.asarray(threshold) <= 0)]
+        return Searched(norm.polar_bounds(at.scores), wanting, best)
+
+    def part(self) -> MatrixPart:
+        term = self.term
+        return MatrixPart(
+            term.norm, term.factor, self.gauge, columns=self.columns, weights=self.x.copy()
+        )
+
+    def placed(self, part: MatrixPart) -> Self | None:
+        if part.columns is None or part.weights is None:
+            return None
+        if part.columns.max(initial=0) >= self.design.shape[1]:
+            return None
+        return replace(self, columns=part.columns, x=part.weights)
+
+    def entries(self) -> tuple[Columns, Array]:
+        return self.columns, self.x
+
+
+@dataclass(slots=True)
+class MatrixState(State):
+    """State of W = sum of terms: ``columns`` and ``weights`` hold the entrywise terms only.
+
+    terms : the coordinates of each term; found : what the last pass found for each.
+    """
+
+    terms: tuple[Coordinates, ...] = ()
+    found: tuple[Searched, ...] = ()
+    patience: float = 8
+    master_steps: int = 0
+
+    def n_active(self) -> int:
+        """Rank of the spans, number of rays and of entries in use."""
+        return sum(term.rank for term in self.terms)
+
+    def matrix_parts(self) -> tuple[MatrixPart, ...]:
+        """Return the terms as results show them."""
+        return tuple(term.part() for term in self.terms)
+
+    def warm_parts(self) -> tuple[MatrixPart, ...]:
+        """Return the terms with the directions in which a warm start grows them."""
+        both = zip(self.matrix_parts(), self.found, strict=True)
+        return tuple(replace(part, ahead=found.ahead) for part, found in both)
+
+    def check(self) -> None:
+        State.check(self)
+        for term in self.terms:
+            assert term.x.shape == (term.block().shape[1],)
+            term.check()

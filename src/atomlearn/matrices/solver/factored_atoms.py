@@ -14,9 +14,8 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Atom, Block, Columns, Design, Scores, Term, WarmStart
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.matrices.scores import score_matrix
+from atomlearn.matrices.scores import Shape, score_matrix
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.shapes import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,28 +139,14 @@ def warm_factors(
     problem: Problem, atoms: FactoredAtoms, warm: WarmStart | None
 ) -> tuple[FactoredAtoms, Array, float]:
     """Return the term of an earlier fit with this norm as atoms with weights, else none."""
-    shares = np.zeros(0)
-    if warm is None:
-        return atoms, shares, 0.0
-    parts = warm.matrix_parts or ()
+    intercept, parts = (0.0, ()) if warm is None else (warm.intercept, warm.matrix_parts or ())
     factored = parts[0].factored if len(parts) == 1 else None
-    if factored is not None and _fits(parts[0], atoms):
-        sizes = np.linalg.norm(factored.left, axis=0), np.linalg.norm(factored.right, axis=0)
-        shares = atoms.term.factor * factored.weights * sizes[0] * sizes[1]
-        kept = np.flatnonzero(shares > 0)
-        shares = shares[kept]
-        left, right = (factored.left / sizes[0])[:, kept], (factored.right / sizes[1])[:, kept]
-        atoms = replace(atoms, left=left, right=right)
+    if factored is None or parts[0].norm != atoms.term.norm:
+        return atoms, np.zeros(0), intercept
+    kept = np.flatnonzero(factored.weights > 0)
+    shares = atoms.term.factor * factored.weights[kept]
+    atoms = replace(atoms, left=factored.left[:, kept], right=factored.right[:, kept])
     regularizer, total = problem.regularizer, float(shares.sum())
     if regularizer.form == "constrained" and total > regularizer.amount:
         shares = shares * (regularizer.amount / total)
-    return atoms, shares, warm.intercept
-
-
-def _fits(part: MatrixPart, atoms: FactoredAtoms) -> bool:
-    """Return whether the atoms of the part are atoms of the norm."""
-    own, factored = atoms.term.norm, cast(Factored, part.factored)
-    same = type(part.norm) is type(own) and part.tensor is None
-    if not same or factored.shape != (atoms.left.shape[0], atoms.right.shape[0]):
-        return False
-    return not atoms.is_hard or bool(part.norm == own)
+    return atoms, shares, intercept

@@ -7,10 +7,9 @@ Olsen 2014), beside sparse rank-one rays and entries under norms of vectors. W i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,20 +24,15 @@ from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate, Status
-from atomlearn.matrices.designs.factor_blocks import SideBySide
+from atomlearn.matrices.designs.base import SideBySide
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Searched, TermPricing
-from atomlearn.matrices.solver.entrywise import Entrywise
-from atomlearn.matrices.solver.spans import Span
-from atomlearn.matrices.solver.state import (
+from atomlearn.matrices.solver.coordinates import (
+    Coordinates,
+    Entrywise,
     MatrixState,
-    apart,
-    compressed,
-    inside,
-    summed_entries,
-    with_candidates,
+    Searched,
+    TermPricing,
 )
-from atomlearn.matrices.solver.sweeps import can_sweep, swept
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,27 +108,25 @@ class MatrixGeneration(Solver):
         Where the last pass of that fit is known, this one begins with a re-fit over what it found:
         the scores at a point do not depend on the level, so that costs no pass.
         """
-        terms = begun(problem)
-        values = [np.zeros(term.size) for term in terms]
-        intercept = 0.0 if warm is None else warm.intercept
+        terms, intercept = begun(problem), 0.0 if warm is None else warm.intercept
         parts = () if warm is None or warm.matrix_parts is None else warm.matrix_parts
         parts = parts if len(parts) == len(terms) else ()
-        for number, part in enumerate(parts):
-            if (known := terms[number].placed(part)) is not None:
-                terms[number], values[number] = known
-        terms, values = inside(problem, terms, values)
-        linear = SideBySide([term.block() for term in terms]).dot(np.concatenate(values))
-        grown = [part.ahead for part in parts if part.ahead is not None]
-        if len(grown) < len(terms):
-            return self._priced(problem, terms, values, linear, intercept, np.inf)
-        both = zip(terms, values, grown, strict=True)
-        terms, values = apart([term.expanded(x, ahead) for term, x, ahead in both])
-        gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
+        if parts:
+            terms = [t.placed(part) or t for t, part in zip(terms, parts, strict=True)]
+        gauge = sum(term.gauge for term in terms)
+        if problem.regularizer.form == "constrained" and gauge > problem.regularizer.amount:
+            share = problem.regularizer.amount / gauge
+            terms, gauge = [replace(term, x=share * term.x) for term in terms], share * gauge
+        linear = SideBySide([term.block() for term in terms]).dot(_values(terms))
+        ahead = [part.ahead for part in parts if part.ahead is not None]
+        if len(ahead) < len(terms):
+            return self._priced(problem, terms, linear, intercept, np.inf)
+        terms = [term.expanded(more) for term, more in zip(terms, ahead, strict=True)]
         objective = problem.loss_value(shifted(linear, intercept))
         objective += problem.regularizer.value(gauge)
         aim = Aim(objective, SETTINGS.loose * abs(objective), intercept)
-        small, linear, refit = self._moved(problem, aim, terms, values)
-        return self._priced(problem, *apart(small), linear, refit.intercept, SETTINGS.loose)
+        small, linear, refit = self._moved(problem, aim, terms)
+        return self._priced(problem, small, linear, refit.intercept, SETTINGS.loose)
 
     def saved(self, state: MatrixState) -> dict[str, NDArray[Any]]:
         """Return the factors and entries of the terms, for a checkpoint."""
@@ -167,74 +159,61 @@ class MatrixGeneration(Solver):
         """Let the candidates in, re-fit all coordinates, drop zeros, price: one pass."""
         certificate = state.certificate
         aim = Aim(certificate.objective, certificate.closable, state.intercept)
-        small, linear, refit = self._moved(problem, aim, *with_candidates(state))
-        following = self._priced(
-            problem,
-            *apart(small),
-            linear,
-            refit.intercept,
-            certificate.relative_gap,
-        )
+        both = zip(state.terms, state.found, strict=True)
+        terms = [term.expanded(found.wanting) for term, found in both]
+        small, linear, refit = self._moved(problem, aim, terms)
+        before = certificate.relative_gap
+        following = self._priced(problem, small, linear, refit.intercept, before)
         following.master_steps = state.master_steps + refit.steps
         following.iteration = state.iteration + 1
-        hard = any(term.kind == "rays" for term in following.terms)
+        hard = any(term.hard for term in following.terms)
         if hard and following.certificate.leaves_open(self.tolerance):
             following.exhausted = Status.SEARCH_RELATIVE
         return following
 
     def _moved(
-        self, problem: Problem, aim: Aim, terms: list[Coordinates], values: list[Array]
-    ) -> tuple[list[Placed], Array, Refit]:
+        self, problem: Problem, aim: Aim, terms: list[Coordinates]
+    ) -> tuple[list[Coordinates], Array, Refit]:
         """Return re-fitted terms without zeros, and predictions without intercept: no pass."""
-        refit = self._refitted(problem, aim, terms, values)
-        small = compressed(terms, refit)
+        small, refit = self._refitted(problem, aim, terms)
         for _ in range(SETTINGS.turns):
-            if problem.deadline.passed:
+            if problem.deadline.passed or not any(term.hard and term.x.size for term in small):
                 break
-            if (turned := self._turned(problem, aim, small, refit)) is None:
+            turned, gain = self._turned(problem, small, refit)
+            if gain <= self._target(aim):
                 break
-            refit = self._refitted(problem, aim, *turned)
-            small = compressed(turned[0], refit)
+            small, refit = self._refitted(problem, aim, turned)
         linear = shifted(refit.prediction, -refit.intercept)
         enough = 0.01 * self.tolerance * abs(aim.objective)
-        for number, (term, x) in enumerate(small):
-            if can_sweep(problem, term) and not problem.deadline.passed:
-                span = cast(Span, term)
-                span, x, linear = swept(problem, span, x, linear, refit.intercept, enough)
-                small[number] = span, x
+        for number, term in enumerate(small):
+            if not problem.deadline.passed:
+                small[number], linear = term.swept(problem, linear, refit.intercept, enough)
         return small, linear, refit
 
     def _turned(
-        self, problem: Problem, aim: Aim, small: list[Placed], refit: Refit
-    ) -> tuple[list[Coordinates], list[Array]] | None:
-        """Return the terms with better rays on the supports in use, None where they gain little."""
-        if not any(term.kind == "rays" and term.size for term, _ in small):
-            return None
+        self, problem: Problem, small: list[Coordinates], refit: Refit
+    ) -> tuple[list[Coordinates], float]:
+        """Return the terms with better rays on the supports in use, and what they may gain."""
         v = problem.negative_gradient(refit.prediction)
-        gauge = sum(term.norm.value(x) for term, x in small if x.size)
+        gauge = sum(term.gauge for term in small)
         inner = float(v @ (refit.prediction - refit.intercept))
         multiplier = problem.regularizer.multiplier(gauge, inner)
-        turned = [term.turned(x, v, multiplier) for term, x in small]
-        gain = max(gain for _, gain in turned)
-        return apart([term for term, _ in turned]) if gain * gauge > self._target(aim) else None
+        turned = [term.turned(v, multiplier) for term in small]
+        return [term for term, _ in turned], max(gain for _, gain in turned) * gauge
 
     def _target(self, aim: Aim) -> float:
         """Return the gap that re-fits are asked for."""
         return max(self.inner_ratio * aim.gap, 0.1 * self.tolerance * abs(aim.objective))
 
     def _refitted(
-        self,
-        problem: Problem,
-        aim: Aim,
-        terms: list[Coordinates],
-        values: list[Array],
-    ) -> Refit:
-        """Return the coordinates of all terms, side by side, re-fitted together."""
-        used = [term for term in terms if term.size]
-        start = np.concatenate(values)
+        self, problem: Problem, aim: Aim, terms: list[Coordinates]
+    ) -> tuple[list[Coordinates], Refit]:
+        """Return the terms with all their coordinates re-fitted together, without zeros."""
+        used = [term for term in terms if term.x.size]
+        start = _values(terms)
         if not used:
-            return Refit(start, 0.0, np.zeros_like(problem.y), np.inf, np.inf)
-        sizes = np.cumsum([0, *(term.size for term in used)])
+            return terms, Refit(start, 0.0, np.zeros_like(problem.y), np.inf, np.inf)
+        sizes = np.cumsum([0, *(term.x.size for term in used)])
         parts = [np.arange(a, b) for a, b in pairwise(sizes)]
         norms = [term.norm for term in used]
         norm: Norm = norms[0] if len(norms) == 1 else Blocks(norms, parts)
@@ -246,13 +225,15 @@ class MatrixGeneration(Solver):
         whole = any(term.is_whole for term in used)
         target = self._target(replace(aim, gap=0.0) if whole else aim)
         master = master_for(used) if self.master is None else self.master
-        return ModelNewton(master).solve(restricted, start, aim.intercept, target)
+        refit = ModelNewton(master).solve(restricted, start, aim.intercept, target)
+        pieces = np.split(refit.weights, np.cumsum([term.x.size for term in terms])[:-1])
+        both = zip(terms, pieces, strict=True)
+        return [replace(term, x=x).compressed() for term, x in both], refit
 
     def _priced(
         self,
         problem: Problem,
         terms: list[Coordinates],
-        values: list[Array],
         linear: Array,
         intercept: float,
         before: float,
@@ -261,58 +242,49 @@ class MatrixGeneration(Solver):
         intercept = problem.optimal_intercept(linear, intercept)
         prediction = shifted(linear, intercept)
         v = problem.negative_gradient(prediction)
-        scores = problem.design.scores(v)
-        gauge = sum(term.norm.value(x) for term, x in zip(terms, values, strict=True) if x.size)
+        gauge = sum(term.gauge for term in terms)
         # The factors of a span are orthonormal: its coordinates have the Frobenius norm of W.
-        ridge = np.concatenate(values) if problem.tau else np.zeros(0)
+        ridge = _values(terms) if problem.tau else np.zeros(0)
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
         accuracy = min(max(SETTINGS.loose * before, 0.05 * self.tolerance), SETTINGS.loose)
-        at = TermPricing(
-            scores, v, problem.tau, multiplier, accuracy, False,
-            self.batch, self.columns, problem.deadline,
-        )  # fmt: skip
+        scores = problem.design.scores(v)
+        at = TermPricing(problem, v, scores, multiplier, self.batch, self.columns, accuracy)
 
-        def proved(found: list[Searched]) -> Certificate:
+        def searched(at: TermPricing) -> tuple[list[Searched], Certificate]:
+            """Return what the searches of all terms found, and what that proves."""
+            found = [term.searched(at) for term in terms]
             lower, upper = (
                 max(one.bounds[side] / t.term.factor for one, t in zip(found, terms, strict=True))
                 for side in (0, 1)
             )
             known = problem.certificate(ridge, prediction, v, gauge, (lower, upper))
-            return problem.rounded(known, ridge, prediction, v)
+            return found, problem.rounded(known, ridge, prediction, v)
 
-        found, certificate = self._searched(terms, values, at, proved)
-        columns, weights = summed_entries(terms, values)
+        found, certificate = searched(at)
+        if certificate.leaves_open(self.tolerance) and not problem.deadline.passed:
+            # Nothing better is found: now the bound from above is worth more work, as close as
+            # leaves the gap below the tolerance.
+            room = 0.4 * (self.tolerance - certificate.closable / abs(certificate.objective))
+            accuracy = max(room, 0.02 * self.tolerance)
+            found, certificate = searched(replace(at, accuracy=accuracy, thorough=True))
+        entries, weights = zip(*(term.entries() for term in terms), strict=True)
+        columns, places = np.unique(np.concatenate(entries), return_inverse=True)
+        sums = np.bincount(places, np.concatenate(weights), columns.size).astype(np.float64)
         return MatrixState(
             columns=columns,
-            weights=weights,
+            weights=sums,
             intercept=intercept,
             prediction=prediction,
             certificate=certificate,
             terms=tuple(terms),
-            values=tuple(values),
-            candidates=tuple(one.wanting for one in found),
-            ahead=tuple(one.ahead for one in found),
+            found=tuple(found),
         )
 
-    def _searched(
-        self,
-        terms: list[Coordinates],
-        values: list[Array],
-        at: TermPricing,
-        proved: Callable[[list[Searched]], Certificate],
-    ) -> tuple[list[Searched], Certificate]:
-        """Return what the searches of all terms found, and what that proves."""
-        found = [term.searched(x, at) for term, x in zip(terms, values, strict=True)]
-        certificate = proved(found)
-        if certificate.leaves_open(self.tolerance) and not at.deadline.passed:
-            # Nothing better is found: now the bound from above is worth more work, as close as
-            # leaves the gap below the tolerance.
-            room = 0.4 * (self.tolerance - certificate.closable / abs(certificate.objective))
-            at = replace(at, accuracy=max(room, 0.02 * self.tolerance), thorough=True)
-            found = [term.searched(x, at) for term, x in zip(terms, values, strict=True)]
-            certificate = proved(found)
-        return found, certificate
+
+def _values(terms: list[Coordinates]) -> Array:
+    """Return the coordinates of all terms, one after the other."""
+    return np.concatenate([term.x for term in terms])
 
 
 def begun(problem: Problem) -> list[Coordinates]:
@@ -337,7 +309,7 @@ def begun(problem: Problem) -> list[Coordinates]:
 def at_zero(term: Term, design: Design) -> Coordinates:
     """Return a term at zero, in the coordinates of its norm: entries where it is one of vectors."""
     if term.norm.matrix_shape is None:
-        return Entrywise(term, design, np.zeros(0, dtype=np.int64))
+        return Entrywise(term, design, np.zeros(0), np.zeros(0, dtype=np.int64))
     norm: Any = term.norm
     coordinates: Coordinates = norm.at_zero(term, design)
     return coordinates
@@ -348,7 +320,7 @@ def master_for(terms: list[Coordinates]) -> Master:
 
     Rays beside other terms lie close together, so first-order steps are slow there.
     """
-    if all(term.kind == "rays" for term in terms):
+    if all(term.hard for term in terms):
         return SequentialQP()
-    rays = any(term.kind == "rays" for term in terms)
+    rays = any(term.hard for term in terms)
     return SemismoothNewton() if rays else AcceleratedGradient()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -11,24 +11,18 @@ from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.problem.factored import Factored, MatrixPart
-from atomlearn.matrices.found import Found, joined, merged
-from atomlearn.matrices.scores import DenseMatrix, score_matrix
-from atomlearn.matrices.shapes import Shape
-from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Searched, TermPricing
+from atomlearn.matrices.scores import Found, Shape, both_found, dense_matrix, merged, score_matrix
+from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing
 
 
 @dataclass(frozen=True, slots=True)
 class Rays(Coordinates):
-    """W_i = left diag(c) right', c >= 0, over atoms u v'; sum c bounds the gauge of W_i."""
+    """W_i = left diag(x) right', x >= 0, over atoms u v'; sum x bounds the gauge of W_i."""
 
-    kind: ClassVar[Literal["rays"]] = "rays"
+    hard = True
 
     left: Array
     right: Array
-
-    @property
-    def size(self) -> int:
-        return int(self.left.shape[1])
 
     def block(self) -> Block:
         block: Block = self.design.of_matrix.rays(self.left, self.right)
@@ -37,64 +31,65 @@ class Rays(Coordinates):
     def inner_norm(self) -> Norm:
         return Nonnegative(L1())
 
-    def compressed(self, x: Array) -> Placed:
+    def compressed(self) -> Self:
         """Return the rays in use, orthogonal on each support: their weights add up to no more."""
-        kept = np.flatnonzero(x > 0)
-        left, values, right = merged(self.left[:, kept], x[kept], self.right[:, kept])
-        return replace(self, left=left, right=right), values
+        kept = np.flatnonzero(self.x > 0)
+        left, values, right = merged(self.left[:, kept], self.x[kept], self.right[:, kept])
+        return replace(self, left=left, right=right, x=values)
 
-    def expanded(self, x: Array, wanting: tuple[Array, Array]) -> Placed:
+    def expanded(self, wanting: tuple[Array, Array]) -> Self:
         """Return the rays with those of these atoms that are new, at weight zero."""
         left, right = wanting
         same = (self.left.T @ left) * (self.right.T @ right)
         new = np.flatnonzero(same.max(axis=0, initial=0.0) < 1.0 - 1e-12)
-        following = replace(
+        return replace(
             self,
             left=np.hstack([self.left, left[:, new]]),
             right=np.hstack([self.right, right[:, new]]),
+            x=np.append(self.x, np.zeros(new.size)),
         )
-        return following, np.append(x, np.zeros(new.size))
 
-    def searched(self, x: Array, at: TermPricing) -> Searched:
+    def searched(self, at: TermPricing) -> Searched:
         """Search everywhere, and on the supports of the rays in use."""
+        norm: Any = self.term.norm
         matrix = score_matrix(at.scores, cast(Shape, self.design.matrix_shape))
-        matrix.deadline = at.deadline
-        found = self.matrix_norm.search(matrix, at.batch, at.accuracy, at.thorough)
-        if self.size:
-            found = joined(self.matrix_norm.search_near(matrix, self.left, self.right), found)
+        matrix.deadline = at.problem.deadline
+        found = norm.search(matrix, at.batch, at.accuracy, at.thorough)
+        if self.x.size:
+            found = both_found(norm.search_near(matrix, self.left, self.right), found)
         wanting = found.above(at.multiplier * self.term.factor)
         return Searched((found.lower, found.upper), wanting, wanting)
 
-    def turned(self, x: Array, v: Array, multiplier: float) -> tuple[Placed, float]:
+    def turned(self, v: Array, multiplier: float) -> tuple[Coordinates, float]:
         """Return the rays with the best ones on the supports in use, at weight zero.
 
         What a span does in one re-fit takes rays a few; none of them needs a pass or a search.
         """
-        if not self.size:
-            return (self, x), 0.0
+        if not self.x.size:
+            return self, 0.0
         found = self.on_supports(v)
         gain = found.lower / self.term.factor - multiplier
-        return self.expanded(x, found.above(multiplier * self.term.factor)), gain
+        return self.expanded(found.above(multiplier * self.term.factor)), gain
 
     def on_supports(self, v: Array) -> Found:
         """Return the best atoms on the supports of the rays for the scores X'v: no pass.
 
         Only the entries of X'v that the supports touch are asked for.
         """
+        norm: Any = self.term.norm
         rows = np.flatnonzero(self.left.any(axis=1))
         cols = np.flatnonzero(self.right.any(axis=1))
         left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
         some = self.design.of_matrix.span(left, right).transpose_dot(v)
-        Z = DenseMatrix(some.reshape(rows.size, cols.size))
-        found: Found = self.matrix_norm.search_near(Z, self.left[rows], self.right[cols])
+        Z = dense_matrix(some.reshape(rows.size, cols.size))
+        found: Found = norm.search_near(Z, self.left[rows], self.right[cols])
         return replace(found, left=left @ found.left, right=right @ found.right)
 
-    def part(self, x: Array) -> MatrixPart:
-        gauge = self.term.factor * float(x.sum())
-        factored = Factored(self.left, x.copy(), self.right)
-        return MatrixPart(self.term.norm, self.term.factor, gauge, factored)
+    def part(self) -> MatrixPart:
+        factored = Factored(self.left, self.x.copy(), self.right)
+        return MatrixPart(self.term.norm, self.term.factor, self.gauge, factored)
 
-    def placed(self, part: MatrixPart) -> Placed | None:
+    def placed(self, part: MatrixPart) -> Self | None:
         if (known := self.factors_of(part)) is None:
             return None
-        return replace(self, left=known.left, right=known.right).compressed(known.weights)
+        return replace(self, left=known.left, right=known.right, x=known.weights).compressed()

@@ -1,37 +1,46 @@
-"""Spans: a low-rank term of W within bases for its rows and columns, all re-fitted at once."""
+"""Spans: a low-rank term of W within bases for its rows and columns, all re-fitted at once.
+
+And sweeps: factors of such a term fitted in turn, row by row, between two passes. ||W||_* =
+min (||L||^2 + ||R||^2) / 2 over W = L R' (Rennie, Srebro 2005): with R held, L is as many ridge
+regressions as it has rows, for losses other than the squared one a step of Newton of each. A span
+can turn only into the directions that the last pass added to it; sweeps turn it freely, at about
+the price of a few products with its factors. They change the point, never a bound: what they reach
+is priced like any other (local search within a greedy method: Laue 2012; Zhang, Yu, Schuurmans
+2012).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Block, Norm
+from atomlearn.core.losses import pieces
 from atomlearn.core.problem.factored import Factored, MatrixPart
-from atomlearn.matrices.scores import LessFactored, ScoreMatrix, score_matrix
+from atomlearn.core.problem.problem import Problem
+from atomlearn.matrices.scores import ScoreMatrix, Shape, less_factored, score_matrix
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.shapes import Shape
-from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Searched, TermPricing
+from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing
 
 
 @dataclass(frozen=True, slots=True)
 class Span(Coordinates):
     """W_i = left S right' with orthonormal factors, S (r, s): the trace norm of S is that of W_i.
 
-    before : the factors a step earlier.
+    x : S, row after row; before : the factors a step earlier.
     """
-
-    kind: ClassVar[Literal["span"]] = "span"
 
     left: Array
     right: Array
     before: tuple[Array, Array] | None = None
 
     @property
-    def size(self) -> int:
-        return int(self.left.shape[1] * self.right.shape[1])
+    def matrix_norm(self) -> Any:
+        """The norm over W_i as one of matrices, whose module builds on this one."""
+        return self.term.norm
 
     @property
     def rank(self) -> int:
@@ -42,10 +51,6 @@ class Span(Coordinates):
         bases = self.left.shape, self.right.shape
         return all(rows == columns for rows, columns in bases)
 
-    @property
-    def turns_freely(self) -> bool:
-        return not self.is_whole and self.rank > 0
-
     def block(self) -> Block:
         block: Block = self.design.of_matrix.span(self.left, self.right)
         return block
@@ -54,76 +59,91 @@ class Span(Coordinates):
         core: Norm = self.matrix_norm.of_core((self.left.shape[1], self.right.shape[1]))
         return core
 
-    def core(self, x: Array) -> Array:
-        """Return S (r, s)."""
-        return x.reshape(self.left.shape[1], self.right.shape[1])
+    @property
+    def core(self) -> Array:
+        """S (r, s)."""
+        return self.x.reshape(self.left.shape[1], self.right.shape[1])
 
-    def compressed(self, x: Array) -> tuple[Span, Array]:
+    def compressed(self) -> Self:
         """Return the span of the singular vectors of W_i: S becomes diagonal, without zeros."""
-        P, values, Qt = np.linalg.svd(self.core(x), full_matrices=False)
-        kept = _not_zero(values)
-        left, right = self.left @ P[:, kept], self.right @ Qt[kept].T
-        return replace(self, left=left, right=right), np.diag(values[kept]).reshape(-1)
+        P, values, Qt = np.linalg.svd(self.core, full_matrices=False)
+        return self._of_values(self.left @ P, values, self.right @ Qt.T)
 
-    def expanded(self, x: Array, wanting: tuple[Array, Array]) -> tuple[Span, Array]:
+    def _of_values(self, left: Array, values: Array, right: Array) -> Self:
+        """Return the term left diag(values) right', without zeros."""
+        kept = _not_zero(values)
+        return replace(self, left=left[:, kept], right=right[:, kept], x=_diagonal(values[kept]))
+
+    def expanded(self, wanting: tuple[Array, Array]) -> Self:
         """Return the span with more columns on either side, S padded with zeros."""
         left, right = joined_bases(self.left, wanting[0]), joined_bases(self.right, wanting[1])
-        following = replace(self, left=left, right=right, before=(self.left, self.right))
-        return following, self._padded(x, left.shape[1], right.shape[1])
+        return self._padded(left, right)
 
-    def _padded(self, x: Array, rows: int, columns: int) -> Array:
-        S = np.zeros((rows, columns))
-        S[: self.left.shape[1], : self.right.shape[1]] = self.core(x)
-        return S.reshape(-1)
+    def _padded(self, left: Array, right: Array) -> Self:
+        S, core = np.zeros((left.shape[1], right.shape[1])), self.core
+        S[: core.shape[0], : core.shape[1]] = core
+        before = self.left, self.right
+        return replace(self, left=left, right=right, x=S.reshape(-1), before=before)
 
-    def scores(self, x: Array, at: TermPricing) -> ScoreMatrix:
+    def scores(self, at: TermPricing) -> ScoreMatrix:
         """Return the scores of the smooth part as a matrix: those of W, or of its own unfolding."""
         scores = at.scores if self.matrix_norm.tensor is None else self.design.scores(at.v)
         matrix = score_matrix(scores, cast(Shape, self.design.matrix_shape))
-        if at.tau and x.size:
-            return LessFactored(matrix, at.tau, self.left, self.core(x), self.right)
+        if at.problem.tau and self.x.size:
+            return less_factored(matrix, at.problem.tau * (self.left @ self.core), self.right)
         return matrix
 
-    def searched(self, x: Array, at: TermPricing) -> Searched:
-        matrix = self.scores(x, at)
+    def searched(self, at: TermPricing) -> Searched:
+        matrix = self.scores(at)
         count = max(at.batch, self.rank // 2)  # a large rank is not reached in many small steps
         found = self.matrix_norm.search(matrix, count, at.accuracy, at.thorough)
         p, q = matrix.shape
         if p * q <= SETTINGS.whole_entries:
             wanting = ahead = np.eye(p), np.eye(q)
         else:
-            turned = self._turns(matrix) if x.size else (np.zeros((p, 0)), np.zeros((q, 0)))
-            left, right = found.above(at.multiplier * self.term.factor)
-            wanting = np.hstack([turned[0], left]), np.hstack([turned[1], right])
-            ahead = np.hstack([turned[0], found.left]), np.hstack([turned[1], found.right])
+            new = found.above(at.multiplier * self.term.factor)
+            wanting = self._with_turns(matrix, *new)
+            ahead = self._with_turns(matrix, found.left, found.right)
         return Searched((found.lower, found.upper), wanting, ahead)
 
-    def _turns(self, matrix: ScoreMatrix) -> tuple[Array, Array]:
-        """Return directions in which the factors would turn, for each side.
+    def _with_turns(self, matrix: ScoreMatrix, left: Array, right: Array) -> tuple[Array, Array]:
+        """Return these atoms with directions in which the factors would turn, for each side.
 
         Z right and Z' left, those of steepest descent; and the factors a step earlier, with which
         the re-fit makes steps of conjugate gradients of them, as LOBPCG does for eigenvectors.
         [Knyazev 2001, doi:10.1137/S1064827500366124]
         """
-        left, right = matrix.dot(self.right), matrix.transpose_dot(self.left)
-        if self.before is None:
+        if not self.x.size:
             return left, right
-        return np.hstack([left, self.before[0]]), np.hstack([right, self.before[1]])
+        before = self.before or (self.left[:, :0], self.right[:, :0])
+        turned = matrix.dot(self.right), matrix.transpose_dot(self.left)
+        return (
+            np.hstack([turned[0], before[0], left]),
+            np.hstack([turned[1], before[1], right]),
+        )
 
-    def part(self, x: Array) -> MatrixPart:
-        span, diagonal = self.compressed(x)
-        rank = span.left.shape[1]
-        values = np.diag(diagonal.reshape(rank, rank)).copy()
+    def swept(
+        self, problem: Problem, linear: Array, intercept: float, enough: float
+    ) -> tuple[Coordinates, Array]:
+        if self.is_whole or not can_sweep(problem, self):
+            return self, linear
+        steps = self.design.of_matrix.ridge_steps()
+        if steps is None:
+            return self, linear
+        return swept(problem, self, steps, linear, intercept, enough)
+
+    def part(self) -> MatrixPart:
+        span = self.compressed()
+        values = np.diag(span.core).copy()
         factored = Factored(span.left, values, span.right)
         norm, factor = self.matrix_norm, self.term.factor
         gauge = factor * float(values.sum())
         return MatrixPart(norm, factor, gauge, factored, tensor=norm.tensor, mode=norm.mode)
 
-    def placed(self, part: MatrixPart) -> Placed | None:
+    def placed(self, part: MatrixPart) -> Self | None:
         if (known := self.factors_of(part)) is None:
             return None
-        values = np.diag(known.weights).reshape(-1)
-        return replace(self, left=known.left, right=known.right), values
+        return replace(self, left=known.left, right=known.right, x=_diagonal(known.weights))
 
     def check(self) -> None:
         for basis in (self.left, self.right):
@@ -134,22 +154,21 @@ class Span(Coordinates):
 class SymmetricSpan(Span):
     """W_i = U S U' with one orthonormal basis U for both sides, S positive semidefinite."""
 
-    @property
-    def turns_freely(self) -> bool:
-        return False
+    swept = Coordinates.swept
 
-    def compressed(self, x: Array) -> tuple[Span, Array]:
+    def compressed(self) -> Self:
         """Return the span of the eigenvectors of W_i: S becomes diagonal, without zeros."""
-        S = self.core(x)
-        values, P = np.linalg.eigh(0.5 * (S + S.T))
-        kept = _not_zero(values)
-        basis = self.left @ P[:, kept]
-        return replace(self, left=basis, right=basis), np.diag(values[kept]).reshape(-1)
+        values, P = np.linalg.eigh(0.5 * (self.core + self.core.T))
+        return self._of_values(self.left @ P, values, self.left @ P)
 
-    def expanded(self, x: Array, wanting: tuple[Array, Array]) -> tuple[Span, Array]:
+    def expanded(self, wanting: tuple[Array, Array]) -> Self:
         both = joined_bases(self.left, np.hstack(wanting))
-        following = replace(self, left=both, right=both, before=(self.left, self.right))
-        return following, self._padded(x, both.shape[1], both.shape[1])
+        return self._padded(both, both)
+
+
+def _diagonal(values: Array) -> Array:
+    """Return diag(values), row after row."""
+    return np.diag(values).reshape(-1)
 
 
 def _not_zero(values: Array) -> NDArray[np.int64]:
@@ -172,3 +191,76 @@ def joined_bases(basis: Array, more: Array) -> Array:
     more = more[:, :room]
     more = more - basis @ (basis.T @ more)
     return np.hstack([basis, np.linalg.qr(more)[0]]) if more.shape[1] else basis
+
+
+def can_sweep(problem: Problem, term: Span) -> bool:
+    """Return whether the factors of this term can be fitted in turn.
+
+    The price of its gauge must be known beforehand, which the penalized form alone has.
+    """
+    return (
+        0 < term.rank <= SETTINGS.sweep_rank
+        and problem.regularizer.form == "penalized"
+        and problem.tau == 0.0
+        and problem.loss.coupled == 1
+    )
+
+
+def swept(
+    problem: Problem, term: Span, steps: Any, linear: Array, intercept: float, enough: float
+) -> tuple[Span, Array]:
+    """Return the term and the predictions without intercept after sweeps.
+
+    term : compressed, S diagonal; linear : predictions of all terms without intercept; enough : a
+    sweep that gains less than this is the last.
+    """
+    price = problem.regularizer.amount * term.term.factor
+    root = np.sqrt(np.diag(term.core))
+    left, right = term.left * root, term.right * root
+    others = linear - steps.predictions(left, right)
+
+    def objective(left: Array, right: Array, linear: Array) -> float:
+        """The loss and the price of the factors, without the gauges of other terms."""
+        size = float((left**2).sum() + (right**2).sum())
+        return problem.loss_value(linear, intercept) + 0.5 * price * size
+
+    first = after = objective(left, right, linear)
+    while True:
+        before = after
+        for is_left in (True, False):
+            fit = steps.left if is_left else steps.right
+            factor = fit(*_derivatives(problem, linear, intercept), left, right, price)
+            turned_left, turned_right = (factor, right) if is_left else (left, factor)
+            trial = steps.predictions(turned_left, turned_right)
+            trial += others
+            value = objective(turned_left, turned_right, trial)
+            if value < after:
+                left, right, linear, after = turned_left, turned_right, trial, value
+        left, right = _balanced(left, right)
+        after = objective(left, right, linear)
+        rank = left.shape[1]
+        least = max(enough, SETTINGS.sweep_gain * rank * (first - after))
+        if not rank or before - after <= least or problem.deadline.passed:
+            break
+    root = np.linalg.norm(left, axis=0)
+    return replace(term, left=left / root, right=right / root, x=_diagonal(root**2)), linear
+
+
+def _derivatives(problem: Problem, linear: Array, intercept: float) -> tuple[Array, Array]:
+    """Return the first and the second derivatives of the loss at each sample."""
+    slope = problem.loss_gradient(linear, intercept)
+    curvature = np.empty_like(slope)
+    for part, own in pieces.each(problem.loss, slope.size):
+        z = pieces.shifted(linear[part], intercept)
+        curvature[part] = own.curvature(problem.y[part], z, problem.weight[part])
+    return slope, curvature
+
+
+def _balanced(left: Array, right: Array) -> tuple[Array, Array]:
+    """Return the singular vectors of the product, times the roots of its values that are not 0."""
+    left, left_core = np.linalg.qr(left)
+    right, right_core = np.linalg.qr(right)
+    P, values, Qt = np.linalg.svd(left_core @ right_core.T)
+    kept = _not_zero(values)
+    root = np.sqrt(values[kept])
+    return left @ (P[:, kept] * root), right @ (Qt[kept].T * root)
