@@ -50,7 +50,7 @@ class Kept(FeatureMap):
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class Candidates:
     """What is selected from: X, (n_samples, n_inputs), the names of its columns, and their map.
 
     Products are never stored; squares of 0/1 columns, which are those columns, may be left out.
@@ -83,23 +83,23 @@ class Features:
         return self.map.term_names([index], self.names)[0]
 
 
-def plain(X: Any, names: list[str]) -> Features:
+def plain_columns(X: Any, names: list[str]) -> Candidates:
     """Return the columns as they are."""
-    return Features(X, names, Inputs(len(names)))
+    return Candidates(X, names, Inputs(len(names)))
 
 
-def with_products(X: Any, names: list[str]) -> Features:
+def with_products(X: Any, names: list[str]) -> Candidates:
     """Return columns, then products: (0, 0), (0, 1), ..., (p, p)."""
-    return Features(X, names, PolynomialMap.interactions(len(names), squares=True))
+    return Candidates(X, names, PolynomialMap.interactions(len(names), squares=True))
 
 
-def with_interactions(X: Any, names: list[str]) -> Features:
+def with_interactions(X: Any, names: list[str]) -> Candidates:
     """Return columns and products, squares of 0/1 columns left out where products can be listed."""
     binary, whole, index = _binary(X), with_products(X, names), PairIndex(len(names), squares=True)
     if not binary.size or index.n_columns > MOST_LISTED:
         return whole
     kept = np.delete(np.arange(index.n_columns), index.columns(binary, binary))
-    return Features(X, names, Kept(whole.map, kept))
+    return Candidates(X, names, Kept(whole.map, kept))
 
 
 def _binary(X: Any) -> NDArray[np.int64]:

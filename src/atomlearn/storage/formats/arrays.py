@@ -51,7 +51,7 @@ def sparse_form(arrays: Arrays, path: Path) -> str:
     return form
 
 
-def names_of(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
+def stored_names(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
     """Return the feature names that the arrays hold, one a column, or None."""
     for key in ("feature_names", "features", "names", "genes", "words", "columns"):
         names = arrays.get(key)
@@ -65,10 +65,10 @@ def named_target(
 ) -> tuple[str | None, NDArray[Any] | None]:
     """Return the key of the target, by default ``y`` where there is one, and the target."""
     name = "y" if target is None and "y" in arrays else target
-    return name, None if name is None else target_of(arrays, name, path, missing)
+    return name, None if name is None else stored_target(arrays, name, path, missing)
 
 
-def target_of(arrays: Arrays, name: str, path: Path, missing: bool = False) -> NDArray[Any]:
+def stored_target(arrays: Arrays, name: str, path: Path, missing: bool = False) -> NDArray[Any]:
     """Return the target under this key, as class names where ``classes`` gives them."""
     if name not in arrays:
         if Path(name).suffix == ".npy":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FileLimits:
     """What stands between a file that is no table and all of memory."""
 
     #: Bytes that are read at a time, and that are given to any file, whatever it declares.
@@ -30,4 +30,4 @@ class Limits:
     sparse_columns: int = 2**22
 
 
-LIMITS = Limits()
+LIMITS = FileLimits()

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 LONGEST = 480
 
 
-def shortened(text: str, most: int = 30) -> str:
+def clipped(text: str, most: int = 30) -> str:
     """Return a name or a cell, cut where it is long."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def listed(names: Sequence[str]) -> str:
+def listing(names: Sequence[str]) -> str:
     """Return the first names, and how many there are."""
-    shown = ", ".join(repr(shortened(name)) for name in names[:4])
+    shown = ", ".join(repr(clipped(name)) for name in names[:4])
     return shown if len(names) <= 4 else f"{shown}, ... ({len(names)} in all)"
 
 
@@ -26,11 +26,11 @@ def near_names(wanted: str, names: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in reversed(known)}
     near = difflib.get_close_matches(wanted.casefold(), folded)
     if near:
-        shown = " or ".join(repr(shortened(folded[name])) for name in near)
+        shown = " or ".join(repr(clipped(folded[name])) for name in near)
         return f"; did you mean {shown}?"
-    return f"; there are {listed(known)}" if known else "; there are none"
+    return f"; there are {listing(known)}" if known else "; there are none"
 
 
 def short(error: BaseException) -> str:
     """Return what a parser says as one line of a message."""
-    return shortened(" ".join(str(error).split()) or type(error).__name__, LONGEST // 2)
+    return clipped(" ".join(str(error).split()) or type(error).__name__, LONGEST // 2)

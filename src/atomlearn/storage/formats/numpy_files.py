@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.held import believe, fits, hold
+from atomlearn.storage.formats.held import believe, check_size, fits
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.understood import understood
 
@@ -37,7 +37,7 @@ def _header(
         # The length of the header is asked for as a whole: it may not be beyond the file.
         begin, width = stream.tell(), 2 * version[0]
         length = int.from_bytes(stream.read(width), "little")
-        hold(what, "its header", length, stored - begin)
+        check_size(what, "its header", length, stored - begin)
         stream.seek(begin)
         shape, fortran, dtype = _HEADERS[version](stream)
     if dtype.hasobject:

@@ -65,7 +65,7 @@ FORMATS = (
         "h5ad",
         (".h5ad",),
         stream=hdf.open_h5ad,
-        open=hdf.read_matrix,
+        open=hdf.read_h5ad_matrix,
         names=hdf.names_of_h5ad,
     ),
     Format(

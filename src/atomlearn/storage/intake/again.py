@@ -8,9 +8,9 @@ import numpy as np
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array
-from atomlearn.storage.formats.messages import listed, near_names
+from atomlearn.storage.formats.messages import listing, near_names
 from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.encode import encode
+from atomlearn.storage.intake.encode import encode_columns
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.problems import Problems
 
@@ -32,7 +32,7 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
         if turned:
             hint = "; they are in its first column"
         problems.add(
-            f"there {told} {listed(lost)}, which the model reads{hint}",
+            f"there {told} {listing(lost)}, which the model reads{hint}",
             "--transpose" if turned else "",
         )
     gaps = [
@@ -46,10 +46,10 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
     if gaps:
         row = int(np.flatnonzero(frame.missing(gaps[0]))[0])
         problems.add(
-            f"{listed(gaps)}: values are missing, the first on {frame.line(row)}, and the model "
+            f"{listing(gaps)}: values are missing, the first on {frame.line(row)}, and the model "
             "has no rule for them: fill them in, or fit it with --missing median"
         )
     problems.refuse()
-    made = encode(frame, used)
+    made = encode_columns(frame, used)
     X = as_design(made.X)
     return {name: X.gather(np.array([j])).dense()[:, 0] for j, name in enumerate(made.names)}

@@ -77,7 +77,7 @@ def _day(match: re.Match[str], day_first: bool) -> float:
     return float(date(int(given["y"]), month, day).toordinal() - date(1970, 1, 1).toordinal())
 
 
-def parts_of(days: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+def date_parts(days: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     """Return year, month, day of the month, and weekday (Monday 0) of days since 1970."""
     known = np.where(np.isfinite(days), days, 0).astype("datetime64[D]")
     years = known.astype("datetime64[Y]")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array
 from atomlearn.storage.formats.held import fits
 from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.dates import days_of, parts_of
+from atomlearn.storage.intake.dates import date_parts, days_of
 from atomlearn.storage.intake.frame import Frame, as_numbers
 
 
@@ -98,7 +98,7 @@ def _truths(cells: Sequence[str]) -> Array | None:
     return None if None in found else np.array(found, dtype=np.float64)
 
 
-def encode(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
+def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     """Return the columns that the plans make of the cells; missing values as they say, else NaN."""
     used = [plan for plan in plans if plan.is_used]
     plain = all(plan.use == "number" and not plan.flag for plan in used)
@@ -127,10 +127,10 @@ def encode(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise ValueError(f"two columns of {frame.path} would both be called {twice!r}; rename one")
-    return Encoded(_joined(parts, frame.n_rows), names, groups_of(made), made)
+    return Encoded(_joined(parts, frame.n_rows), names, groups_made(made), made)
 
 
-def groups_of(plans: Sequence[ColumnPlan]) -> NDArray[np.int64]:
+def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64]:
     """Return the number of the column of the file behind each column of X; words each their own."""
     used = [plan for plan in plans if plan.is_used]
     groups = np.repeat(np.arange(len(used), dtype=np.int64), [len(plan.made()) for plan in used])
@@ -170,7 +170,7 @@ def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
         places = {label: float(place) for place, label in enumerate(plan.values)}
         columns = [np.array([places.get(cell, np.nan) for cell in _labels(frame, plan, gaps)])]
     elif plan.use == "parts":
-        columns = parts_of(_fill_in(_values(frame, plan).copy(), plan))
+        columns = date_parts(_fill_in(_values(frame, plan).copy(), plan))
     elif plan.use == "elapsed":
         days = _values(frame, plan)
         start = plan.numbers[0] if plan.numbers else float(np.nanmin(days))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
-from atomlearn.storage.formats.messages import listed, near_names
+from atomlearn.storage.formats.messages import listing, near_names
 from atomlearn.storage.intake.limits import INTAKE
 
 
@@ -137,7 +137,7 @@ def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
         names.append(name)
     if not renamed:
         return names, []
-    told = f"column names came twice; the later ones are {listed(renamed)} here"
+    told = f"column names came twice; the later ones are {listing(renamed)} here"
     return names, [f"{len(renamed)} {told}"]
 
 
@@ -160,7 +160,7 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     names, notes = distinct_names(labels or [f"x{row}" for row in range(frame.n_rows)])
     notes = [*frame.notes, *notes]
     if apart:
-        notes.append(f"columns of text beside the samples left out: {listed(apart)}")
+        notes.append(f"columns of text beside the samples left out: {listing(apart)}")
     if not texts:
         held = frame.numbers[:, [frame.slots[name] for name in samples]]
         slots = {name: place for place, name in enumerate(names)}

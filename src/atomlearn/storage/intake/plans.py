@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from atomlearn.storage.formats.messages import listed
+from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import (
@@ -136,14 +136,14 @@ def refuse(
     mixed = [plan for plan in plans if plan.kind == "mixed" and plan.use == "leave out"]
     if mixed:
         cells = sorted({value for plan in mixed for value in plan.values})
-        names = listed([plan.name for plan in mixed])
-        problems.add(f"{names}: {listed(cells)} among numbers", f"--na {typed(cells[:5])}")
+        names = listing([plan.name for plan in mixed])
+        problems.add(f"{names}: {listing(cells)} among numbers", f"--na {typed(cells[:5])}")
     asked = [plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None]
     gaps = [plan.name for plan in asked if missing.get(plan.name)]
     if gaps:
         columns = f"{len(gaps)} columns" if len(gaps) > 1 else "column"
         problems.add(
-            f"{columns} {listed(gaps)}: {sum(missing[name] for name in gaps)} values are missing "
+            f"{columns} {listing(gaps)}: {sum(missing[name] for name in gaps)} values are missing "
             f"or not finite, the first on {where(gaps[0])}",
             "--missing median (or indicator, or drop)",
         )
@@ -175,5 +175,5 @@ def left_out(plans: Sequence[ColumnPlan]) -> list[str]:
             continue
         mine = [plan for plan in plans if plan.use == "leave out" and plan.kind == kind]
         why = f" ({mine[0].why})" if len(mine) == 1 and mine[0].why else ""
-        notes.append(f"left out as {kind}: {listed([plan.name for plan in mine])}{why}")
+        notes.append(f"left out as {kind}: {listing([plan.name for plan in mine])}{why}")
     return notes

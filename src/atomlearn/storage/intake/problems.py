@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from atomlearn.storage.formats.messages import LONGEST, shortened
+from atomlearn.storage.formats.messages import LONGEST, clipped
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Problems:
         remedy = f". Type {' '.join(self.options)}" if self.options else ""
         head = f"{self.path}: "
         room = max(LONGEST - len(head) - len(remedy), LONGEST // 10)
-        raise ValueError(f"{head}{shortened('; '.join(self.faults), room)}{remedy}")
+        raise ValueError(f"{head}{clipped('; '.join(self.faults), room)}{remedy}")
 
 
 def typed(names: Sequence[str]) -> str:
