@@ -19,8 +19,8 @@ from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.stability import StabilitySelector
 
-#: Halves, levels of the path of each, and the threshold of ``--stability``.
-N_HALVES, N_LEVELS, THRESHOLD = 50, 10, 0.7
+#: Halves of ``--stability``, and levels of the path of each.
+N_HALVES, N_LEVELS = 50, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,31 +99,25 @@ def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
     n_columns, target = X.shape[1], data.target
     kind = AtomicRegressor if target.classes is None else AtomicClassifier
     base = kind(tol=1e-3, loss=plan.loss_for(target.task))
-    outputs = np.array([np.asarray(c, dtype=np.float64) for c in target.columns(y)])
+    outputs = np.array(target.columns(y), dtype=np.float64)
     centered = outputs - outputs.mean(axis=1, keepdims=True)
-    largest = float(np.abs(centered @ (X - X.mean(axis=0))).max()) / len(y) or 1.0
+    largest = float(np.abs(centered @ X).max()) / len(y) or 1.0
+    alphas = largest * np.geomspace(0.9, 0.1, N_LEVELS)
+    selector = StabilitySelector(base, N_HALVES, rng=plan.seed, alphas=alphas)
     # So many features a half that about one false one is expected, by the plainest bound.
-    most = int(max(2, np.sqrt((2 * THRESHOLD - 1) * n_columns)))
-    selector = StabilitySelector(
-        base,
-        N_HALVES,
-        THRESHOLD,
-        plan.seed,
-        max_features=min(most, n_columns),
-        alphas=largest * np.geomspace(0.9, 0.1, N_LEVELS),
-    )
-    selector.fit(X, y, **data.given.dependence)
+    most = int(max(2, np.sqrt((2 * selector.threshold - 1) * n_columns)))
+    selector.set_params(max_features=min(most, n_columns)).fit(X, y, **data.given.dependence)
     shares = selector.selection_probabilities_
-    columns = np.flatnonzero(shares >= THRESHOLD)
     words = (
-        f"stability: selected by at least {100 * THRESHOLD:g}% of {N_HALVES} random halves of the "
-        f"rows; at most {selector.expected_false_:.2g} of features no better than random are "
-        "expected among them"
+        f"stability: selected by at least {100 * selector.threshold:g}% of {N_HALVES} random "
+        f"halves of the rows; at most {selector.expected_false_:.2g} of features no better than "
+        "random are expected among them"
     )
     note = (
         "stability tells what would be selected again; neighbors of true features may be stable too"
     )
-    return Controlled(columns, words, (note,), in_words(selector), dict(enumerate(shares.tolist())))
+    columns, found = np.flatnonzero(shares >= selector.threshold), dict(enumerate(shares.tolist()))
+    return Controlled(columns, words, (note,), in_words(selector), found)
 
 
 def in_words(model: Any) -> str:

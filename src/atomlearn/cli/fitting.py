@@ -25,7 +25,7 @@ from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.estimators.survival import AtomicSurvival
+from atomlearn.estimators.survival import AtomicSurvival, Baseline
 from atomlearn.estimators.survival_cv import AtomicSurvivalCV
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
@@ -307,3 +307,30 @@ def _in_python(outcome: Outcome, plan: Plan, center: bool) -> str:
         return f"make_pipeline({shown})" if outcome.selector else shown
     scaler = "StandardScaler()" if center else "StandardScaler(with_mean=False)"
     return f"make_pipeline({scaler}, {shown})"
+
+
+def with_baseline(
+    fitted: Fitted, design: Design, target: Target, rows: Rows, given: Given
+) -> Fitted:
+    """Return the model with Breslow's baseline hazard among its settings; others as they are.
+
+    Scores are X w as from Python. The hazard is that of the mean score of the fitted rows, since
+    exp(X w) may overflow where columns are far from zero: the cumulative hazard of a row is
+    baseline_hazard * exp(score - baseline_score).
+    """
+    if not target.is_survival:
+        return fitted
+    fitted = replace(fitted, intercepts=np.zeros(1))
+    risk = fitted.decisions(design, rows, given.offset)[:, 0]
+    middle = float(risk.mean())
+    weight = np.ones(rows.size) if given.weight is None else given.weight[rows]
+    with np.errstate(over="ignore"):
+        baseline = Baseline.of(target.values[rows], risk - middle, weight)
+    if not np.isfinite(baseline.cumulative).all():
+        return fitted
+    found = {
+        "baseline_times": baseline.times.tolist(),
+        "baseline_hazard": baseline.cumulative.tolist(),
+        "baseline_score": middle,
+    }
+    return replace(fitted, settings=fitted.settings | found)

@@ -17,12 +17,11 @@ import numpy as np
 from atomlearn.cli.assembly import content_of, model_of
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.evidence import fits_to_halves
-from atomlearn.cli.fitting import Fitted, fit
+from atomlearn.cli.fitting import Fitted, fit, with_baseline
 from atomlearn.cli.plan import Plan, read_plan
 from atomlearn.cli.running import cost
 from atomlearn.cli.scoring import confusion, held_out_scores, split
 from atomlearn.cli.source import Dataset, read_source
-from atomlearn.cli.survival import with_baseline
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import part_of

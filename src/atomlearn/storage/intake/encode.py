@@ -102,26 +102,20 @@ def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     """Return the columns that the plans make of the cells; missing values as they say, else NaN."""
     used = [plan for plan in plans if plan.is_used]
     plain = all(plan.use == "number" and not plan.flag for plan in used)
-    numeric = plain and all(plan.name in frame.slots for plan in used)
-    places = np.array([frame.slots[plan.name] for plan in used]) if numeric else np.zeros(0)
-    if numeric and used and (np.diff(places) == 1).all():
+    places = [frame.slots.get(plan.name, -2) for plan in used] if plain else []
+    if places and places[0] >= 0 and (np.diff(places) == 1).all():
         # The common case, without a copy: columns of numbers side by side.
         X = np.asfortranarray(frame.numbers[:, places[0] : places[-1] + 1])
-        for place, plan in enumerate(used):
-            if plan.fill is not None:
-                _fill_in(X[:, place], plan)
-        names = [plan.name for plan in used]
-        return Encoded(X, names, np.arange(len(used)), list(plans))
-    parts: list[Any] = []
-    made: list[ColumnPlan] = []
+        for column, plan in zip(X.T, used, strict=True):
+            _fill_in(column, plan)
+        return Encoded(X, [plan.name for plan in used], np.arange(len(used)), list(plans))
     width = sum(len(plan.made()) for plan in used if plan.use != "words")
     fits(frame.path, "its columns, labels as 0 and 1,", 2 * 8 * frame.n_rows * width)
+    parts, made = list[Any](), list[ColumnPlan]()
     for plan in plans:
-        if not plan.is_used:
-            made.append(plan)
-            continue
-        columns, plan = _columns(frame, plan)
-        parts.append(columns)
+        if plan.is_used:
+            columns, plan = _columns(frame, plan)
+            parts.append(columns)
         made.append(plan)
     names = [name for plan in made if plan.is_used for name in plan.made()]
     if len(set(names)) < len(names):
@@ -153,9 +147,8 @@ def _joined(parts: list[Any], n_rows: int) -> Any:
 
 
 def _fill_in(values: Array, plan: ColumnPlan) -> Array:
-    gaps = ~np.isfinite(values)
-    if plan.fill is not None and gaps.any():
-        values[gaps] = float(plan.fill)
+    if plan.fill is not None:
+        values[~np.isfinite(values)] = float(plan.fill)
     return values
 
 

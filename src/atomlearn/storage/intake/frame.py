@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
 from atomlearn.storage.formats.messages import listing, near_names
-from atomlearn.storage.intake.limits import INTAKE
 
 
 @dataclass(slots=True, eq=False)
@@ -148,36 +147,25 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     whole number in each row (as gene numbers are). Others of text alone describe the rows.
     """
     first = frame.header[0]
-    named = frame.is_text(first) or first.startswith("column_0") or _numbered(frame)
+    numbers = [not frame.is_text(n) and _is_numbering(frame.values(n)) for n in frame.header]
+    named = frame.is_text(first) or first.startswith("column_0")
+    named = named or (numbers[0] and not all(numbers))
     samples = frame.header[1:] if named else frame.header
     apart = [name for name in samples if frame.is_text(name) and _is_words(frame.texts[name])]
+    notes = list(frame.notes)
     if 0 < len(apart) < len(samples):
         samples = [name for name in samples if name not in apart]
-    else:
-        apart = []
-    texts = [name for name in samples if frame.is_text(name)]
-    labels = [str(cell) for cell in frame.cells(first)] if named else None
-    names, notes = distinct_names(labels or [f"x{row}" for row in range(frame.n_rows)])
-    notes = [*frame.notes, *notes]
-    if apart:
         notes.append(f"columns of text beside the samples left out: {listing(apart)}")
-    if not texts:
+    labels = [str(cell) for cell in frame.cells(first)] if named else None
+    names, told = distinct_names(labels or [f"x{row}" for row in range(frame.n_rows)])
+    if not any(map(frame.is_text, samples)):
         held = frame.numbers[:, [frame.slots[name] for name in samples]]
         slots = {name: place for place, name in enumerate(names)}
-        turned = Frame(frame.path, names, slots, held.T, {}, len(samples), notes)
-        return turned, samples
+        return Frame(frame.path, names, slots, held.T, {}, len(samples), notes + told), samples
     # Rows of text among those of numbers, such as labels of the samples.
     cells = np.array([frame.cells(name) for name in samples], dtype=object)
     columns = {name: as_numbers(cells[:, place]) for place, name in enumerate(names)}
-    return frame_of_columns(frame.path, columns, notes), samples
-
-
-def _numbered(frame: Frame) -> bool:
-    """Return whether the first column numbers the rows, and is no sample like the others."""
-    others = [frame.values(name) for name in frame.header[1:] if not frame.is_text(name)]
-    like = frame.n_rows < INTAKE.most_values and all((v == np.rint(v)).all() for v in others)
-    mine = frame.values(frame.header[0])
-    return _is_numbering(mine) and not like and not all(map(_is_numbering, others))
+    return frame_of_columns(frame.path, columns, notes + told), samples
 
 
 def _is_numbering(values: Array) -> bool:

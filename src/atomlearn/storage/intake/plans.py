@@ -17,7 +17,6 @@ from atomlearn.storage.intake.kinds import (
     described,
     is_of_persons,
 )
-from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.problems import Problems, spread, typed
 from atomlearn.storage.intake.reading import Reading
 
@@ -103,12 +102,8 @@ def require(frame: Frame, reading: Reading) -> None:
                 f"{frame.path} has {name!r} in its first column, not in its header: samples are "
                 "columns there. Type --transpose"
             )
-        labels = frame.texts.get(first)
-        if (
-            labels is not None
-            and len(set(labels.tolist())) == frame.n_rows < 10**6
-            and (len(frame.header) > INTAKE.most_values and len(frame.texts) == 1)
-        ):
+        labels = frame.texts.get(first, np.array([]))
+        if [*frame.texts] == [first] and np.unique(labels.astype(str)).size == frame.n_rows:
             raise ValueError(
                 f"{frame.path} has no column {name!r}. If its rows are features (as "
                 f"{labels[0]!r}) and its columns samples, type --transpose; a target in another "
