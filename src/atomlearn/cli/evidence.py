@@ -38,7 +38,7 @@ def fits_to_halves(source: Dataset, plan: Plan, fit: Callable[[Rows], Fitted]) -
 
     def fitted(rows: Rows) -> Half:
         found = fit(rows)
-        return Half.of(found.map, found.columns, found.coefficients)
+        return Half(found.map, found.columns, found.coefficients)
 
     y, count = target.values if target.codes is None else target.codes, 2 * FEWEST_HALVES
     try:

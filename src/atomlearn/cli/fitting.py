@@ -22,11 +22,14 @@ from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.problem.result import Status
 from atomlearn.estimators.classifier import AtomicClassifier
-from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn.estimators.cross_validated import (
+    AtomicClassifierCV,
+    AtomicRegressorCV,
+    AtomicSurvivalCV,
+)
 from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival, Baseline
-from atomlearn.estimators.survival_cv import AtomicSurvivalCV
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import KSupport

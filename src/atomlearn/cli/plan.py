@@ -151,7 +151,7 @@ def read_plan(options: argparse.Namespace) -> Plan:
     if options.norm is not None:
         norms = norms_of(options.norm, [[0]])
         for norm in norms:
-            norm.check(1)
+            norm.on(1)
         if options.additive:
             norms = tuple(_over_inputs(norm) for norm in norms_of(options.norm, None))
         if len(norms) > 1 and options.alpha is not None:

@@ -28,21 +28,20 @@ from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
-from atomlearn.findings.settings import SETTINGS
-from atomlearn.findings.trials import Trial
+from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
 from atomlearn.maps.additive import Additive
 from atomlearn.norms import as_norm
 from atomlearn.reports.class_displays import curves_of_classes
 from atomlearn.reports.content import Content, HeldOut
+from atomlearn.reports.data_displays import PredictionDisplay
 from atomlearn.reports.drawing import Display
 from atomlearn.reports.halves import Half
 from atomlearn.reports.html import ReportUnavailable, write_report
 from atomlearn.reports.model_file import write_model
-from atomlearn.reports.summary import write_summary
 from atomlearn.reports.suspects import recurring
-from atomlearn.reports.tables import summary_lines, write_selected_csv
+from atomlearn.reports.tables import summary_lines, write_selected_csv, write_summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +216,6 @@ def _held_out(
         n_test=int(test.size),
         scores=scores,
         confusion=confusion(target, test, decisions),
-        truth=target.values[test] if regression else (),
-        predicted=decisions[:, 0] if regression else (),
         n_selected=int(found.size),
         overlap=int(np.intersect1d(found, final.units).size),
         refitted=final is not first,
@@ -241,7 +238,9 @@ def _alone(source: Dataset, design: Design, train: Rows, test: Rows, first: Fitt
 
 
 def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Sequence[Display]:
-    """Return ROC, precision-recall and calibration of the held-out rows, for classes."""
+    """Return curves of classes of the held-out rows, or predicted against true numbers."""
+    if target.task == "regression":
+        return [PredictionDisplay(target.values[test], decisions[:, 0])]
     if target.classes is None:
         return ()
     told, loss = None, as_loss(fitted.settings["loss"])
@@ -254,7 +253,7 @@ def _trial(source: Dataset, plan: Plan, way: Manner, fitted: Fitted) -> Trial:
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
     given, target, X = source.given, source.target, source.features.X
     listed, loss = not given.on_disk, as_loss(fitted.settings["loss"])
-    inputs, plan = as_design(X), replace(plan, gap=max(plan.gap, SETTINGS.loose_gap))
+    inputs, plan = as_design(X), replace(plan, gap=max(plan.gap, LOOSE_GAP))
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()
     if free.size:
