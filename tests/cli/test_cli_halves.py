@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from atomlearn.cli import evidence, main
-from atomlearn.cli.limits import LIMITS
+from atomlearn.cli.plan import LIMITS
 
 
 @pytest.fixture(autouse=True)

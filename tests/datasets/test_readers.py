@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from sklearn.datasets import dump_svmlight_file
 
 from atomlearn.datasets import DataTable, read
+from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.limits import FileLimits
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request, Schema
-from atomlearn.storage.formats.understood import understood
-from atomlearn.storage.intake import cells, table_file
+from atomlearn.storage.intake import cells
+from atomlearn.storage.intake import frame as frame_module
 from atomlearn.storage.intake import text as text_module
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.text import TextFile
@@ -145,7 +146,7 @@ def test_a_file_in_pieces_is_the_same(
     for encoding in ("utf-8", "utf-16", "utf-8-sig", "latin-1"):
         path = tmp_path / f"{encoding}.csv"
         path.write_bytes("\n".join(lines).encode(encoding))
-        for module in (text_module, table_file):
+        for module in (text_module, frame_module):
             monkeypatch.setattr(module, "LIMITS", FileLimits(fast_bytes=fast, piece_bytes=size))
         form = TextForm(delimiter=",", encoding=encoding)
         frame = TextFile(path, form).frame()

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from atomlearn.cli.arguments import build_parser
-from atomlearn.cli.errors import CommandError
+from atomlearn.cli.options import CommandError
 from atomlearn.cli.running import limited, with_config
 
 #: EX_SOFTWARE of sysexits.h.

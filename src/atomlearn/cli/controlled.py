@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.cli.errors import CommandError
 from atomlearn.cli.generating import Data
-from atomlearn.cli.limits import LIMITS
-from atomlearn.cli.plan import Plan
+from atomlearn.cli.options import CommandError
+from atomlearn.cli.plan import LIMITS, Plan
 from atomlearn.core.interfaces import Array
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from atomlearn.cli.fitting import Fitted
-from atomlearn.cli.limits import LIMITS
-from atomlearn.cli.plan import Plan
+from atomlearn.cli.plan import LIMITS, Plan
 from atomlearn.cli.source import Dataset, Given
 from atomlearn.core.interfaces import Rows
 from atomlearn.designs import as_design

@@ -10,10 +10,9 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.cli.controlled import in_words, select_columns
-from atomlearn.cli.errors import CommandError
 from atomlearn.cli.generating import Data, Outcome, generate
-from atomlearn.cli.limits import LIMITS
-from atomlearn.cli.plan import Plan
+from atomlearn.cli.options import CommandError
+from atomlearn.cli.plan import LIMITS, Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.cli.errors import CommandError
+from atomlearn.cli.options import CommandError
 from atomlearn.core.interfaces import Columns
 from atomlearn.datasets.gene_sets import read_gene_sets
 from atomlearn.storage.formats.compressed import open_text

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from atomlearn.cli.arguments import reading_of
-from atomlearn.cli.errors import CommandError
 from atomlearn.cli.genotypes import harmonized
+from atomlearn.cli.options import CommandError
 from atomlearn.cli.source import given_offset
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.reports.atomic_write import write_text
@@ -25,8 +25,8 @@ from atomlearn.reports.model_file import read_model
 from atomlearn.storage.formats.messages import clipped
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
-from atomlearn.storage.intake.again import encoded_again
 from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.encode import encoded_again
 from atomlearn.storage.intake.frame import Frame, frame_of_columns, transposed
 from atomlearn.storage.intake.genotypes import distinct
 from atomlearn.storage.intake.join import NamedRows, joined_to_samples, named_frame

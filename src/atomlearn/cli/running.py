@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from atomlearn.cli.errors import CommandError
+from atomlearn.cli.options import CommandError
 
 
 def with_config(given: Sequence[str]) -> list[str]:

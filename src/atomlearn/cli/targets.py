@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.cli.errors import CommandError
-from atomlearn.cli.limits import LIMITS
+from atomlearn.cli.options import CommandError
+from atomlearn.cli.plan import LIMITS
 from atomlearn.reports.model import Label
 from atomlearn.storage.formats.messages import listing
 from atomlearn.survival.target import survival_target

@@ -12,14 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.arrays import (
+from atomlearn.storage.formats.numpy_files import (
     SPARSE_KEYS,
+    Archive,
+    FlatArray,
     named_target,
     sparse_form,
     stored_names,
     target_from_file,
 )
-from atomlearn.storage.formats.numpy_files import Archive, FlatArray
 from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
 from atomlearn.storage.formats.table import Request, sparse_size
 

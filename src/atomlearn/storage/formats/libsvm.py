@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import open_bytes, whole_lines
+from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
 from atomlearn.storage.formats.table import (
@@ -21,7 +22,6 @@ from atomlearn.storage.formats.table import (
     Schema,
     sparse_size,
 )
-from atomlearn.storage.formats.understood import understood
 
 
 def looks_like_libsvm(line: str) -> bool:

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.intake.cells import TextForm
-from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
 from atomlearn.storage.intake.dates import days_of, order_of
 from atomlearn.storage.intake.frame import Frame
-from atomlearn.storage.intake.limits import INTAKE
 
 _ID_NAME = re.compile(
     r"(?i)(^|.*[\W_])(id|ids|key|uuid|guid|barcode|accession|sample_?name|nr|rownames?|row_?names?)"

@@ -18,18 +18,17 @@ from atomlearn.core.data.wrappers import Concatenated
 from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.format import Format
+from atomlearn.storage.formats.messages import spread
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
-from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
 from atomlearn.storage.intake.encode import completed, encode_columns, groups_made
 from atomlearn.storage.intake.frame import frame_of_columns
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
 from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.plans import refuse
-from atomlearn.storage.intake.problems import spread
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.targets import known_rows, tidy
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from atomlearn.storage.formats.messages import listing
+from atomlearn.storage.formats.messages import Problems, listing, spread, typed
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import (
@@ -17,7 +17,6 @@ from atomlearn.storage.intake.kinds import (
     described,
     is_of_persons,
 )
-from atomlearn.storage.intake.problems import Problems, spread, typed
 from atomlearn.storage.intake.reading import Reading
 
 

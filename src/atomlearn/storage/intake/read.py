@@ -18,9 +18,9 @@ from atomlearn.storage.formats.compressed import unpacked_size
 from atomlearn.storage.formats.held import enough, within
 from atomlearn.storage.formats.registry import STORE, format_of
 from atomlearn.storage.formats.table import DataTable, Schema
-from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
 from atomlearn.storage.intake.encode import completed, encode_columns
-from atomlearn.storage.intake.frame import Frame, transposed
+from atomlearn.storage.intake.frame import Frame, TableFile, transposed
 from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.matrices import read_matrix
@@ -35,8 +35,6 @@ from atomlearn.storage.intake.plans import (
 )
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.streamed import TableRows
-from atomlearn.storage.intake.table_file import TableFile
-from atomlearn.storage.intake.targets import known_rows, tidy
 from atomlearn.storage.intake.typed import frame_of
 from atomlearn.storage.store.on_disk import OnDisk
 

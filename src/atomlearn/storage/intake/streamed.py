@@ -14,11 +14,10 @@ from atomlearn.storage.formats.held import fits
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
 from atomlearn.storage.formats.table import DataTable, Schema
-from atomlearn.storage.intake.columns import OPTIONAL, ColumnPlan
+from atomlearn.storage.intake.columns import INTAKE, OPTIONAL, ColumnPlan, absent, known_rows, tidy
 from atomlearn.storage.intake.encode import completed, encode_columns
-from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.frame import Frame, TableFile
 from atomlearn.storage.intake.kinds import strays_among
-from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.plans import (
     left_out,
     made_of,
@@ -29,8 +28,6 @@ from atomlearn.storage.intake.plans import (
     with_rows_of,
 )
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.table_file import TableFile
-from atomlearn.storage.intake.targets import absent, known_rows, tidy
 
 
 class TableRows(RowSource):

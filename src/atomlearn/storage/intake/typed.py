@@ -16,14 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import imported
-from atomlearn.storage.formats.held import check_size
+from atomlearn.storage.formats.held import check_size, understood
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.messages import listing
-from atomlearn.storage.formats.understood import understood
 from atomlearn.storage.intake.cells import Columns, TextForm
-from atomlearn.storage.intake.frame import Frame, as_numbers, distinct_names, frame_of_columns
+from atomlearn.storage.intake.frame import (
+    Frame,
+    TableFile,
+    as_numbers,
+    distinct_names,
+    frame_of_columns,
+)
 from atomlearn.storage.intake.kinds import is_code, is_id_name
-from atomlearn.storage.intake.table_file import TableFile
 
 #: Rows of a sheet, beyond which Excel has none.
 _MOST_ROWS = 2**20
