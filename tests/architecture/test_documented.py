@@ -137,7 +137,6 @@ BOUNDS = {
     "cli/plan.py": "what messages and guesses hold",
     "storage/formats/held.py": "what is believed of a file",
     "storage/conversion/journal.py": "memory, and what a kill may cost",
-    "storage/formats/limits.py": "what a file may hold",
     "storage/intake/columns.py": "what columns are taken for",
 }
 

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 from atomlearn.datasets import DataTable, Reading, read, read_schema, write_plink
-from atomlearn.storage.formats.limits import FileLimits
+from atomlearn.storage.formats.held import FileLimits
 from atomlearn.storage.intake import frame as frame_module
 from atomlearn.storage.intake import text
 from atomlearn.storage.intake.cells import TextForm

@@ -24,7 +24,7 @@ from atomlearn.datasets import convert, read, write_plink
 from atomlearn.designs import OnDisk, PlinkBed
 from atomlearn.storage.conversion import journal
 from atomlearn.storage.conversion.journal import Sharing
-from atomlearn.storage.formats.limits import FileLimits
+from atomlearn.storage.formats.held import FileLimits
 from atomlearn.storage.intake import streamed, text
 from atomlearn.storage.store.encoding import pack
 from atomlearn.storage.store.store_file import Reading

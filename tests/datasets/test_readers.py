@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import dump_svmlight_file
 
 from atomlearn.datasets import DataTable, read
-from atomlearn.storage.formats.held import understood
-from atomlearn.storage.formats.limits import FileLimits
+from atomlearn.storage.formats.held import FileLimits, understood
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request, Schema

@@ -17,8 +17,7 @@ import pytest
 from atomlearn.cli import main
 from atomlearn.datasets import convert, read
 from atomlearn.designs import OnDisk
-from atomlearn.storage.formats.held import check_size, fits
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.held import LIMITS, check_size, fits
 
 CSV = "a,b,y\n" + "".join(f"{i // 2},{i * i % 7}.5,{i % 2}\n" for i in range(40))
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from atomlearn.cli.controlled import in_words, select_columns
-from atomlearn.cli.generating import Data, Outcome, generate
+from atomlearn.cli.generating import Data, Outcome, generate, in_words, select_columns
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import LIMITS, Plan
 from atomlearn.cli.source import Given

@@ -15,11 +15,11 @@ from typing import Any, cast
 import numpy as np
 
 from atomlearn.cli.assembly import content_of, model_of
+from atomlearn.cli.command_line import cost
 from atomlearn.cli.evidence import fits_to_halves
 from atomlearn.cli.fitting import Fitted, fit, with_baseline
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan, read_plan
-from atomlearn.cli.running import cost
 from atomlearn.cli.scoring import confusion, held_out_scores, split
 from atomlearn.cli.source import Dataset, read_source
 from atomlearn.cli.targets import Target

@@ -15,8 +15,13 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from atomlearn.cli.arguments import reading_of
-from atomlearn.cli.features import Candidates, plain_columns, with_interactions
-from atomlearn.cli.grouping import overlap, read_groups
+from atomlearn.cli.features import (
+    Candidates,
+    overlap,
+    plain_columns,
+    read_groups,
+    with_interactions,
+)
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target, prepare_target, survival_of
@@ -25,7 +30,7 @@ from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import absent
-from atomlearn.storage.intake.dates import days_of
+from atomlearn.storage.intake.kinds import days_of
 from atomlearn.storage.intake.read import read_as
 
 

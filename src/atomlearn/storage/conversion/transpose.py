@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.storage.conversion.journal import SHARING, Workplace, sync_folder
 from atomlearn.storage.conversion.writer import StoreWriter
-from atomlearn.storage.formats.sources import RowPiece, RowSource
+from atomlearn.storage.formats.format import RowPiece, RowSource
 from atomlearn.storage.store.encoding import encode
 
 

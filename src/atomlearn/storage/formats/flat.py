@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.storage.formats.format import About, ColumnSource, RowPiece, RowSource
 from atomlearn.storage.formats.numpy_files import (
     SPARSE_KEYS,
     Archive,
@@ -21,7 +22,6 @@ from atomlearn.storage.formats.numpy_files import (
     stored_names,
     target_from_file,
 )
-from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
 from atomlearn.storage.formats.table import Request, sparse_size
 
 Names = Sequence[str] | None

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.flat import DenseLines, RowsOfFile, Stored, sparse_source
-from atomlearn.storage.formats.held import check_size, fits, free_memory, understood
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.held import LIMITS, check_size, fits, free_memory, understood
 from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.numpy_files import target_from_file
 from atomlearn.storage.formats.table import Request

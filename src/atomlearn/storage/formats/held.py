@@ -13,10 +13,34 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 
-from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.messages import short
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """What stands between a file that is no table and all of memory."""
+
+    #: Bytes that are read at a time, and that are given to any file, whatever it declares.
+    piece_bytes: int = 2**24
+    #: Bytes that encoding and delimiter are found from.
+    head_bytes: int = 2**18
+    #: Bytes of text from which polars reads it: below, to import it takes longer.
+    fast_bytes: int = 2**22
+    #: Bytes that one compressed byte can stand for at most.
+    unpacked: int = 4096
+    #: Times its own bytes that data take on the way: text while it is parsed, what is compressed
+    #: once it is not, and vectors over columns while the columns are read.
+    copies: int = 5
+    #: Columns that sparse data may have however little of it there is (fits make some ten vectors
+    #: over them, of 32 MB each); beyond that, ``unpacked`` for each stored entry. A wrong index
+    #: makes 10^9.
+    sparse_columns: int = 2**22
+
+
+LIMITS = FileLimits()
 
 
 @contextmanager

@@ -13,9 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import open_bytes, whole_lines
-from atomlearn.storage.formats.held import understood
-from atomlearn.storage.formats.limits import LIMITS
-from atomlearn.storage.formats.sources import About, RowPiece, RowSource
+from atomlearn.storage.formats.format import About, RowPiece, RowSource
+from atomlearn.storage.formats.held import LIMITS, understood
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.storage.formats.hdf import content, is_group, member_of, opened
-from atomlearn.storage.formats.held import check_size, fits, understood
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.held import LIMITS, check_size, fits, understood
 from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.numpy_files import stored_names
 from atomlearn.storage.formats.table import (

@@ -5,32 +5,17 @@ from __future__ import annotations
 import difflib
 import fnmatch
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 
 
-@dataclass(slots=True)
-class Problems:
-    """Faults of a file, and the options that remedy them; ``refuse`` raises them at once."""
-
-    path: Path
-    faults: list[str] = field(default_factory=list)
-    options: list[str] = field(default_factory=list)
-
-    def add(self, fault: str, option: str = "") -> None:
-        """Note a fault, and what to type."""
-        self.faults.append(fault)
-        if option and option not in self.options:
-            self.options.append(option)
-
-    def refuse(self) -> None:
-        """Raise ValueError with everything, within the letters of a message; or do nothing."""
-        if not self.faults:
-            return
-        remedy = f". Type {' '.join(self.options)}" if self.options else ""
-        head = f"{self.path}: "
-        room = max(LONGEST - len(head) - len(remedy), LONGEST // 10)
-        raise ValueError(f"{head}{clipped('; '.join(self.faults), room)}{remedy}")
+def refuse_all(path: object, faults: Sequence[tuple[str, str]]) -> None:
+    """Raise ValueError with all faults of a file and the options that remedy them, if any."""
+    if not faults:
+        return
+    options = dict.fromkeys(option for _, option in faults if option)
+    remedy = f". Type {' '.join(options)}" if options else ""
+    room = max(LONGEST - len(f"{path}: ") - len(remedy), LONGEST // 10)
+    said = clipped("; ".join(fault for fault, _ in faults), room)
+    raise ValueError(f"{path}: {said}{remedy}")
 
 
 def typed(names: Sequence[str]) -> str:

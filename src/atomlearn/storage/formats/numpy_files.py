@@ -13,8 +13,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.held import believe, check_size, fits, understood
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.held import LIMITS, believe, check_size, fits, understood
 from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.table import (
     DataTable,

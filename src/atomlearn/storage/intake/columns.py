@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -177,28 +178,23 @@ def plan_of(content: object, place: str) -> ColumnPlan:
     return ColumnPlan(**given)
 
 
+#: What the values of the fields are: a word for messages, and types; lists hold the second ones.
+_RULES: dict[str, tuple[str, tuple[type, ...], tuple[type, ...]]] = {
+    "kind": ("a text", (str,), ()),
+    "why": ("a text", (str,), ()),
+    "flag": ("true or false", (bool,), ()),
+    "missing": ("a whole number", (int,), ()),
+    "distinct": ("a whole number", (int,), ()),
+    "fill": ("a number, a text or null", (str, int, float, NoneType), ()),
+    "values": ("a list of texts", (list, tuple), (str,)),
+    "numbers": ("a list of numbers", (list, tuple), (int, float)),
+}
+
+
 def _check(given: dict[str, Any], place: str) -> None:
     """Refuse values of other types than the fields have."""
-    rules: dict[str, tuple[str, Any]] = {
-        "kind": ("a text", lambda v: isinstance(v, str)),
-        "why": ("a text", lambda v: isinstance(v, str)),
-        "flag": ("true or false", lambda v: isinstance(v, bool)),
-        "missing": ("a whole number", lambda v: type(v) is int and v >= 0),
-        "distinct": ("a whole number", lambda v: type(v) is int and v >= 0),
-        "fill": ("a number, a text or null", lambda v: v is None or _plain(v)),
-        "values": ("a list of texts", lambda v: _listed(v, str)),
-        "numbers": ("a list of numbers", lambda v: _listed(v, (int, float))),
-    }
-    for key, (expected, fits) in rules.items():
-        if key in given and not fits(given[key]):
-            raise ValueError(f"{place}.{key} must be {expected}, found {str(given[key])[:40]!r}")
-
-
-def _plain(value: object) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
-
-
-def _listed(value: object, kinds: Any) -> bool:
-    return isinstance(value, list | tuple) and all(
-        isinstance(item, kinds) and not isinstance(item, bool) for item in value
-    )
+    for key, (expected, kinds, items) in _RULES.items():
+        value = given.get(key, ())
+        fits = type(value) in kinds and (not items or all(type(item) in items for item in value))
+        if key in given and not (fits and (kinds != (int,) or value >= 0)):
+            raise ValueError(f"{place}.{key} must be {expected}, found {str(value)[:40]!r}")

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array
 from atomlearn.storage.formats.held import fits
-from atomlearn.storage.formats.messages import Problems, listing, near_names
+from atomlearn.storage.formats.messages import listing, near_names, refuse_all
 from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.dates import date_parts, days_of
 from atomlearn.storage.intake.frame import Frame, as_numbers
+from atomlearn.storage.intake.kinds import date_parts, days_of
 
 
 def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]:
@@ -27,7 +27,7 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
     refused now, with all such columns in one message.
     """
     used = [plan for plan in plans if plan.is_used]
-    problems = Problems(frame.path)
+    problems = list[tuple[str, str]]()
     lost = [plan.name for plan in used if plan.name not in frame.header]
     if lost:
         hint = near_names(lost[0], frame.header) if len(lost) == 1 else ""
@@ -36,10 +36,8 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
         turned = first is not None and not set(lost).isdisjoint(first.tolist())
         if turned:
             hint = "; they are in its first column"
-        problems.add(
-            f"there {told} {listing(lost)}, which the model reads{hint}",
-            "--transpose" if turned else "",
-        )
+        fault = f"there {told} {listing(lost)}, which the model reads{hint}"
+        problems.append((fault, "--transpose" if turned else ""))
     gaps = [
         plan.name
         for plan in used
@@ -50,11 +48,12 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
     ]
     if gaps:
         row = int(np.flatnonzero(frame.missing(gaps[0]))[0])
-        problems.add(
+        fault = (
             f"{listing(gaps)}: values are missing, the first on {frame.line(row)}, and the model "
             "has no rule for them: fill them in, or fit it with --missing median"
         )
-    problems.refuse()
+        problems.append((fault, ""))
+    refuse_all(frame.path, problems)
     made = encode_columns(frame, used)
     X = as_design(made.X)
     return {name: X.gather(np.array([j])).dense()[:, 0] for j, name in enumerate(made.names)}

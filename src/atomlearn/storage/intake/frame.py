@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
 from atomlearn.storage.formats.compressed import unpacked_size
-from atomlearn.storage.formats.held import fits
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.held import LIMITS, fits
 from atomlearn.storage.formats.messages import listing, near_names
 from atomlearn.storage.intake.cells import Columns, TextForm
 

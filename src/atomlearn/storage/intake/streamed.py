@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.held import fits
-from atomlearn.storage.formats.limits import LIMITS
-from atomlearn.storage.formats.sources import About, RowPiece, RowSource
+from atomlearn.storage.formats.format import About, RowPiece, RowSource
+from atomlearn.storage.formats.held import LIMITS, fits
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import INTAKE, OPTIONAL, ColumnPlan, absent, known_rows, tidy
 from atomlearn.storage.intake.encode import completed, encode_columns

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from atomlearn.storage.formats.compressed import open_bytes, open_text, suffix_of, whole_lines
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.held import LIMITS
 from atomlearn.storage.intake.cells import Columns, TextForm, by_polars, in_rows, records
 from atomlearn.storage.intake.columns import INTAKE
 from atomlearn.storage.intake.frame import TableFile, distinct_names

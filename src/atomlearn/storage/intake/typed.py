@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import imported
-from atomlearn.storage.formats.held import check_size, understood
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.held import LIMITS, check_size, understood
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.cells import Columns, TextForm
 from atomlearn.storage.intake.frame import (
