@@ -312,27 +312,6 @@ def test_report_draws_interactions_as_a_matrix(tmp_path: Path) -> None:
     assert "Interactions" not in (out / "report.html").read_text()
 
 
-def test_text_columns_become_indicators_and_predict_reads_them_again(tmp_path: Path) -> None:
-    rng = np.random.default_rng(8)
-    color = rng.choice(["red", "green", "blue"], 120)
-    noise = rng.standard_normal((120, 3))
-    y = np.where(color == "red", 2.0, 0.0) + noise[:, 0]
-    rows = [
-        [c, *map(repr, z), repr(v)]
-        for c, z, v in zip(color, noise.tolist(), y.tolist(), strict=True)
-    ]
-    path = write_csv(tmp_path / "d.csv", ["color", "a", "b", "c", "y"], rows)
-    out = tmp_path / "out"
-    arguments = ("--target", "y", "--task", "regression", "--n-features", 2, "--C", 1e3)
-    assert run("select", path, *arguments, "--out", out, "--quiet") == 0
-    # A category is one feature, selected whole.
-    names = {"color=red", "color=green", "color=blue", "a"}
-    assert {row["feature"] for row in read_csv(out / "selected.csv")} == names
-    assert run("predict", out / "model.json", path, "--out", tmp_path / "p.csv") == 0
-    predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
-    np.testing.assert_allclose(predicted, y, atol=0.05)
-
-
 def test_no_standardize_reports_coefficients_per_deviation(
     numbers_csv: Path, tmp_path: Path
 ) -> None:
@@ -374,16 +353,8 @@ def test_fewer_features_than_asked_for_is_said(
     assert read_model(out / "model.json").certificates[0].status == "CONVERGED"
 
 
-def test_quiet_prints_no_progress(
-    classes_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ("--target", "outcome", "--n-features", 2, "--quiet", "--out", tmp_path / "o")
-    assert run("select", classes_csv, *arguments) == 0
-    assert capsys.readouterr().err == ""
-
-
 def test_existing_files_are_replaced_and_no_temporary_ones_stay(
-    classes_csv: Path, tmp_path: Path
+    classes_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
     out.mkdir()
@@ -391,6 +362,7 @@ def test_existing_files_are_replaced_and_no_temporary_ones_stay(
     (out / "mine.txt").write_text("keep")
     arguments = ("--target", "outcome", "--n-features", 2, "--quiet", "--out", out)
     assert run("select", classes_csv, *arguments) == 0
+    assert capsys.readouterr().err == ""
     assert sorted(entry.name for entry in out.iterdir()) == [
         "mine.txt",
         "model.json",

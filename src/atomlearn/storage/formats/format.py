@@ -154,8 +154,6 @@ class Format:
         Opens a table whose columns are to be understood first, see ``intake``.
     recognizes : (suffix, first line) -> bool, optional
         Whether a file of no known ending is of this kind.
-    named : bool
-        Whether columns have names by which they can be left out or made the target.
     in_place : bool
         Whether tables of this kind hold a ``Design`` that reads the file as it goes.
 
@@ -174,7 +172,6 @@ class Format:
     names: Callable[[Path], list[str] | None] | None = None
     cells: Callable[[Path, Any, str | None], Any] | None = None
     recognizes: Callable[[str, str], bool] | None = None
-    named: bool = False
     in_place: bool = False
 
     def table(self, path: Path, request: Request) -> DataTable:
@@ -211,7 +208,7 @@ class Format:
         return TableRows(self.cells(path, asked.text_form(), None), asked)
 
     def _check(self, path: Path, request: Request) -> None:
-        if request.exclude and not self.named:
+        if request.exclude and self.cells is None:
             raise ValueError(
                 f"columns of {self.name} files cannot be excluded by name; leave that out of "
                 f"{path}, or write it as CSV, whose columns have names"

@@ -45,21 +45,18 @@ FORMATS = (
         (".csv", ".tsv", ".tab"),
         cells=TextFile,
         recognizes=looks_delimited,
-        named=True,
     ),
     Format(
         "parquet",
         (".parquet", ".pq"),
         cells=ParquetFile,
-        named=True,
     ),
     Format(
         "arrow",
         (".arrow", ".feather", ".ipc"),
         cells=ArrowFile,
-        named=True,
     ),
-    Format("excel", (".xlsx", ".xlsm"), cells=ExcelFile, named=True),
+    Format("excel", (".xlsx", ".xlsm"), cells=ExcelFile),
     Format("mat", (".mat",), matlab.read_mat),
     Format(
         "h5ad",

@@ -54,6 +54,8 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
         )
         problems.append((fault, ""))
     refuse_all(frame.path, problems)
+    if not used:
+        return {}
     made = encode_columns(frame, used)
     X = as_design(made.X)
     return {name: X.gather(np.array([j])).dense()[:, 0] for j, name in enumerate(made.names)}
