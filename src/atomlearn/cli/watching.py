@@ -18,10 +18,11 @@ from atomlearn.core.solvers.progress import Progress, RunObserver
 class Watch(RunObserver):
     """What is seen of the fits that go on one after the other; an observer of each of them.
 
-    deadline : when the fits are to end; quiet : print nothing; checkpoint : folder for the state of each fit, or None; labels : names of the outputs
-    that are fitted next, printed as their turn comes; searches : number of fits of a
-    cross-validation that are still to come and are only counted; found : column -> first pass that
-    gave it a weight; searches_a_line : how many of these fits one line of progress stands for.
+    deadline : when the fits are to end; quiet : print nothing; checkpoint : folder for the state
+    of each fit, or None; labels : names of the outputs that are fitted next, printed as their turn
+    comes; searches : number of fits of a cross-validation that are still to come and are only
+    counted; found : column -> first pass that gave it a weight; searches_a_line : how many of
+    these fits one line of progress stands for.
 
     Examples
     --------
