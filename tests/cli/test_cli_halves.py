@@ -65,7 +65,7 @@ def test_halves_that_would_take_long_are_left_out(
     tmp_path: Path, left_out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if left_out == "large":
-        monkeypatch.setattr(evidence, "SMALL", 1199)
+        monkeypatch.setattr(evidence, "LIMITS", replace(LIMITS, small=1199))
     if left_out == "late":
         monkeypatch.setattr(evidence, "LIMITS", replace(LIMITS, seconds_of_halves=0.0))
     more = ["--time-limit", 100] if left_out == "limited" else []

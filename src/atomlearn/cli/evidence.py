@@ -18,7 +18,6 @@ from atomlearn.reports.content import HeldOut, SelectedFeature
 from atomlearn.reports.displays import PathDisplay, ValidationDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
 from atomlearn.reports.gathered import (
-    SMALL,
     along_chromosomes,
     pictures_of,
     warnings_of,
@@ -32,7 +31,7 @@ from atomlearn.reports.view import View, level_of, objective_of
 def fits_to_halves(source: Dataset, plan: Plan, fit: Callable[[Rows], Fitted]) -> list[Half]:
     """Return what fits to halves of the rows select; nothing where that would take long."""
     target, given = source.target, source.given
-    if plan.controls or given.on_disk or _entries(source) > SMALL:
+    if plan.controls or given.on_disk or _entries(source) > LIMITS.small:
         return []
 
     def fitted(rows: Rows) -> Half:
@@ -144,7 +143,11 @@ def twins_of(
     def asked() -> Sequence[Twins]:
         # Fits without one of the features must be fits like this one.
         plain = not data.of_rows and not data.parameters and not fitted.interrupted
-        if not plain or _entries(source) > SMALL or fitted.settings["method"] != "atomic norm":
+        if (
+            not plain
+            or _entries(source) > LIMITS.small
+            or fitted.settings["method"] != "atomic norm"
+        ):
             return []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
