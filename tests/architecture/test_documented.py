@@ -134,11 +134,10 @@ def words(text: str) -> set[str]:
 
 #: Structures of numbers that no timing chose: what is refused, how much is looked at, how it looks.
 BOUNDS = {
-    "cli/limits.py": "what messages and guesses hold",
+    "cli/plan.py": "what messages and guesses hold",
     "storage/formats/held.py": "what is believed of a file",
     "storage/conversion/journal.py": "memory, and what a kill may cost",
-    "storage/formats/limits.py": "what a file may hold",
-    "storage/intake/limits.py": "what columns are taken for",
+    "storage/intake/columns.py": "what columns are taken for",
 }
 
 

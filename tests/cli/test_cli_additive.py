@@ -101,7 +101,6 @@ def test_cross_validation_of_curves(tmp_path):
     ("change", "message"),
     [
         ({"levels": [1.0, 1.0]}, "increasing"),
-        ({"values": [[1.0]]}, "length"),
         ({"levels": [1.0, float("1e999")]}, "finite|Infinity"),
         ({"factors": [0, 0]}, "one position"),
         ({"values": None}, "list"),

@@ -43,24 +43,21 @@ def select(data: Path, *words: object, code: int = 0) -> dict[str, Any]:
 SAID = "150 rows of 30 different patient_id: rows of one are held out, folded and halved together"
 
 
-def test_an_identifier_that_repeats_binds_its_rows(tmp_path: Path, capsys: Any) -> None:
+def test_an_identifier_that_repeats_binds_its_rows(tmp_path: Path) -> None:
     columns = noise(own=0.2)
     columns["patient_id"] = [int(name[1:]) + 100 for name in columns["patient_id"]]
     data = written(columns, tmp_path / "visits.csv")
-    found = select(data, "--target", "ill", "--norm", "l1")
+    found = select(data, "--target", "ill", "--norm", "l1", "--gap", 1e-3)
     assert found["verdict"] != "better"
     assert found["n_features"] == 40
     assert any(SAID in note for note in found["notes"])
     assert SAID in (tmp_path / "out" / "report.html").read_text()
-    loud = ["select", data, "--target", "ill", "--norm", "l1", "--out", tmp_path / "out"]
-    assert main([str(word) for word in loud]) == 0
-    assert SAID in capsys.readouterr().err
     by_rows = select(data, "--target", "ill", "--norm", "l1", "--rows-of", "none")
     assert by_rows["verdict"] == "better"  # it would be, if visits were independent
     assert main(["predict", str(tmp_path / "out" / "model.json"), str(data)]) == 0
 
 
-@pytest.mark.parametrize("words", [["--n-features", "auto"], ["--stability"], ["--fdr", 0.2]])
+@pytest.mark.parametrize("words", [["--n-features", "auto"], ["--fdr", 0.2]])
 def test_each_way_to_select_takes_them(words: list[Any], tmp_path: Path) -> None:
     data = written(noise(), tmp_path / "visits.csv")
     found = select(data, "--target", "ill", *words)

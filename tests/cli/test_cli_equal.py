@@ -37,25 +37,20 @@ def _made(seed: int, n: int, p: int, classes: bool, spread: float = 1.0) -> tupl
     return X, (z > np.quantile(z, 0.4)).astype(int) if classes else z
 
 
-def _sparse(seed: int, classes: bool) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
+def _sparse() -> tuple[Any, Any]:
+    rng = np.random.default_rng(1)
     X = sp.random(160, 90, 0.2, "csr", rng=rng)
     z = X.toarray()[:, :5].sum(1) + 0.1 * rng.standard_normal(160)
-    return X, (z > np.median(z)).astype(int) if classes else z
+    return X, (z > np.median(z)).astype(int)
 
 
 SETS: dict[str, Callable[[], tuple[Any, Any]]] = {
-    "breast cancer": lambda: _bundled(bundled.load_breast_cancer),
     "diabetes": lambda: _bundled(bundled.load_diabetes),
-    "wine 0": lambda: _bundled(bundled.load_wine, 0),
     "digits 3": lambda: tuple(a[:400] for a in _bundled(bundled.load_digits, 3)),  # type: ignore[return-value]
     "classes": lambda: _made(3, 120, 160, True),
-    "numbers": lambda: _made(3, 100, 160, False),
-    "wide classes": lambda: _made(9, 60, 1500, True),
     "wide numbers": lambda: _made(9, 60, 1500, False),
     "other units": lambda: _made(5, 150, 30, True, 4.0),
-    "sparse classes": lambda: _sparse(1, True),
-    "sparse numbers": lambda: _sparse(1, False),
+    "sparse classes": _sparse,
 }
 
 
@@ -72,9 +67,8 @@ def _fitted(X: Any, y: Any, words: list[str], folder: Path) -> Any:
     plan = read_plan(options)
     source = read_source(options, plan, lambda text: None)
     plan = plan.with_groups(source.given.groups, source.given.overlap)
-    rows, center = np.arange(len(y)), not sp.issparse(X)
     design, target = source.features.design(), source.target
-    return fit(design, target, rows, plan, Watch(quiet=True), center, source.given)
+    return fit(design, target, np.arange(len(y)), plan, Watch(quiet=True), source.given)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -107,9 +101,8 @@ def test_the_golub_genes_are_the_same_from_both(tmp_path: Path) -> None:
         assert selected == set(model.selected_.tolist())
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_what_is_selected_does_not_depend_on_the_exactness_of_the_weights(seed: int) -> None:
-    rng = np.random.default_rng(seed)
+def test_what_is_selected_does_not_depend_on_the_exactness_of_the_weights() -> None:
+    rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 8)) @ rng.standard_normal((8, 800)) + rng.standard_normal(
         (60, 800)
     )

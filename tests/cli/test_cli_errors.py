@@ -47,6 +47,8 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         (["--target", "label", "--norm", "l1", "--cv", "--alpha", "1"], "leave one of the two"),
         (["--target", "label", "--one-se"], "--one-se goes with --norm"),
         (["--target", "label", "--additive", "--interactions"], "leave one of the two"),
+        (["--target", "a", "--additive", "--covariates", "b"], "--covariates does not go with"),
+        (["--target", "label", "--interactions", "--groups", "g"], "interactions of products"),
         (["--target", "label", "--stability", "--norm", "l1"], "leave one of the two"),
         (["--target", "label", "--loss", "squared"], "does not fit a classification"),
         (["--target", "a", "--task", "regression", "--loss", "logistic"], "does not fit a regr"),

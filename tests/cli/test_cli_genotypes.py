@@ -227,7 +227,7 @@ def test_components_are_those_of_the_singular_values(study: dict[str, Any]) -> N
 
 
 def test_components_are_covariates_of_the_command(study: dict[str, Any]) -> None:
-    out = select(study, "--pcs", "2")
+    out = select(study, "--pcs", "2", "--test-fraction", "0")
     covariates = json.loads((out / "summary.json").read_text())["covariates"]
     assert {item["name"] for item in covariates} == {"PC1", "PC2", "age", "sex"}
 
@@ -235,8 +235,8 @@ def test_components_are_covariates_of_the_command(study: dict[str, Any]) -> None
 def test_windows_and_regions_are_groups(study: dict[str, Any]) -> None:
     folder = study["folder"]
     (folder / "regions.txt").write_text("near chr1:4000-6000\nfar chr1:12000-12500 rs30\n")
-    out = select(study, "--groups", str(folder / "regions.txt"))
+    out = select(study, "--test-fraction", "0", "--groups", str(folder / "regions.txt"))
     names = {row["feature"] for row in rows(out / "selected.csv")}
     assert {"rs3", "rs4", "rs5", "rs11", "rs30"} <= names
-    out = select(study, "--groups", "windows:4kb")
+    out = select(study, "--test-fraction", "0", "--groups", "windows:4kb")
     assert "rs4" in {row["feature"] for row in rows(out / "selected.csv")}

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from atomlearn.cli import evidence, main
-from atomlearn.cli.limits import LIMITS
+from atomlearn.cli.plan import LIMITS
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def test_halves_that_would_take_long_are_left_out(
     tmp_path: Path, left_out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if left_out == "large":
-        monkeypatch.setattr(evidence, "SMALL", 1199)
+        monkeypatch.setattr(evidence, "LIMITS", replace(LIMITS, small=1199))
     if left_out == "late":
         monkeypatch.setattr(evidence, "LIMITS", replace(LIMITS, seconds_of_halves=0.0))
     more = ["--time-limit", 100] if left_out == "limited" else []

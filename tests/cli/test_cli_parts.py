@@ -38,11 +38,6 @@ def test_task_is_guessed_from_the_values(
     assert target.guessed
 
 
-def test_a_task_that_is_given_is_not_guessed() -> None:
-    target = prepare_target(np.array([0, 1, 1]), "y", "regression", None)
-    assert (target.task, target.guessed) == ("regression", "")
-
-
 def test_a_loss_of_numbers_makes_whole_numbers_a_regression() -> None:
     counts, labels = np.arange(6) % 3, np.array(["a", "b"])
     assert Plan(loss="squared").task_for(counts, "auto") == "regression"
@@ -118,15 +113,6 @@ def test_interactions_are_those_of_scikit_learn(sparse: bool) -> None:
     assert features.name(7) == "a^2"
     assert features.name(8) == "a:b"
     assert features.name(found.shape[1] - 1) == "g^2"
-
-
-@given(n_inputs=st.integers(1, 3000), data=st.data())
-def test_interaction_numbers_decode_at_any_size(n_inputs: int, data: st.DataObject) -> None:
-    features = with_products(None, ["x"] * n_inputs)
-    i = data.draw(st.integers(0, n_inputs - 1))
-    j = data.draw(st.integers(i, n_inputs - 1))
-    before = sum(n_inputs - row for row in range(i))
-    assert features.factors(n_inputs + before + j - i) == (i, j)
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,8 +15,9 @@ import pytest
 import scipy.sparse as sp
 
 from atomlearn.datasets import DataTable, Reading, read, read_schema, write_plink
-from atomlearn.storage.formats.limits import Limits
-from atomlearn.storage.intake import table_file, text
+from atomlearn.storage.formats.held import FileLimits
+from atomlearn.storage.intake import frame as frame_module
+from atomlearn.storage.intake import text
 from atomlearn.storage.intake.cells import TextForm
 
 #: Letters of a message at most; the path of the file, which tests make long, apart.
@@ -160,7 +161,7 @@ def test_a_file_as_it_comes(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     if plain is None:
         return
     pytest.importorskip("polars")
-    monkeypatch.setattr(text, "LIMITS", Limits(fast_bytes=0))
+    monkeypatch.setattr(text, "LIMITS", FileLimits(fast_bytes=0))
     fast = read(path, **given)
     assert fast.feature_names == plain.feature_names
     assert np.array_equal(np.asarray(_dense(fast.X)), np.asarray(_dense(plain.X)))
@@ -339,6 +340,6 @@ def test_what_shows_late_in_a_file(
         return {name: frame.cells(name).tolist() for name in frame.header}
 
     plain = found()
-    for module in (table_file, text):
-        monkeypatch.setattr(module, "LIMITS", Limits(fast_bytes=256, piece_bytes=1024))
+    for module in (frame_module, text):
+        monkeypatch.setattr(module, "LIMITS", FileLimits(fast_bytes=256, piece_bytes=1024))
     assert found() == plain

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from atomlearn.datasets import read, write_plink
-from atomlearn.storage.intake.dates import days_of, order_of
+from atomlearn.storage.intake.kinds import days_of, order_of
 
 N = 24
 CODES = [f"{i:04d}" for i in range(N)]
@@ -93,8 +93,8 @@ def test_a_sample_on_two_rows_has_one_phenotype_and_that_is_told(tmp_path: Path)
 
 def test_dates_are_read_in_the_order_of_the_fit(tmp_path: Path) -> None:
     """3/4/2021 is in April where the model saw 25/4/2021, whatever the new rows would suggest."""
-    from atomlearn.storage.intake.again import encoded_again
     from atomlearn.storage.intake.cells import TextForm
+    from atomlearn.storage.intake.encode import encoded_again
     from atomlearn.storage.intake.text import TextFile
 
     path, new = tmp_path / "d.csv", tmp_path / "new.csv"
@@ -139,7 +139,7 @@ def test_gene_numbers_and_descriptions_beside_the_samples(tmp_path: Path) -> Non
 
 
 def test_truth_is_the_same_in_words_and_as_a_type(tmp_path: Path) -> None:
-    from atomlearn.storage.intake.again import encoded_again
+    from atomlearn.storage.intake.encode import encoded_again
 
     flags = np.arange(N) % 3 == 0
     given = table(flag=flags, y=np.arange(N) % 2)

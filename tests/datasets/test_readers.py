@@ -12,15 +12,17 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
 from sklearn.datasets import dump_svmlight_file
 
 from atomlearn.datasets import DataTable, read
-from atomlearn.storage.formats.limits import Limits
+from atomlearn.storage.formats.held import FileLimits, understood
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request, Schema
-from atomlearn.storage.formats.understood import understood
-from atomlearn.storage.intake import cells, table_file
+from atomlearn.storage.intake import cells
+from atomlearn.storage.intake import frame as frame_module
 from atomlearn.storage.intake import text as text_module
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.text import TextFile
@@ -29,7 +31,7 @@ from atomlearn.storage.intake.text import TextFile
 @pytest.fixture(params=["polars", "csv"])
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Read all text by one of the two parsers; whatever is not plain goes to the second one."""
-    monkeypatch.setattr(text_module, "LIMITS", Limits(fast_bytes=0))
+    monkeypatch.setattr(text_module, "LIMITS", FileLimits(fast_bytes=0))
     if request.param == "csv":
         monkeypatch.setattr(text_module, "by_polars", lambda *arguments: None)
     return str(request.param)
@@ -103,44 +105,32 @@ def test_targets_of_all_kinds(tmp_path: Path) -> None:
     assert read(path, drop=("label", "both")).y is None
 
 
-numbers = st.floats(allow_nan=False, allow_infinity=False)
-
-
-@given(data=st.data(), n_columns=st.integers(1, 5), n_rows=st.integers(1, 8))
-@pytest.mark.parametrize("fast", [0, 2**22])
+@given(
+    rows=hnp.arrays(
+        np.float64,
+        hnp.array_shapes(min_dims=2, max_dims=2, max_side=6),
+        elements=st.floats(allow_nan=False, allow_infinity=False),
+    ),
+    letters=st.text("ab ,;\"'=é\t", max_size=6),
+    quoting=st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
+    fast=st.sampled_from([0, 2**22]),
+)
 def test_any_numbers_survive_the_file(
     tmp_path_factory: pytest.TempPathFactory,
+    rows: NDArray[np.float64],
+    letters: str,
+    quoting: int,
     fast: int,
-    data: st.DataObject,
-    n_columns: int,
-    n_rows: int,
 ) -> None:
-    rows = data.draw(
-        st.lists(
-            st.lists(numbers, min_size=n_columns, max_size=n_columns),
-            min_size=n_rows,
-            max_size=n_rows,
-        )
-    )
-    names = data.draw(
-        st.lists(
-            st.text("ab ,;\"'=é\t", min_size=1, max_size=6).map(lambda name: f"n{name}n"),
-            min_size=n_columns,
-            max_size=n_columns,
-            unique=True,
-        )
-    )
-    quoting = data.draw(st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]))
+    names = [f"n{letters}{place}" for place in range(len(rows[0]))]
     path = tmp_path_factory.mktemp("csv") / "any.csv"
     with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, quoting=quoting)
-        writer.writerow(names)
-        writer.writerows(rows)
+        csv.writer(stream, quoting=quoting).writerows([names, *rows.tolist()])  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_module, "LIMITS", Limits(fast_bytes=fast))
+        patch.setattr(text_module, "LIMITS", FileLimits(fast_bytes=fast))
         frame = TextFile(path, TextForm(delimiter=",")).frame()
     assert frame.header == names
-    np.testing.assert_array_equal(frame.numbers, np.array(rows))
+    np.testing.assert_array_equal(frame.numbers, rows)
 
 
 @pytest.mark.parametrize("size", [40, 200, 2**24])
@@ -155,8 +145,8 @@ def test_a_file_in_pieces_is_the_same(
     for encoding in ("utf-8", "utf-16", "utf-8-sig", "latin-1"):
         path = tmp_path / f"{encoding}.csv"
         path.write_bytes("\n".join(lines).encode(encoding))
-        for module in (text_module, table_file):
-            monkeypatch.setattr(module, "LIMITS", Limits(fast_bytes=fast, piece_bytes=size))
+        for module in (text_module, frame_module):
+            monkeypatch.setattr(module, "LIMITS", FileLimits(fast_bytes=fast, piece_bytes=size))
         form = TextForm(delimiter=",", encoding=encoding)
         frame = TextFile(path, form).frame()
         assert frame.n_rows == 50
@@ -191,7 +181,7 @@ def test_a_file_in_pieces_is_the_same(
 def test_bad_csv_is_refused_by_name(
     tmp_path: Path, text: str, target: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_module, "LIMITS", Limits(fast_bytes=0))
+    monkeypatch.setattr(text_module, "LIMITS", FileLimits(fast_bytes=0))
     with pytest.raises(ValueError, match=message):
         read(write(tmp_path / "bad.csv", text), target)
 

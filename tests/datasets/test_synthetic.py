@@ -77,9 +77,8 @@ def test_k_support_logistic_follows_its_model(group_means: Any) -> None:
     [
         lambda: make_k_support_logistic(100, 200_000, 2000, 20),
         lambda: make_correlated(1000, 10_000, 0.9, 20),
-        lambda: make_feature_generation(1000, 20_000, 30, 0),
     ],
-    ids=["k_support", "correlated", "feature_generation"],
+    ids=["k_support", "correlated"],
 )
 def test_memory_is_that_of_x(make: Callable[[], Synthetic]) -> None:
     tracemalloc.start()
@@ -103,15 +102,6 @@ def test_correlated_columns(rho: float) -> None:
     signal = data.X @ data.coef
     assert np.linalg.norm(signal) == pytest.approx(3.0 * np.linalg.norm(data.y - signal))
     assert (data.y - signal).std() == pytest.approx(data.noise, rel=0.03)
-
-
-def test_correlated_labels_balance() -> None:
-    data = make_correlated(101, 40, 0.5, 4, labels=True, dtype=np.float32)
-    assert data.X.dtype == np.float32
-    np.testing.assert_array_equal(
-        data.y, np.where(data.X.astype(float) @ data.coef + data.intercept >= 0, 1.0, -1.0)
-    )
-    assert data.y.sum() == 1.0
 
 
 def test_zou_hastie_is_drawn_from_its_covariance() -> None:
@@ -161,16 +151,6 @@ def test_sparse_feature_generation_fills_evenly() -> None:
     assert np.sum((counts - 40.0) ** 2 / (40.0 * 0.9)) == pytest.approx(499, abs=5 * 31.6)
     assert X.data.mean() == pytest.approx(0.0, abs=0.04)
     assert X.data.std() == pytest.approx(1.0, abs=0.04)
-
-
-def test_grouped_feature_generation() -> None:
-    data = make_feature_generation(20, 4000, 100, 0, group_size=10, seed=0)
-    assert data.groups is not None
-    assert data.X_test is None
-    chosen = np.unique(data.groups[data.coef != 0.0])
-    assert chosen.size == 10
-    assert np.isin(data.groups, chosen).sum() == 100 == np.count_nonzero(data.coef)
-    assert data.coef.min() < 0.0 < data.coef.max()
 
 
 def test_text_like_rows() -> None:

@@ -17,8 +17,7 @@ import pytest
 from atomlearn.cli import main
 from atomlearn.datasets import convert, read
 from atomlearn.designs import OnDisk
-from atomlearn.storage.formats.held import fits, hold
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.held import LIMITS, check_size, fits
 
 CSV = "a,b,y\n" + "".join(f"{i // 2},{i * i % 7}.5,{i % 2}\n" for i in range(40))
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -84,12 +83,12 @@ def test_two_arrays_of_one_name(tmp_path):
 
 
 def test_declared_sizes_are_held_against_what_is_stored():
-    hold("f", "it", 100, 100)
-    hold("f", "it", LIMITS.piece_bytes, 1, LIMITS.unpacked)
+    check_size("f", "it", 100, 100)
+    check_size("f", "it", LIMITS.piece_bytes, 1, LIMITS.unpacked)
     with pytest.raises(ValueError, match="f is damaged or cut off"):
-        hold("f", "it", 101, 100)
+        check_size("f", "it", 101, 100)
     with pytest.raises(ValueError, match="damaged"):
-        hold("f", "it", LIMITS.piece_bytes + 1, 1000, LIMITS.unpacked)
+        check_size("f", "it", LIMITS.piece_bytes + 1, 1000, LIMITS.unpacked)
     with pytest.raises(ValueError, match="f does not fit in memory"):
         fits("f", "it", 2**60)
 
@@ -214,7 +213,8 @@ def test_a_folder_that_is_read_only(wide, capsys):
 FOREIGN = """
 import sys
 from atomlearn.cli import main
-select = ["select", sys.argv[1], "--norm", "l1", "--alpha", "0.01", "--out", sys.argv[2]]
+select = ["select", sys.argv[1], "--norm", "l1", "--alpha", "0.01", "--test-fraction", "0",
+          "--out", sys.argv[2]]
 assert main([*select, "--target", "y"]) == 0
 sys.exit(main([*select, "--target", sys.argv[3]]))
 """

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from atomlearn import __version__
-from atomlearn.cli.evidence import evidence_of, groups_of, twins_of, view_of_fit, warnings_told
+from atomlearn.cli.evidence import evidence_of, group_names_of, twins_of, view_of_fit, warnings_told
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.genotypes import about, alleles_of
 from atomlearn.cli.plan import Plan
-from atomlearn.cli.source import Source
+from atomlearn.cli.source import Dataset
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.problem.result import Status
 from atomlearn.reports.content import (
@@ -37,7 +37,7 @@ from atomlearn.storage.formats.table import Schema
 
 
 def content_of(
-    source: Source,
+    source: Dataset,
     plan: Plan,
     fitted: Fitted,
     held_out: HeldOut | None,
@@ -90,10 +90,10 @@ def content_of(
 
 
 def _selected(
-    source: Source, fitted: Fitted, view: View, found: Sequence[Half]
+    source: Dataset, fitted: Fitted, view: View, found: Sequence[Half]
 ) -> tuple[SelectedFeature, ...]:
     share = shares(found)
-    groups = {} if fitted.has_curves else groups_of(source.given, source.features.name)
+    groups = {} if fitted.has_curves else group_names_of(source.given, source.features.name)
     stability = fitted.stability or (
         {unit: share.get(unit, 0.0) for unit in fitted.units.tolist()} if found else {}
     )
@@ -144,7 +144,7 @@ def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
 
 
 def _details(
-    source: Source, plan: Plan, fitted: Fitted, seconds: float
+    source: Dataset, plan: Plan, fitted: Fitted, seconds: float
 ) -> tuple[tuple[str, str], ...]:
     X, settings = source.features.X, fitted.settings
     storage = "dense"
@@ -185,7 +185,7 @@ def _details(
     return tuple(details)
 
 
-def _of_products(source: Source) -> str:
+def _of_products(source: Dataset) -> str:
     if not source.features.interactions:
         return ""
     return ".fit(designs.Polynomial.interactions(X, squares=True), y)"
@@ -197,7 +197,7 @@ def _curve_of(fitted: Fitted, unit: int) -> ModelCurve | None:
     return ModelCurve(*curve_of(fitted.map, fitted.columns, fitted.coefficients, unit))
 
 
-def model_of(source: Source, fitted: Fitted) -> SavedModel:
+def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
     """Return the model in data units, with only the columns that it reads."""
     features, schema, target = source.features, source.schema, source.target
     factors = [features.factors(int(column)) for column in fitted.units]

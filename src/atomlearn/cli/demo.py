@@ -7,8 +7,8 @@ import shlex
 
 from atomlearn.cli.features import with_products
 from atomlearn.cli.plan import Plan
-from atomlearn.cli.select import Way, output_folder, select_from
-from atomlearn.cli.source import Source
+from atomlearn.cli.select import Manner, output_folder, select_from
+from atomlearn.cli.source import Dataset
 from atomlearn.cli.targets import prepare_target
 from atomlearn.storage.formats.table import Schema
 
@@ -20,7 +20,7 @@ def demo(options: argparse.Namespace) -> int:
     bunch = load_breast_cancer()
     names = [str(name) for name in bunch.feature_names]
     features = with_products(bunch.data, names)
-    source = Source(
+    source = Dataset(
         name="breast cancer (scikit-learn)",
         features=features,
         schema=Schema(len(names), tuple(names)),
@@ -28,7 +28,7 @@ def demo(options: argparse.Namespace) -> int:
         command=shlex.join(["atomlearn", *options.given]),
     )
     with output_folder(options.out) as folder:
-        way = Way(folder, quiet=options.quiet)
+        way = Manner(folder, quiet=options.quiet)
         way.say(
             f"breast cancer, {bunch.data.shape[0]} tumors: 30 measurements, their squares and all "
             f"their pairs make {features.n_features} features"

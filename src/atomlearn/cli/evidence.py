@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from atomlearn.cli.fitting import Fitted
-from atomlearn.cli.limits import LIMITS
-from atomlearn.cli.plan import Plan
-from atomlearn.cli.source import Given, Source
+from atomlearn.cli.plan import LIMITS, Plan
+from atomlearn.cli.source import Dataset, Given
 from atomlearn.core.interfaces import Rows
 from atomlearn.designs import as_design
 from atomlearn.findings.twins import Twins, twins
@@ -19,7 +18,6 @@ from atomlearn.reports.content import HeldOut, SelectedFeature
 from atomlearn.reports.displays import PathDisplay, ValidationDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
 from atomlearn.reports.gathered import (
-    SMALL,
     along_chromosomes,
     pictures_of,
     warnings_of,
@@ -30,10 +28,10 @@ from atomlearn.reports.structure_displays import GroupsDisplay
 from atomlearn.reports.view import View, level_of, objective_of
 
 
-def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list[Half]:
+def fits_to_halves(source: Dataset, plan: Plan, fit: Callable[[Rows], Fitted]) -> list[Half]:
     """Return what fits to halves of the rows select; nothing where that would take long."""
     target, given = source.target, source.given
-    if plan.controls or given.on_disk or _entries(source) > SMALL:
+    if plan.controls or given.on_disk or _entries(source) > LIMITS.small:
         return []
 
     def fitted(rows: Rows) -> Half:
@@ -51,12 +49,12 @@ def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list
     return found if len(found) >= FEWEST_HALVES else []
 
 
-def _entries(source: Source) -> int:
+def _entries(source: Dataset) -> int:
     """Return how many numbers the features are."""
     return int(source.features.X.shape[0] * source.features.n_features)
 
 
-def view_of_fit(source: Source, fitted: Fitted) -> View:
+def view_of_fit(source: Dataset, fitted: Fitted) -> View:
     """Return the model over all rows, as pages about estimators have it."""
     features = source.features
     map = fitted.map if fitted.has_curves else features.map
@@ -74,7 +72,7 @@ def view_of_fit(source: Source, fitted: Fitted) -> View:
 
 
 def evidence_of(
-    source: Source, fitted: Fitted, view: View, selected: Sequence[SelectedFeature]
+    source: Dataset, fitted: Fitted, view: View, selected: Sequence[SelectedFeature]
 ) -> list[Display]:
     """Return pictures of the data, the level chosen, the path."""
     target = source.target
@@ -90,7 +88,7 @@ def evidence_of(
 
 
 def warnings_told(
-    source: Source, view: View, held_out: HeldOut | None, selected: Sequence[SelectedFeature]
+    source: Dataset, view: View, held_out: HeldOut | None, selected: Sequence[SelectedFeature]
 ) -> tuple[str, ...]:
     """Return warnings about held-out rows and about the data."""
     first, target = () if held_out is None else held_out.warnings, source.target
@@ -99,7 +97,7 @@ def warnings_told(
     return (*first, *warnings_of(view, target.values, selected, target.name))
 
 
-def _path(source: Source, fitted: Fitted) -> PathDisplay | None:
+def _path(source: Dataset, fitted: Fitted) -> PathDisplay | None:
     """Return the coefficients around the level of a fit with a norm, of one output."""
     data, alpha = fitted.data, level_of(fitted.model)
     single = len(fitted.results) == 1 and fitted.settings["method"] == "atomic norm"
@@ -122,7 +120,7 @@ def _path(source: Source, fitted: Fitted) -> PathDisplay | None:
 
 
 def _along_chromosomes(
-    source: Source, view: View, selected: Sequence[SelectedFeature]
+    source: Dataset, view: View, selected: Sequence[SelectedFeature]
 ) -> ChromosomesDisplay | None:
     X, variants = source.features.X, source.variants
     if X.shape[0] * X.shape[1] > LIMITS.large:
@@ -135,7 +133,7 @@ def _along_chromosomes(
 
 
 def twins_of(
-    source: Source, fitted: Fitted, view: View, selected: tuple[SelectedFeature, ...]
+    source: Dataset, fitted: Fitted, view: View, selected: tuple[SelectedFeature, ...]
 ) -> tuple[SelectedFeature, ...]:
     """Add to the largest features what could have stood for them."""
     data, X = fitted.data, source.features.X
@@ -145,7 +143,11 @@ def twins_of(
     def asked() -> Sequence[Twins]:
         # Fits without one of the features must be fits like this one.
         plain = not data.of_rows and not data.parameters and not fitted.interrupted
-        if not plain or _entries(source) > SMALL or fitted.settings["method"] != "atomic norm":
+        if (
+            not plain
+            or _entries(source) > LIMITS.small
+            or fitted.settings["method"] != "atomic norm"
+        ):
             return []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
@@ -156,7 +158,7 @@ def twins_of(
     return with_twins(view, selected, asked)
 
 
-def groups_of(given: Given, name_of: Callable[[int], str]) -> dict[int, str]:
+def group_names_of(given: Given, name_of: Callable[[int], str]) -> dict[int, str]:
     """Return the names of the groups of each column that is in one with others.
 
     Without names of its own a group is what was made of one column of a table: ``city=A``, ...
@@ -178,7 +180,7 @@ def groups_of(given: Given, name_of: Callable[[int], str]) -> dict[int, str]:
     return found
 
 
-def _groups_drawn(source: Source, selected: Sequence[SelectedFeature]) -> GroupsDisplay | None:
+def _groups_drawn(source: Dataset, selected: Sequence[SelectedFeature]) -> GroupsDisplay | None:
     """Return the sizes of the selected groups, where these do not overlap."""
     squares: dict[str, float] = {}
     for feature in selected:

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from atomlearn.cli.controlled import in_words, select_columns
-from atomlearn.cli.errors import CommandError
-from atomlearn.cli.generating import Data, Outcome, generate
-from atomlearn.cli.limits import LIMITS
-from atomlearn.cli.plan import Plan
+from atomlearn.cli.generating import Data, Outcome, generate, in_words, select_columns
+from atomlearn.cli.options import CommandError
+from atomlearn.cli.plan import LIMITS, Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
@@ -29,7 +27,7 @@ from atomlearn.estimators.cross_validated import (
 )
 from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.estimators.survival import AtomicSurvival
+from atomlearn.estimators.survival import AtomicSurvival, Baseline
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import KSupport
@@ -310,3 +308,30 @@ def _in_python(outcome: Outcome, plan: Plan, center: bool) -> str:
         return f"make_pipeline({shown})" if outcome.selector else shown
     scaler = "StandardScaler()" if center else "StandardScaler(with_mean=False)"
     return f"make_pipeline({scaler}, {shown})"
+
+
+def with_baseline(
+    fitted: Fitted, design: Design, target: Target, rows: Rows, given: Given
+) -> Fitted:
+    """Return the model with Breslow's baseline hazard among its settings; others as they are.
+
+    Scores are X w as from Python. The hazard is that of the mean score of the fitted rows, since
+    exp(X w) may overflow where columns are far from zero: the cumulative hazard of a row is
+    baseline_hazard * exp(score - baseline_score).
+    """
+    if not target.is_survival:
+        return fitted
+    fitted = replace(fitted, intercepts=np.zeros(1))
+    risk = fitted.decisions(design, rows, given.offset)[:, 0]
+    middle = float(risk.mean())
+    weight = np.ones(rows.size) if given.weight is None else given.weight[rows]
+    with np.errstate(over="ignore"):
+        baseline = Baseline.of(target.values[rows], risk - middle, weight)
+    if not np.isfinite(baseline.cumulative).all():
+        return fitted
+    found = {
+        "baseline_times": baseline.times.tolist(),
+        "baseline_hazard": baseline.cumulative.tolist(),
+        "baseline_score": middle,
+    }
+    return replace(fitted, settings=fitted.settings | found)

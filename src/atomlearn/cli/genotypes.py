@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from atomlearn.cli.source import Source
+from atomlearn.cli.source import Dataset
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.reports.model import Allele
-from atomlearn.storage.formats.messages import listed
+from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.store.plink import Variants
 
 #: What is said of variants that are not counted as they stand.
@@ -27,7 +27,7 @@ _TOLD = {
 _OPPOSITE = {"A": "T", "T": "A", "C": "G", "G": "C"}
 
 
-def alleles_of(source: Source, used: Sequence[int]) -> tuple[Allele, ...]:
+def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
     """Return what the inputs of a model count, where the data are genotypes."""
     variants = source.variants
     if variants is None:
@@ -47,7 +47,7 @@ def alleles_of(source: Source, used: Sequence[int]) -> tuple[Allele, ...]:
     )
 
 
-def about(source: Source, column: int) -> tuple[tuple[str, str], ...]:
+def about(source: Dataset, column: int) -> tuple[tuple[str, str], ...]:
     """Return where a variant lies and what it counts, for the table of selected features."""
     variants = source.variants
     if variants is None or column >= len(variants.names):
@@ -70,7 +70,7 @@ class Harmonized:
     def notes(self) -> list[str]:
         """Return what should be said."""
         return [
-            f"{len(self.names[way])} variants {text} ({listed(self.names[way])})"
+            f"{len(self.names[way])} variants {text} ({listing(self.names[way])})"
             for way, text in _TOLD.items()
             if way in self.names
         ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from atomlearn.cli.arguments import reading_of
 from atomlearn.reports.atomic_write import write_text
-from atomlearn.storage.formats.messages import shortened
+from atomlearn.storage.formats.messages import clipped
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import transposed
@@ -68,7 +68,7 @@ def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
         lines = []
         for kind, use in dict.fromkeys((plan.kind, plan.use) for plan in plans):
             mine = [plan.name for plan in plans if (plan.kind, plan.use) == (kind, use)]
-            shown = ", ".join(shortened(name, 20) for name in mine[:4])
+            shown = ", ".join(clipped(name, 20) for name in mine[:4])
             lines.append(f"  {len(mine):>7,}  {kind:<17} {use:<10} {shown}")
         return lines
     width = min(max((len(plan.name) for plan in plans), default=6), 28)
@@ -76,8 +76,8 @@ def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
     for plan in plans:
         tail = plan.why or (", ".join(plan.values[:5]) if plan.values else "")
         lines.append(
-            f"  {shortened(plan.name, width):<{width}}  {plan.kind:<17} {plan.use:<10} "
-            f"{plan.missing:>7,} {plan.distinct or '':>7}  {shortened(tail, 60)}".rstrip()
+            f"  {clipped(plan.name, width):<{width}}  {plan.kind:<17} {plan.use:<10} "
+            f"{plan.missing:>7,} {plan.distinct or '':>7}  {clipped(tail, 60)}".rstrip()
         )
     return lines
 

@@ -16,6 +16,11 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+
+class CommandError(ValueError):
+    """Something is wrong with what was asked or with the data; the message says the remedy."""
+
+
 _DESCRIBED = re.compile(r"^(\w+) : .*\n((?:    .*\n|\n)+)", re.MULTILINE)
 _SHOWN = {Path: "FILE", str: "NAME", int: "N", float: "F"}
 

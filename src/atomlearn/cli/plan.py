@@ -9,11 +9,32 @@ from typing import Any, cast
 
 from numpy.typing import NDArray
 
-from atomlearn.cli.errors import CommandError
+from atomlearn.cli.options import CommandError
 from atomlearn.core.interfaces import Form, Norm, Task
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.losses import as_loss, loss_names
 from atomlearn.norms import L1, Groups, KSupport, as_norm
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionLimits:
+    """What no option says.
+
+    folds : of a cross-validation; most_classes_guessed : a target of whole numbers with at most so
+    many values is taken for classes; small : entries of data up to which halves of the rows are
+    fitted, in ``seconds_of_halves``, and features are left out in turn; large : entries beyond
+    which no twins and no places are looked up, and selectors that hold all in memory refuse.
+    """
+
+    folds: int = 5
+    most_classes_guessed: int = 20
+    small: int = 500_000
+    seconds_of_halves: float = 1.5
+    large: int = 200_000_000
+
+
+LIMITS = SelectionLimits()
+
 
 #: Norms that groups are part of.
 OF_GROUPS = ("groups", "latentgroups", "latentksupport")

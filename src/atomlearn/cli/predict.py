@@ -14,22 +14,22 @@ from typing import Any
 import numpy as np
 
 from atomlearn.cli.arguments import reading_of
-from atomlearn.cli.errors import CommandError
 from atomlearn.cli.genotypes import harmonized
-from atomlearn.cli.source import offset_of
+from atomlearn.cli.options import CommandError
+from atomlearn.cli.source import given_offset
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
-from atomlearn.storage.formats.messages import shortened
+from atomlearn.storage.formats.messages import clipped
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
-from atomlearn.storage.intake.again import encoded_again
 from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.encode import encoded_again
 from atomlearn.storage.intake.frame import Frame, frame_of_columns, transposed
 from atomlearn.storage.intake.genotypes import distinct
-from atomlearn.storage.intake.join import Samples, joined, named_frame
+from atomlearn.storage.intake.join import NamedRows, joined_to_samples, named_frame
 from atomlearn.storage.intake.reading import Reading
 
 
@@ -92,7 +92,7 @@ def _csv(rows: Iterable[Sequence[Any]]) -> str:
 
 
 @dataclass(slots=True)
-class Inputs:
+class ModelData:
     """What a model reads of new data: X, (n_samples, len(model.inputs)), in its order.
 
     header, ids : names of the rows, where they have any; notes : what was done; offset : what is
@@ -106,7 +106,7 @@ class Inputs:
     offset: Array | None = None
 
 
-def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> Inputs:
+def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> ModelData:
     """Return the columns that the model reads, in the order of ``model.inputs``."""
     reading, form = reading_of(options), format_of(path)
     if form.cells is None:
@@ -133,7 +133,7 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> I
 
 def _of_table(
     model: SavedModel, frame: Frame, ids: list[str] | None, reading: Reading, explained: bool
-) -> Inputs:
+) -> ModelData:
     """Return what the model makes of the cells of a table, and of those of --covar."""
     plans = [plan for plan in model.columns if plan.is_used]
     made = {name for plan in plans for name in plan.made()}
@@ -141,7 +141,7 @@ def _of_table(
     notes, columns = list[str](), dict[str, Array]()
     beside = [plan for plan in plans if plan.name not in frame.header]
     if beside and reading.covar is not None and ids is not None:
-        columns = _of_samples(beside, Samples(ids), reading, notes)
+        columns = _of_samples(beside, NamedRows(ids), reading, notes)
         plans = [plan for plan in plans if plan not in beside]
     columns |= encoded_again(frame, plans)
     roles = reading.roles
@@ -154,18 +154,18 @@ def _of_table(
                 f"the model was fitted with --{role} {model.settings[role]}, and none is given "
                 f"here: predictions are for an {role} of {neutral}"
             )
-    return Inputs(
+    return ModelData(
         _side_by_side(model, columns, frame.n_rows),
         ["id"] if ids else (),
         None if ids is None else [(name,) for name in ids],
         notes,
-        offset_of({role: frame.held(name) for role, name in roles.items()}),
+        given_offset({role: frame.held(name) for role, name in roles.items()}),
     )
 
 
-def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading) -> Inputs:
+def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading) -> ModelData:
     """Return the columns of data that are a matrix, genotypes counted as the model does."""
-    found, samples = Inputs(None), table.samples
+    found, samples = ModelData(None), table.samples
     if samples is not None:
         found.header = "FID", "IID"
         found.ids = list(zip(samples.family, samples.name, strict=True))
@@ -176,7 +176,7 @@ def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading
         found.notes = held.notes()
         lacking = {item.name for item in model.inputs} - set(columns)
         plans = [plan for plan in model.columns if not lacking.isdisjoint(plan.made())]
-        beside = Samples(samples.name, samples.family)
+        beside = NamedRows(samples.name, samples.family)
         columns |= _of_samples(plans, beside, reading, found.notes)
         found.X = _side_by_side(model, columns, table.X.shape[0])
         return found
@@ -222,14 +222,14 @@ def _side_by_side(model: SavedModel, columns: dict[str, Any], n_rows: int) -> Ar
     lost = next((name for name in names if name not in columns), None)
     if lost is not None:  # the model was edited, or damaged
         raise CommandError(
-            f"the model reads {shortened(lost)!r}, which none of its columns makes of these data; "
+            f"the model reads {clipped(lost)!r}, which none of its columns makes of these data; "
             "give data of the format it was fitted to, or write it again with `atomlearn select`"
         )
     return np.column_stack([np.zeros((n_rows, 0)), *(columns[name] for name in names)])
 
 
 def _of_samples(
-    plans: Sequence[ColumnPlan], samples: Samples, reading: Reading, notes: list[str]
+    plans: Sequence[ColumnPlan], samples: NamedRows, reading: Reading, notes: list[str]
 ) -> dict[str, Array]:
     """Return covariates of the samples, from --covar; principal components at their mean."""
     components = [plan.name for plan in plans if plan.why == "of the variants"]
@@ -245,7 +245,7 @@ def _of_samples(
     if path is None:
         names = ", ".join(plan.name for plan in asked[:6])
         raise CommandError(f"the model has the covariates {names}; give --covar FILE with them")
-    frame, count = joined(named_frame(path), samples, path)
+    frame, count = joined_to_samples(named_frame(path), samples, path)
     n_samples = len(samples.names)
     if count < n_samples and all(plan.fill is None for plan in asked):
         raise CommandError(

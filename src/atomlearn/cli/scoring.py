@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.cli.errors import CommandError
+from atomlearn.cli.options import CommandError
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.core.interfaces import Array, Rows

@@ -15,14 +15,13 @@ from typing import Any, cast
 import numpy as np
 
 from atomlearn.cli.assembly import content_of, model_of
-from atomlearn.cli.errors import CommandError
-from atomlearn.cli.evidence import half_fits
-from atomlearn.cli.fitting import Fitted, fit
+from atomlearn.cli.command_line import cost
+from atomlearn.cli.evidence import fits_to_halves
+from atomlearn.cli.fitting import Fitted, fit, with_baseline
+from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan, read_plan
-from atomlearn.cli.running import cost
 from atomlearn.cli.scoring import confusion, held_out_scores, split
-from atomlearn.cli.source import Source, read_source
-from atomlearn.cli.survival import with_baseline
+from atomlearn.cli.source import Dataset, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import part_of
@@ -46,7 +45,7 @@ from atomlearn.reports.tables import summary_lines, write_selected_csv, write_su
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Manner:
     """How a selection is run, whatever is selected: where to, split, time, and how loud.
 
     checkpoint : folder that keeps the state of the fits, None for none; json : print nothing but
@@ -71,7 +70,7 @@ def select(options: argparse.Namespace) -> int:
     plan = read_plan(options)
     began = time.perf_counter()
     with output_folder(options.out) as folder:
-        way = Way(
+        way = Manner(
             folder,
             options.test_fraction,
             options.time_limit,
@@ -107,14 +106,14 @@ def output_folder(out: str) -> Iterator[Path]:
         raise
 
 
-def select_from(source: Source, plan: Plan, way: Way) -> int:
+def select_from(source: Dataset, plan: Plan, way: Manner) -> int:
     """Select, score, refit on all rows, write the files, print the result."""
     began = time.perf_counter()
     fitted, held_out, notes, interrupted = _fits(source, plan, way)
     seconds = time.perf_counter() - began
     again: list[Half] = []
     if not interrupted and way.time_limit is None:
-        again = half_fits(source, plan, partial(_of_half, source, plan, fitted))
+        again = fits_to_halves(source, plan, partial(_of_half, source, plan, fitted))
     content = content_of(source, plan, fitted, held_out, notes, seconds, again)
     written = _write(way.folder, source, fitted, content)
     if not way.json:
@@ -127,7 +126,9 @@ def select_from(source: Source, plan: Plan, way: Way) -> int:
     return 130 if interrupted else 0
 
 
-def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None, list[str], bool]:
+def _fits(
+    source: Dataset, plan: Plan, way: Manner
+) -> tuple[Fitted, HeldOut | None, list[str], bool]:
     """Return the final model, its held-out scores, what should be noted, and if Ctrl-C came."""
     target, whole = source.target, Deadline.after(way.time_limit or np.inf)
     with whole.kept():
@@ -161,14 +162,14 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     return final, held_out, notes, interrupted
 
 
-def _design(source: Source, plan: Plan) -> Design:
+def _design(source: Dataset, plan: Plan) -> Design:
     design = source.features.design()
     if not plan.additive:
         return design
     return Additive(design, plan.additive, normalize=plan.standardize)
 
 
-def _of_half(source: Source, plan: Plan, final: Fitted, rows: Rows) -> Fitted:
+def _of_half(source: Dataset, plan: Plan, final: Fitted, rows: Rows) -> Fitted:
     """Return the same selection from some rows, without a word."""
     chosen = _refit_plan(plan, final)
     # The selection does not depend on a smaller gap.
@@ -186,7 +187,7 @@ def _refit_plan(plan: Plan, first: Fitted) -> Plan:
 
 
 def _held_out(
-    source: Source,
+    source: Dataset,
     design: Design,
     train: Rows,
     test: Rows,
@@ -224,7 +225,7 @@ def _held_out(
     )
 
 
-def _alone(source: Source, design: Design, train: Rows, test: Rows, first: Fitted) -> Array:
+def _alone(source: Dataset, design: Design, train: Rows, test: Rows, first: Fitted) -> Array:
     """Return the decisions of the model of covariates and offset alone."""
     given, loss = source.given, first.settings["loss"]
     free = np.array(given.covariates, dtype=np.int64)
@@ -248,7 +249,7 @@ def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Seq
     return curves_of_classes(target.values[test], decisions, target.outputs, told)
 
 
-def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
+def _trial(source: Dataset, plan: Plan, way: Manner, fitted: Fitted) -> Trial:
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
     given, target, X = source.given, source.target, source.features.X
     listed, loss = not given.on_disk, as_loss(fitted.settings["loss"])
@@ -283,7 +284,7 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
     )
 
 
-def _write(folder: Path, source: Source, fitted: Fitted, content: Content) -> list[str]:
+def _write(folder: Path, source: Dataset, fitted: Fitted, content: Content) -> list[str]:
     """Write the files, each as a whole; return the names of those written."""
     write_selected_csv(folder / "selected.csv", content)
     write_model(folder / "model.json", model_of(source, fitted))

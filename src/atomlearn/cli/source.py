@@ -15,17 +15,80 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from atomlearn.cli.arguments import reading_of
-from atomlearn.cli.belonging import belonging
-from atomlearn.cli.errors import CommandError
-from atomlearn.cli.features import Features, plain, with_interactions
-from atomlearn.cli.grouping import overlap, read_groups
+from atomlearn.cli.features import (
+    Candidates,
+    overlap,
+    plain_columns,
+    read_groups,
+    with_interactions,
+)
+from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target, prepare_target, survival_of
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Array, Design
+from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
+from atomlearn.storage.intake.columns import absent
+from atomlearn.storage.intake.kinds import days_of
 from atomlearn.storage.intake.read import read_as
+
+
+def belonging(
+    table: DataTable, options: argparse.Namespace, held: NDArray[np.bool_] | None
+) -> tuple[Rows | None, Rows | None, list[str]]:
+    """Return the group of each row or its place in a series (or None), and what to say of it.
+
+    held : rows that a column of the data holds out.
+    """
+    if "order" in table.extras:
+        if options.rows_of:
+            raise CommandError("--rows-of and --order are two ways to hold rows out; give one")
+        order, name = _places(table.extras["order"], options.order), options.order
+        told = f"the rows are a series by {name}: its end is held out, and each fold lies after "
+        return None, order, [told + "the rows it is predicted from"]
+    if "rows_of" not in table.extras:
+        return None, None, []
+    groups = _groups(table.extras["rows_of"])
+    n_groups = int(groups.max()) + 1
+    uses = {plan.use: plan.name for plan in table.schema.columns}
+    name = options.rows_of or uses.get("rows_of") or uses.get("id")
+    if n_groups == groups.size:
+        return None, None, []
+    if n_groups < 2:
+        raise CommandError(f"--rows-of {name} has one value only; rows of it cannot be held out")
+    said = (
+        f"{groups.size:,} rows of {n_groups:,} different {name}: rows of one are held out, folded "
+        "and halved together (--rows-of NAME or none says otherwise)"
+    )
+    both = 0 if held is None else np.intersect1d(groups[held], groups[~held]).size
+    if both:
+        said += f"; but --split-column has rows of {both:,} {name} in both parts"
+    return groups, None, [said]
+
+
+def _groups(cells: NDArray[Any]) -> Rows:
+    """Return the number of the group of each row; where a cell is empty, one of its own."""
+    gaps = absent(cells)
+    codes = np.unique(cells.astype(str), return_inverse=True)[1].astype(np.int64)
+    codes[gaps] = cells.size + np.arange(gaps.sum())
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+def _places(cells: NDArray[Any], name: str) -> Rows:
+    """Return the place of each row in the series: equal dates or numbers have one place."""
+    keys: Any = cells
+    if cells.dtype.kind in "OUS":
+        words = [str(cell) for cell in cells.tolist()]
+        days = days_of(words)
+        if days is None:
+            raise CommandError(f"--order {name} must name a column of numbers or dates")
+        times = [word.replace("T", " ").partition(" ")[2] for word in words]
+        keys = [f"{day + 1e6:09.0f} {time:>32}" for day, time in zip(days, times, strict=True)]
+    places = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    if places.max() == 0:
+        raise CommandError(f"--order {name} has one value only, which orders nothing")
+    return places
 
 
 @dataclass(frozen=True)
@@ -67,11 +130,11 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Dataset:
     """Data to select from: where it came from, what is in it, and its target."""
 
     name: str
-    features: Features
+    features: Candidates
     schema: Schema
     target: Target
     command: str
@@ -80,7 +143,7 @@ class Source:
     variants: Any = None
 
 
-def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], None]) -> Source:
+def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], None]) -> Dataset:
     """Return the data of the file that the options name, and the target as they ask for it."""
     path = Path(options.data)
     form = format_of(path)
@@ -112,7 +175,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         say(f"task: {target.task} ({target.guessed}; --task says otherwise)")
     plan.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
-    features = (with_interactions if options.interactions else plain)(table.X, names)
+    features = (with_interactions if options.interactions else plain_columns)(table.X, names)
     if options.interactions:
         say(f"interactions: {features.n_features:,} features")
     command = shlex.join(["atomlearn", *options.given])
@@ -120,7 +183,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
     groups, order, told = belonging(table, options, given.test_rows)
     for note in told:
         say(f"  {note}")
-    return Source(
+    return Dataset(
         path.name,
         features,
         table.schema,
@@ -172,11 +235,17 @@ def _given(
         say(f"groups: {len(found):,}, of {min(map(len, found))} to {max(map(len, found))} columns")
     overlapping = isinstance(groups, list) and overlap(groups)
     return Given(
-        weight, offset_of(extras), groups, labels, overlapping, table.covariates, _test_rows(extras)
+        weight,
+        given_offset(extras),
+        groups,
+        labels,
+        overlapping,
+        table.covariates,
+        _test_rows(extras),
     )
 
 
-def offset_of(columns: Mapping[str, NDArray[Any]]) -> Array | None:
+def given_offset(columns: Mapping[str, NDArray[Any]]) -> Array | None:
     """Return what is added to the scores of each row: an offset, the logarithm of an exposure."""
     offset = _numbers(columns.get("offset"), "--offset")
     exposure = _numbers(columns.get("exposure"), "--exposure", least=np.nextafter(0.0, 1.0))

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.cli.errors import CommandError
-from atomlearn.cli.limits import LIMITS
+from atomlearn.cli.options import CommandError
+from atomlearn.cli.plan import LIMITS
 from atomlearn.reports.model import Label
-from atomlearn.storage.formats.messages import listed
+from atomlearn.storage.formats.messages import listing
 from atomlearn.survival.target import survival_target
 
 
@@ -211,7 +211,7 @@ def _one_against_rest(values: NDArray[Any], name: str, positive: str) -> Target:
         if part not in shown:
             raise CommandError(
                 f"--positive {part!r} is not a label of target {name!r}; its labels are "
-                f"{listed(list(shown))}"
+                f"{listing(list(shown))}"
             )
     chosen = np.isin(codes, [shown[part] for part in wanted])
     if chosen.all():

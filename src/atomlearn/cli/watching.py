@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.solvers.checkpoint import Checkpoint
@@ -18,11 +18,11 @@ from atomlearn.core.solvers.progress import Progress, RunObserver
 class Watch(RunObserver):
     """What is seen of the fits that go on one after the other; an observer of each of them.
 
-    deadline : when the fits are to end; quiet : print nothing; stream : where to, by default the
-    terminal; checkpoint : folder for the state of each fit, or None; labels : names of the outputs
-    that are fitted next, printed as their turn comes; searches : number of fits of a
-    cross-validation that are still to come and are only counted; found : column -> first pass that
-    gave it a weight; searches_a_line : how many of these fits one line of progress stands for.
+    deadline : when the fits are to end; quiet : print nothing; checkpoint : folder for the state
+    of each fit, or None; labels : names of the outputs that are fitted next, printed as their turn
+    comes; searches : number of fits of a cross-validation that are still to come and are only
+    counted; found : column -> first pass that gave it a weight; searches_a_line : how many of
+    these fits one line of progress stands for.
 
     Examples
     --------
@@ -38,7 +38,6 @@ class Watch(RunObserver):
 
     deadline: Deadline = field(default_factory=Deadline.never)
     quiet: bool = False
-    stream: TextIO | None = None
     checkpoint: Path | None = None
     labels: list[str] = field(default_factory=list)
     searches: int = 0
@@ -101,6 +100,6 @@ class Watch(RunObserver):
         self.found = found
 
     def say(self, line: str) -> None:
-        """Print one line to the stream, unless quiet."""
+        """Print one line, unless quiet."""
         if not self.quiet:
-            print(line, file=self.stream or sys.stderr, flush=True)
+            print(line, file=sys.stderr, flush=True)

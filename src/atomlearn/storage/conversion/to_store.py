@@ -13,9 +13,9 @@ import numpy as np
 from atomlearn.storage.conversion.journal import SHARING, Workplace
 from atomlearn.storage.conversion.transpose import Transposition
 from atomlearn.storage.conversion.writer import StoreWriter
+from atomlearn.storage.formats.format import ColumnSource, RowSource
 from atomlearn.storage.formats.held import within
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.formats.sources import ColumnSource, RowSource
 from atomlearn.storage.formats.table import Request
 from atomlearn.storage.store.encoding import encode_values
 from atomlearn.storage.store.store_file import VALUE_TYPES, Manifest, read_manifest

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.storage.conversion.journal import SHARING, Workplace, sync_folder
 from atomlearn.storage.conversion.writer import StoreWriter
-from atomlearn.storage.formats.sources import RowPiece, RowSource
+from atomlearn.storage.formats.format import RowPiece, RowSource
 from atomlearn.storage.store.encoding import encode_values
 
 
@@ -112,7 +112,11 @@ class Transposition:
         if what in ("columns", "rows"):
             array = array.astype(np.min_scalar_type(array.max(initial=0)))
         path = self._file(len(self.rows["blocks"]), what)
-        np.save(path, array, allow_pickle=False)
+        with path.open("wb") as stream:
+            header = np.lib.format.header_data_from_array_1_0(array)
+            np.lib.format.write_array_header_1_0(stream, header)
+            # Written by Python, whose error says that a disk is full: that of np.save does not.
+            stream.write(array.ravel("K").data)
         self._unsynced.append(path)
 
     def _file(self, number: int, what: str) -> Path:

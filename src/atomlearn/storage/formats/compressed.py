@@ -11,9 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from atomlearn.storage.formats.held import fits
-from atomlearn.storage.formats.limits import LIMITS
-from atomlearn.storage.formats.understood import understood
+from atomlearn.storage.formats.held import LIMITS, fits, understood
 
 _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
     ".gz": gzip.open,

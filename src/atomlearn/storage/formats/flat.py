@@ -12,15 +12,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.arrays import (
+from atomlearn.storage.formats.format import About, ColumnSource, RowPiece, RowSource
+from atomlearn.storage.formats.numpy_files import (
     SPARSE_KEYS,
+    Archive,
+    FlatArray,
     named_target,
-    names_of,
     sparse_form,
+    stored_names,
     target_from_file,
 )
-from atomlearn.storage.formats.numpy_files import Archive, FlatArray
-from atomlearn.storage.formats.sources import About, ColumnSource, RowPiece, RowSource
 from atomlearn.storage.formats.table import Request, sparse_size
 
 Names = Sequence[str] | None
@@ -115,7 +116,7 @@ class SparseLines(Lines):
         return np.array(edges, dtype=np.int64)
 
 
-class StoredRows(RowSource):
+class RowsOfFile(RowSource):
     """A matrix stored by rows; positions are rows."""
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
@@ -127,7 +128,7 @@ class StoredRows(RowSource):
             yield RowPiece(self._lines.part(start, stop), None, stop)
 
 
-class StoredColumns(ColumnSource):
+class ColumnsOfFile(ColumnSource):
     """A matrix stored by columns."""
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
@@ -142,7 +143,7 @@ class StoredColumns(ColumnSource):
         return self._lines.cuts(0, piece_bytes)
 
 
-Stored = StoredRows | StoredColumns
+Stored = RowsOfFile | ColumnsOfFile
 
 
 def dense_source(array: FlatArray, names: Names, y: NDArray[Any] | None) -> Stored:
@@ -159,7 +160,7 @@ def dense_source(array: FlatArray, names: Names, y: NDArray[Any] | None) -> Stor
 
 
 def _stored(lines: Lines, by_rows: bool, names: Names, y: NDArray[Any] | None) -> Stored:
-    return (StoredRows if by_rows else StoredColumns)(lines, names, y)
+    return (RowsOfFile if by_rows else ColumnsOfFile)(lines, names, y)
 
 
 def sparse_source(
@@ -194,7 +195,7 @@ def open_npz(path: Path, request: Request) -> Stored:
     y = named_target(small, request.target, path, request.missing)[1]
     if "X" in small:
         array = FlatArray(path, "X")
-        found = names_of(small, array.shape[-1]) if array.shape else None
+        found = stored_names(small, array.shape[-1]) if array.shape else None
         return dense_source(array, found, y)
     if not all(key in small for key in SPARSE_KEYS):
         raise ValueError(
@@ -206,5 +207,5 @@ def open_npz(path: Path, request: Request) -> Stored:
         raise ValueError(f"{path} is a broken sparse matrix: shape must be two whole numbers")
     n_rows, n_columns = (int(number) for number in size)
     parts = FlatArray(path, "data"), FlatArray(path, "indices"), small["indptr"]
-    names = names_of(small, n_columns)
+    names = stored_names(small, n_columns)
     return sparse_source(path, parts, (n_rows, n_columns), sparse_form(small, path), names, y)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Design
-from atomlearn.storage.formats.sources import ColumnSource, MatrixColumns, RowSource
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
@@ -16,6 +21,109 @@ from atomlearn.storage.formats.table import (
     finite_matrix,
     tidy_target,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RowPiece:
+    """Some rows.
+
+    X : dense array, or SciPy CSR array of any width so far; y : their targets or None; position :
+    where the source goes on after them (rows or bytes, as the source counts).
+    """
+
+    X: Any
+    y: NDArray[Any] | None
+    position: int
+
+
+@dataclass(slots=True)
+class About:
+    """What a source knows of its columns.
+
+    names : of the columns, None without; sparse : whether its pieces are; dtype : of its values;
+    drops_first : columns are counted from 1 (libsvm), so an empty column 0 is no column; plans :
+    what each column of the file is (``ColumnPlan``), where that is known.
+    """
+
+    names: Sequence[str] | None
+    sparse: bool
+    dtype: np.dtype[Any]
+    drops_first: bool = False
+    plans: Sequence[Any] = ()
+
+
+class Source(ABC):
+    """Data of a file.
+
+    y : the target, where it is known at once; packed : whether columns come as genotypes of two
+    bits.
+    """
+
+    about: About
+    y: NDArray[Any] | None = None
+    packed: ClassVar[bool] = False
+
+    def target(self) -> NDArray[Any] | None:
+        """Return the target; None where there is none, or where pieces of rows have it."""
+        return self.y
+
+    @abstractmethod
+    def whole(self) -> tuple[Any, NDArray[Any] | None]:
+        """Return all the data as one matrix in memory, and the target."""
+
+
+class RowSource(Source):
+    """Data that is stored row after row."""
+
+    @abstractmethod
+    def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
+        """Yield the rows from a position on, in pieces of about so many bytes in memory."""
+
+    def whole(self) -> tuple[Any, NDArray[Any] | None]:
+        pieces = list(self.pieces(0, sys.maxsize))
+        parts = [piece.X for piece in pieces]
+        if len(parts) == 1:
+            X = parts[0]
+        else:
+            X = sp.vstack(parts, format="csr") if self.about.sparse else np.concatenate(parts)
+        given = [piece.y for piece in pieces if piece.y is not None]
+        return X, np.concatenate(given) if given else self.target()
+
+
+class ColumnSource(Source):
+    """Data of which columns can be had."""
+
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def columns(self, start: int, stop: int) -> Any:
+        """Return columns as an array, as a SciPy CSC array, or as packed genotypes (uint8)."""
+
+    def widths(self, piece_bytes: int) -> NDArray[np.int64]:
+        """Return where to cut the columns so that a piece takes about so many bytes."""
+        width = max(1, piece_bytes // (self.shape[0] * max(self.about.dtype.itemsize, 1)))
+        return np.append(np.arange(0, self.shape[1], width, dtype=np.int64), self.shape[1])
+
+    def whole(self) -> tuple[Any, NDArray[Any] | None]:
+        return self.columns(0, self.shape[1]), self.target()
+
+
+class MatrixColumns(ColumnSource):
+    """A matrix in memory, dense or sparse: the source of a format that only reads tables."""
+
+    def __init__(
+        self,
+        X: Any,
+        names: Sequence[str] | None,
+        y: NDArray[Any] | None,
+        plans: Sequence[Any] = (),
+    ) -> None:
+        self.y, self.shape = y, (int(X.shape[0]), int(X.shape[1]))
+        self._X: Any = sp.csc_array(X) if sp.issparse(X) else X  # type: ignore[call-overload]
+        self.about = About(names, bool(sp.issparse(X)), X.dtype, plans=plans)
+
+    def columns(self, start: int, stop: int) -> Any:
+        return self._X[:, start:stop]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +154,6 @@ class Format:
         Opens a table whose columns are to be understood first, see ``intake``.
     recognizes : (suffix, first line) -> bool, optional
         Whether a file of no known ending is of this kind.
-    named : bool
-        Whether columns have names by which they can be left out or made the target.
     in_place : bool
         Whether tables of this kind hold a ``Design`` that reads the file as it goes.
 
@@ -66,7 +172,6 @@ class Format:
     names: Callable[[Path], list[str] | None] | None = None
     cells: Callable[[Path, Any, str | None], Any] | None = None
     recognizes: Callable[[str, str], bool] | None = None
-    named: bool = False
     in_place: bool = False
 
     def table(self, path: Path, request: Request) -> DataTable:
@@ -103,7 +208,7 @@ class Format:
         return TableRows(self.cells(path, asked.text_form(), None), asked)
 
     def _check(self, path: Path, request: Request) -> None:
-        if request.exclude and not self.named:
+        if request.exclude and self.cells is None:
             raise ValueError(
                 f"columns of {self.name} files cannot be excluded by name; leave that out of "
                 f"{path}, or write it as CSV, whose columns have names"

@@ -3,21 +3,56 @@
 from __future__ import annotations
 
 import math
+import mmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.arrays import target_from_file
 from atomlearn.storage.formats.compressed import imported
-from atomlearn.storage.formats.flat import DenseLines, Stored, StoredRows, sparse_source
-from atomlearn.storage.formats.heaps import check_heaps
-from atomlearn.storage.formats.held import fits, free_memory, hold
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.flat import DenseLines, RowsOfFile, Stored, sparse_source
+from atomlearn.storage.formats.held import LIMITS, check_size, fits, free_memory, understood
 from atomlearn.storage.formats.messages import near_names
+from atomlearn.storage.formats.numpy_files import target_from_file
 from atomlearn.storage.formats.table import Request
-from atomlearn.storage.formats.understood import understood
+
+SIGNATURE, HEAP = b"\x89HDF\r\n\x1a\n", b"GCOL"
+
+
+def check_heaps(path: Path) -> None:
+    """Raise where a global heap of the file has a free object of no size."""
+    if not path.stat().st_size:
+        return
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as held:
+        # The width of sizes stands in the superblock, at a place that its version says.
+        at = max(held.find(SIGNATURE), 0) + len(SIGNATURE)
+        known = held[at : at + 8]
+        width = known[6 if known[:1] in (b"\0", b"\1") else 2] if len(known) == 8 else 8
+        place = held.find(HEAP)
+        while place >= 0:
+            if not _ends(held, place, width):
+                raise ValueError(f"{path} is damaged: a heap of its texts has an object of size 0")
+            place = held.find(HEAP, place + 1)
+
+
+def _ends(held: mmap.mmap, place: int, width: int) -> bool:
+    """Return whether the walk over a heap's objects comes to an end."""
+    head = 8 + width
+    size = int.from_bytes(held[place + 8 : place + head], "little")
+    at, end = place + _aligned(head), min(place + size, len(held))
+    while at + head <= end:
+        is_free = held[at : at + 2] == b"\0\0"
+        size = int.from_bytes(held[at + 8 : at + head], "little")
+        if is_free and not size:
+            return False
+        at += size if is_free else _aligned(head) + _aligned(size)
+    return True
+
+
+def _aligned(size: int) -> int:
+    return -(-size // 8) * 8
+
 
 _KIND = "HDF5 file"
 
@@ -30,7 +65,7 @@ def opened(path: Path) -> Any:
         return h5py.File(path, "r")
 
 
-def inside(group: Any, name: str, path: Path) -> Any:
+def member_of(group: Any, name: str, path: Path) -> Any:
     """Return the group or dataset of this name; refuse links, and data that lie in other files.
 
     A file may name any other file of this machine, whose content would pass for its own.
@@ -56,7 +91,7 @@ def attribute(group: Any, name: str, path: Path, other: Any = None) -> Any:
         if name not in group.attrs:
             return other
         held = group.attrs.get_id(name)
-        hold(path, f"{name} of {group.name}", math.prod(held.shape), path.stat().st_size)
+        check_size(path, f"{name} of {group.name}", math.prod(held.shape), path.stat().st_size)
         return group.attrs[name]
 
 
@@ -75,7 +110,7 @@ def content(dataset: Any, path: Path, start: int = 0, stop: int | None = None) -
     declared = math.prod(shape) * dtype.itemsize
     # A compact or contiguous dataset is stored as it is; filters may shrink the others.
     ratio = 1 if not chunk and stored else LIMITS.unpacked
-    hold(path, what, max(declared, chunk * dtype.itemsize), stored, ratio)
+    check_size(path, what, max(declared, chunk * dtype.itemsize), stored, ratio)
     stop = (shape[0] if stop is None else min(stop, shape[0])) if shape else 0
     row = math.prod(shape[1:]) * dtype.itemsize
     fits(path, what, max(stop - start, 1) * row + chunk * dtype.itemsize)
@@ -111,7 +146,7 @@ def open_h5ad(path: Path, request: Request) -> Stored:
     The target is a column of obs, or another .npy file.
     """
     target, file = request.target, opened(path)
-    X, names, y = inside(file, "X", path), _names(file, path), None
+    X, names, y = member_of(file, "X", path), _names(file, path), None
     if target is not None:
         own = not target.endswith(".npy")
         y = _observation(file, target, path) if own else target_from_file(target, path)
@@ -132,7 +167,7 @@ def _dense(X: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> Stor
             "(n_samples, n_features)"
         )
     lines = DenseLines(X.shape, X.dtype, lambda start, stop: content(X, path, start, stop))
-    return StoredRows(lines, names, y)
+    return RowsOfFile(lines, names, y)
 
 
 def _sparse(X: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> Stored:
@@ -141,7 +176,7 @@ def _sparse(X: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> Sto
         raise ValueError(f"X of {path} is {kind!r}; expected a dense array, csr or csc")
     with understood(path, _KIND):
         n_rows, n_columns = (int(size) for size in attribute(X, "shape", path))
-    data, indices, indptr = (inside(X, key, path) for key in ("data", "indices", "indptr"))
+    data, indices, indptr = (member_of(X, key, path) for key in ("data", "indices", "indptr"))
     parts = _Vector(data, path), _Vector(indices, path), content(indptr, path)
     return sparse_source(path, parts, (n_rows, n_columns), kind[:3], names, y)
 
@@ -153,12 +188,12 @@ def names_of_h5ad(path: Path) -> list[str]:
 
 
 def _names(file: Any, path: Path) -> list[str]:
-    frame = inside(file, "var", path)
-    names = _plain(inside(frame, _index(frame, path), path), path)
+    frame = member_of(file, "var", path)
+    names = _plain(member_of(frame, _index(frame, path), path), path)
     return [str(name) for name in content(names, path).tolist()]
 
 
-def read_matrix(path: Path) -> Any:
+def read_h5ad_matrix(path: Path) -> Any:
     """Return X of an .h5ad file in memory, dense or sparse, in the type that the file has."""
     return open_h5ad(path, Request()).whole()[0]
 
@@ -171,23 +206,23 @@ def _plain(column: Any, path: Path) -> Any:
     """Return the values of a column that newer files keep beside a mask of what is missing."""
     if not is_group(column) or "mask" not in column:
         return column
-    if content(inside(column, "mask", path), path).any():
+    if content(member_of(column, "mask", path), path).any():
         raise ValueError(f"{path}: {column.name!r} has missing entries; drop those samples")
-    return inside(column, "values", path)
+    return member_of(column, "values", path)
 
 
 def _observation(file: Any, target: str, path: Path) -> NDArray[Any]:
     """Return a column of obs: numbers, text, or the labels of a categorical."""
-    obs = inside(file, "obs", path)
+    obs = member_of(file, "obs", path)
     with understood(path, _KIND):
         known = [str(key) for key in obs if key != _index(obs, path)]
     if target not in known:
         raise ValueError(f"{path} has no column {target!r} in obs{near_names(target, known)}")
-    column = _plain(inside(obs, target, path), path)
+    column = _plain(member_of(obs, target, path), path)
     if not is_group(column):
         return _values(column, path)
-    codes = content(inside(column, "codes", path), path)
-    labels = _values(_plain(inside(column, "categories", path), path), path)
+    codes = content(member_of(column, "codes", path), path)
+    labels = _values(_plain(member_of(column, "categories", path), path), path)
     with understood(path, _KIND):
         if (codes < 0).any():
             raise ValueError(f"column {target!r} of obs has missing entries; drop those samples")

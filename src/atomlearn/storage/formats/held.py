@@ -11,11 +11,55 @@ import os
 import resource
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 
-from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.messages import short
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """What stands between a file that is no table and all of memory."""
+
+    #: Bytes that are read at a time, and that are given to any file, whatever it declares.
+    piece_bytes: int = 2**24
+    #: Bytes that encoding and delimiter are found from.
+    head_bytes: int = 2**18
+    #: Bytes of text from which polars reads it: below, to import it takes longer.
+    fast_bytes: int = 2**22
+    #: Bytes that one compressed byte can stand for at most.
+    unpacked: int = 4096
+    #: Times its own bytes that data take on the way: text while it is parsed, what is compressed
+    #: once it is not, and vectors over columns while the columns are read.
+    copies: int = 5
+    #: Columns that sparse data may have however little of it there is (fits make some ten vectors
+    #: over them, of 32 MB each); beyond that, ``unpacked`` for each stored entry. A wrong index
+    #: makes 10^9.
+    sparse_columns: int = 2**22
+
+
+LIMITS = FileLimits()
+
+
+@contextmanager
+def understood(path: object, what: str, remedy: str = "") -> Iterator[None]:
+    """Raise ValueError "PATH is not a readable WHAT: ..." where a parser in this block fails.
+
+    Only calls of others' parsers belong in such a block: faults of our own must not pass for
+    faults of the file. They may raise anything, and take no more memory than there is.
+    """
+    try:
+        with enough(path), capped():
+            yield
+    except Exception as error:
+        # An OSError with the name of a file is the system's, and goes through as it is.
+        known = isinstance(error, OSError) and error.filename is not None
+        if known or isinstance(error.__cause__, MemoryError):
+            raise
+        raise ValueError(f"{path} is not a readable {what}: {short(error)}{remedy}") from error
+
 
 #: What a caller allows from now on, in bytes that this process holds; None without a limit.
 _MOST: ContextVar[float | None] = ContextVar("most", default=None)
@@ -116,7 +160,7 @@ def fits(path: object, what: str, n_bytes: int) -> None:
         )
 
 
-def hold(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
+def check_size(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
     """Raise ValueError where the file says more than it can hold, or more than memory can."""
     believe(path, what, declared, stored, ratio)
     fits(path, what, declared)

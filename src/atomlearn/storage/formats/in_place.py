@@ -2,21 +2,141 @@
 
 from __future__ import annotations
 
+import atexit
+import tempfile
+from collections.abc import Sequence
+from functools import lru_cache
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.arrays import target_from_file
-from atomlearn.storage.formats.sources import About, ColumnSource
+from atomlearn.storage.formats.compressed import imported
+from atomlearn.storage.formats.format import About, ColumnSource
+from atomlearn.storage.formats.held import LIMITS
+from atomlearn.storage.formats.numpy_files import target_from_file
 from atomlearn.storage.formats.table import DataTable, Request, Schema
 from atomlearn.storage.intake.columns import plan_of
 from atomlearn.storage.store import store_file as store
+from atomlearn.storage.store.encoding import MISSING, encode, pack
 from atomlearn.storage.store.on_disk import OnDisk
-from atomlearn.storage.store.plink import PlinkBed, read_variants
+from atomlearn.storage.store.plink import MAGIC, PlinkBed, read_variants
 from atomlearn.storage.store.store_file import READING
 from atomlearn.storage.store.stored_columns import cut
+
+
+def write_plink(
+    path: str | PathLike[str],
+    X: NDArray[Any],
+    *,
+    names: Sequence[str] | None = None,
+    chromosomes: Sequence[object] | None = None,
+    positions: Sequence[int] | None = None,
+    samples: Sequence[str] | None = None,
+    phenotype: NDArray[np.float64] | None = None,
+) -> None:
+    """Write ``path`` (.bed) with .bim and .fam of copies 0, 1, 2 and NaN, (n_samples, n_features).
+
+    Alleles are written as 1 (the one counted) and 2; unknown phenotypes (NaN, or none given) as -9.
+    """
+    file, (n_samples, n_features) = Path(path), X.shape
+    names = [f"v{j}" for j in range(n_features)] if names is None else names
+    samples = [f"s{i}" for i in range(n_samples)] if samples is None else samples
+    chromosomes = [1] * n_features if chromosomes is None else chromosomes
+    positions = range(1, n_features + 1) if positions is None else positions
+    values = np.full(n_samples, np.nan) if phenotype is None else phenotype
+    with file.open("wb") as stream:
+        stream.write(MAGIC)
+        width = max(1, LIMITS.piece_bytes // n_samples)
+        for start in range(0, n_features, width):
+            part = encode(X[:, start : start + width], "genotype", 0, start)
+            stream.write(pack(part).tobytes())
+    lines = zip(chromosomes, names, positions, strict=True)
+    file.with_suffix(".bim").write_text(
+        "".join(f"{chromosome}\t{name}\t0\t{place}\t1\t2\n" for chromosome, name, place in lines),
+        encoding="utf-8",
+    )
+    people = zip(samples, np.where(np.isnan(values), -9.0, values).tolist(), strict=True)
+    file.with_suffix(".fam").write_text(
+        "".join(f"{name} {name} 0 0 0 {value!r}\n" for name, value in people),
+        encoding="utf-8",
+    )
+
+
+@lru_cache(maxsize=8)
+def bed_of(path: Path) -> Path:
+    """Return a .bed (.bim, .fam) of the same genotypes, which lasts as long as the process.
+
+    Copies of the alternate allele are counted; of variants with several, those of the first.
+    """
+    pgenlib = imported("pgenlib", "genotypes", path)
+    try:
+        reader = pgenlib.PgenReader(str(path).encode())
+    except RuntimeError as error:
+        raise ValueError(f"{path} is not a readable .pgen file: {error}") from error
+    n_samples, n_variants = int(reader.get_raw_sample_ct()), int(reader.get_variant_ct())
+    variants, samples = _variants(path.with_suffix(".pvar")), _samples(path.with_suffix(".psam"))
+    if len(variants) != n_variants or len(samples) != n_samples:
+        raise ValueError(
+            f"{path} has {n_samples} samples and {n_variants} variants, and its .psam and .pvar "
+            f"{len(samples)} and {len(variants)}: they do not belong together"
+        )
+    folder = tempfile.TemporaryDirectory(prefix="atomlearn-pgen-")
+    atexit.register(folder.cleanup)
+    file = Path(folder.name) / f"{path.stem}.bed"
+    with file.open("wb") as stream:
+        stream.write(MAGIC)
+        width = max(1, LIMITS.piece_bytes // n_samples)
+        for start in range(0, n_variants, width):
+            stop = min(start + width, n_variants)
+            codes = np.empty((stop - start, n_samples), dtype=np.int8)
+            reader.read_range(start, stop, codes)
+            codes[codes < 0] = MISSING
+            stream.write(pack(np.ascontiguousarray(codes.T)).tobytes())
+    reader.close()
+    file.with_suffix(".bim").write_text("".join("\t".join(line) + "\n" for line in variants))
+    file.with_suffix(".fam").write_text("".join(" ".join(line) + "\n" for line in samples))
+    return file
+
+
+def _lines(path: Path, what: str) -> tuple[list[str], list[list[str]]]:
+    """Return the header of a .pvar or .psam, without #, and its lines."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}, which belongs to the .pgen beside it")
+    with path.open(encoding="utf-8", errors="replace") as stream:
+        lines = [line.split() for line in stream if line.strip() and not line.startswith("##")]
+    if not lines or not lines[0][0].startswith("#"):
+        raise ValueError(f"{path} has no header line; expected {what}")
+    header = [name.lstrip("#").upper() for name in lines[0]]
+    for number, line in enumerate(lines[1:], start=2):
+        if len(line) < len(header):
+            raise ValueError(f"line {number} of {path} has {len(line)} fields of {len(header)}")
+    return header, lines[1:]
+
+
+def _variants(path: Path) -> list[list[str]]:
+    header, lines = _lines(path, "#CHROM POS ID REF ALT")
+    places = [header.index(name) for name in ("CHROM", "ID", "POS", "ALT", "REF")]
+    chromosome, name, position, counted, other = places
+    found = []
+    for line in lines:
+        first = line[counted].split(",")[0]
+        found.append([line[chromosome], line[name], "0", line[position], first, line[other]])
+    return found
+
+
+def _samples(path: Path) -> list[list[str]]:
+    header, lines = _lines(path, "#FID IID or #IID")
+    own = header.index("IID")
+    family = header.index("FID") if "FID" in header else own
+    known = ("SID", "PAT", "MAT", "SEX", "FID", "IID")
+    traits = [place for place, name in enumerate(header) if name not in known]
+    return [
+        [line[family], line[own], "0", "0", "0", line[traits[0]] if traits else "-9"]
+        for line in lines
+    ]
 
 
 def read_store(path: Path, request: Request) -> DataTable:

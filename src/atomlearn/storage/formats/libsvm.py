@@ -13,15 +13,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import open_bytes, whole_lines
-from atomlearn.storage.formats.limits import LIMITS
-from atomlearn.storage.formats.sources import About, RowPiece, RowSource
+from atomlearn.storage.formats.format import About, RowPiece, RowSource
+from atomlearn.storage.formats.held import LIMITS, understood
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
     Schema,
     sparse_size,
 )
-from atomlearn.storage.formats.understood import understood
 
 
 def looks_like_libsvm(line: str) -> bool:

@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.storage.formats.arrays import names_of
-from atomlearn.storage.formats.hdf import content, inside, is_group, opened
-from atomlearn.storage.formats.held import fits, hold
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.hdf import content, is_group, member_of, opened
+from atomlearn.storage.formats.held import LIMITS, check_size, fits, understood
 from atomlearn.storage.formats.messages import near_names
+from atomlearn.storage.formats.numpy_files import stored_names
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
     Schema,
 )
-from atomlearn.storage.formats.understood import understood
 
 #: Kinds of arrays that are read: numbers, text, and cells of text.
 _KINDS = ("double", "single", "logical", "sparse", "char", "cell")
@@ -50,7 +48,7 @@ def read_mat(path: Path, request: Request) -> DataTable:
     if y is not None and X.shape[0] != y.size == X.shape[1]:
         X = X.T  # samples in columns, as images often are
     texts = {key: value.ravel() for key, value in held.items() if not is_sparse(value)}
-    return DataTable(X, y, Schema(X.shape[1], names_of(texts, X.shape[1])), name, str(path))
+    return DataTable(X, y, Schema(X.shape[1], stored_names(texts, X.shape[1])), name, str(path))
 
 
 def _arrays(path: Path) -> dict[str, Any]:
@@ -66,7 +64,7 @@ def _arrays(path: Path) -> dict[str, Any]:
     size, total = path.stat().st_size, 0
     for name, shape, kind in listed:
         if kind != "sparse":
-            hold(path, name, 8 * math.prod(shape), size, LIMITS.unpacked)
+            check_size(path, name, 8 * math.prod(shape), size, LIMITS.unpacked)
             total += 8 * math.prod(shape)
     fits(path, "all it holds", total)
     with understood(path, ".mat file"):
@@ -94,7 +92,7 @@ def _newer(path: Path) -> dict[str, Any]:
     with opened(path) as file:
         with understood(path, ".mat file"):
             names = [name for name in file if not name.startswith("#")]
-        found = {name: inside(file, name, path) for name in names}
+        found = {name: member_of(file, name, path) for name in names}
         return {
             name: content(item, path).T
             for name, item in found.items()

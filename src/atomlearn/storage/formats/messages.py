@@ -3,20 +3,53 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 from collections.abc import Iterable, Sequence
+
+
+def refuse_all(path: object, faults: Sequence[tuple[str, str]]) -> None:
+    """Raise ValueError with all faults of a file and the options that remedy them, if any."""
+    if not faults:
+        return
+    options = dict.fromkeys(option for _, option in faults if option)
+    remedy = f". Type {' '.join(options)}" if options else ""
+    room = max(LONGEST - len(f"{path}: ") - len(remedy), LONGEST // 10)
+    said = clipped("; ".join(fault for fault, _ in faults), room)
+    raise ValueError(f"{path}: {said}{remedy}")
+
+
+def typed(names: Sequence[str]) -> str:
+    """Return names as one types them after an option, separated by commas."""
+    text = ",".join(names)
+    return f'"{text}"' if any(mark in text for mark in " ;&|()'$") else text
+
+
+def spread(given: Sequence[str], header: Sequence[str]) -> tuple[str, ...]:
+    """Return names of columns: lists by commas and patterns such as ``x_*`` spread out.
+
+    A name that is a column as it stands is taken so, commas and all.
+    """
+    known, found = set(header), dict[str, None]()
+    for text in given:
+        parts = [text] if text in known else [part.strip() for part in text.split(",")]
+        for part in filter(None, parts):
+            matching = [part] if part in known else fnmatch.filter(header, part)
+            found |= dict.fromkeys(matching or [part])
+    return tuple(found)
+
 
 #: Letters of a message at most.
 LONGEST = 480
 
 
-def shortened(text: str, most: int = 30) -> str:
+def clipped(text: str, most: int = 30) -> str:
     """Return a name or a cell, cut where it is long."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def listed(names: Sequence[str]) -> str:
+def listing(names: Sequence[str]) -> str:
     """Return the first names, and how many there are."""
-    shown = ", ".join(repr(shortened(name)) for name in names[:4])
+    shown = ", ".join(repr(clipped(name)) for name in names[:4])
     return shown if len(names) <= 4 else f"{shown}, ... ({len(names)} in all)"
 
 
@@ -26,11 +59,11 @@ def near_names(wanted: str, names: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in reversed(known)}
     near = difflib.get_close_matches(wanted.casefold(), folded)
     if near:
-        shown = " or ".join(repr(shortened(folded[name])) for name in near)
+        shown = " or ".join(repr(clipped(folded[name])) for name in near)
         return f"; did you mean {shown}?"
-    return f"; there are {listed(known)}" if known else "; there are none"
+    return f"; there are {listing(known)}" if known else "; there are none"
 
 
 def short(error: BaseException) -> str:
     """Return what a parser says as one line of a message."""
-    return shortened(" ".join(str(error).split()) or type(error).__name__, LONGEST // 2)
+    return clipped(" ".join(str(error).split()) or type(error).__name__, LONGEST // 2)

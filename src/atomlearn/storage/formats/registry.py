@@ -10,13 +10,13 @@ from os import PathLike
 from pathlib import Path
 
 from atomlearn.storage.formats import hdf, in_place, matlab
-from atomlearn.storage.formats.arrays import read_npy
 from atomlearn.storage.formats.compressed import first_line, suffix_of
 from atomlearn.storage.formats.flat import open_npy, open_npz
 from atomlearn.storage.formats.format import Format
+from atomlearn.storage.formats.in_place import bed_of
 from atomlearn.storage.formats.libsvm import LibsvmRows, looks_like_libsvm, read_libsvm
 from atomlearn.storage.formats.messages import near_names
-from atomlearn.storage.formats.pgen import bed_of
+from atomlearn.storage.formats.numpy_files import read_npy
 from atomlearn.storage.intake.text import TextFile, looks_delimited
 from atomlearn.storage.intake.typed import ArrowFile, ExcelFile, ParquetFile
 from atomlearn.storage.store.on_disk import OnDisk
@@ -45,27 +45,24 @@ FORMATS = (
         (".csv", ".tsv", ".tab"),
         cells=TextFile,
         recognizes=looks_delimited,
-        named=True,
     ),
     Format(
         "parquet",
         (".parquet", ".pq"),
         cells=ParquetFile,
-        named=True,
     ),
     Format(
         "arrow",
         (".arrow", ".feather", ".ipc"),
         cells=ArrowFile,
-        named=True,
     ),
-    Format("excel", (".xlsx", ".xlsm"), cells=ExcelFile, named=True),
+    Format("excel", (".xlsx", ".xlsm"), cells=ExcelFile),
     Format("mat", (".mat",), matlab.read_mat),
     Format(
         "h5ad",
         (".h5ad",),
         stream=hdf.open_h5ad,
-        open=hdf.read_matrix,
+        open=hdf.read_h5ad_matrix,
         names=hdf.names_of_h5ad,
     ),
     Format(

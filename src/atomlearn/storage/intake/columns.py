@@ -2,8 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from types import NoneType
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.storage.formats.table import tidy_target
+
+
+@dataclass(frozen=True, slots=True)
+class KindLimits:
+    """What columns are taken for; a schema says otherwise."""
+
+    #: Lines that delimiter and header are found from.
+    sniffed: int = 30
+    #: A text column with at most so many values is a category; with at most ``many_values``, where
+    #: each comes ``most_values`` times on average.
+    most_values: int = 20
+    many_values: int = 100
+    #: Words in a cell, on average, from which text is free text.
+    free_words: float = 3.5
+    #: Share of cells that are numbers from which the others are strays.
+    numbers_share: float = 0.8
+
+
+INTAKE = KindLimits()
+
+
+def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where a target (or another role) has no value."""
+    if values.dtype.kind in "OUS":
+        return np.array([str(cell) == "" for cell in values.tolist()], dtype=bool)
+    return ~np.isfinite(values.astype(np.float64, copy=False))
+
+
+def known_rows(
+    y: NDArray[Any] | None, name: str | None, extras: Mapping[str, NDArray[Any]], n_rows: int
+) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the rows that have a target and all roles, and notes about the others."""
+    kept, notes = np.ones(n_rows, dtype=bool), []
+    given = {} if y is None else {f"the target {name!r}": y}
+    given |= {role: values for role, values in extras.items() if role not in OPTIONAL}
+    for what, values in given.items():
+        gaps = absent(values)
+        if gaps.all():
+            raise ValueError(f"{what} has no value in any row; choose another column")
+        if gaps.any():
+            notes.append(f"{int(gaps.sum())} of {n_rows} rows lack {what} and are left out")
+            kept &= ~gaps
+    if not kept.any():
+        raise ValueError("no row has both a target and all other numbers that were asked for")
+    return np.flatnonzero(kept), notes
+
+
+def tidy(values: NDArray[Any], where: str) -> NDArray[Any]:
+    """Return a target as int64, float64 or text."""
+    if values.dtype.kind == "O":
+        values = np.array([str(cell) for cell in values.tolist()], dtype=np.str_)
+    return tidy_target(values, where)
+
 
 #: What may be made of a column: the words of ``use`` in a schema, and what they mean.
 USES = {
@@ -118,28 +178,23 @@ def plan_of(content: object, place: str) -> ColumnPlan:
     return ColumnPlan(**given)
 
 
+#: What the values of the fields are: a word for messages, and types; lists hold the second ones.
+_RULES: dict[str, tuple[str, tuple[type, ...], tuple[type, ...]]] = {
+    "kind": ("a text", (str,), ()),
+    "why": ("a text", (str,), ()),
+    "flag": ("true or false", (bool,), ()),
+    "missing": ("a whole number", (int,), ()),
+    "distinct": ("a whole number", (int,), ()),
+    "fill": ("a number, a text or null", (str, int, float, NoneType), ()),
+    "values": ("a list of texts", (list, tuple), (str,)),
+    "numbers": ("a list of numbers", (list, tuple), (int, float)),
+}
+
+
 def _check(given: dict[str, Any], place: str) -> None:
     """Refuse values of other types than the fields have."""
-    rules: dict[str, tuple[str, Any]] = {
-        "kind": ("a text", lambda v: isinstance(v, str)),
-        "why": ("a text", lambda v: isinstance(v, str)),
-        "flag": ("true or false", lambda v: isinstance(v, bool)),
-        "missing": ("a whole number", lambda v: type(v) is int and v >= 0),
-        "distinct": ("a whole number", lambda v: type(v) is int and v >= 0),
-        "fill": ("a number, a text or null", lambda v: v is None or _plain(v)),
-        "values": ("a list of texts", lambda v: _listed(v, str)),
-        "numbers": ("a list of numbers", lambda v: _listed(v, (int, float))),
-    }
-    for key, (expected, fits) in rules.items():
-        if key in given and not fits(given[key]):
-            raise ValueError(f"{place}.{key} must be {expected}, found {str(given[key])[:40]!r}")
-
-
-def _plain(value: object) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
-
-
-def _listed(value: object, kinds: Any) -> bool:
-    return isinstance(value, list | tuple) and all(
-        isinstance(item, kinds) and not isinstance(item, bool) for item in value
-    )
+    for key, (expected, kinds, items) in _RULES.items():
+        value = given.get(key, ())
+        fits = type(value) in kinds and (not items or all(type(item) in items for item in value))
+        if key in given and not (fits and (kinds != (int,) or value >= 0)):
+            raise ValueError(f"{place}.{key} must be {expected}, found {str(value)[:40]!r}")

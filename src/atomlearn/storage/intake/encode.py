@@ -11,11 +11,54 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array
 from atomlearn.storage.formats.held import fits
+from atomlearn.storage.formats.messages import listing, near_names, refuse_all
 from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.dates import days_of, parts_of
 from atomlearn.storage.intake.frame import Frame, as_numbers
+from atomlearn.storage.intake.kinds import date_parts, days_of
+
+
+def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]:
+    """Return the columns that these plans make of new cells.
+
+    A missing value counts as it did when the model was fitted; where it was refused then it is
+    refused now, with all such columns in one message.
+    """
+    used = [plan for plan in plans if plan.is_used]
+    problems = list[tuple[str, str]]()
+    lost = [plan.name for plan in used if plan.name not in frame.header]
+    if lost:
+        hint = near_names(lost[0], frame.header) if len(lost) == 1 else ""
+        told = "is no column" if len(lost) == 1 else "are no columns"
+        first = frame.texts.get(frame.header[0])
+        turned = first is not None and not set(lost).isdisjoint(first.tolist())
+        if turned:
+            hint = "; they are in its first column"
+        fault = f"there {told} {listing(lost)}, which the model reads{hint}"
+        problems.append((fault, "--transpose" if turned else ""))
+    gaps = [
+        plan.name
+        for plan in used
+        if plan.fill is None
+        and plan.use != "words"
+        and plan.name not in lost
+        and frame.missing(plan.name).any()
+    ]
+    if gaps:
+        row = int(np.flatnonzero(frame.missing(gaps[0]))[0])
+        fault = (
+            f"{listing(gaps)}: values are missing, the first on {frame.line(row)}, and the model "
+            "has no rule for them: fill them in, or fit it with --missing median"
+        )
+        problems.append((fault, ""))
+    refuse_all(frame.path, problems)
+    if not used:
+        return {}
+    made = encode_columns(frame, used)
+    X = as_design(made.X)
+    return {name: X.gather(np.array([j])).dense()[:, 0] for j, name in enumerate(made.names)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,39 +141,33 @@ def _truths(cells: Sequence[str]) -> Array | None:
     return None if None in found else np.array(found, dtype=np.float64)
 
 
-def encode(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
+def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     """Return the columns that the plans make of the cells; missing values as they say, else NaN."""
     used = [plan for plan in plans if plan.is_used]
     plain = all(plan.use == "number" and not plan.flag for plan in used)
-    numeric = plain and all(plan.name in frame.slots for plan in used)
-    places = np.array([frame.slots[plan.name] for plan in used]) if numeric else np.zeros(0)
-    if numeric and used and (np.diff(places) == 1).all():
+    places = [frame.slots.get(plan.name, -2) for plan in used] if plain else []
+    if places and places[0] >= 0 and (np.diff(places) == 1).all():
         # The common case, without a copy: columns of numbers side by side.
         X = np.asfortranarray(frame.numbers[:, places[0] : places[-1] + 1])
-        for place, plan in enumerate(used):
-            if plan.fill is not None:
-                _fill_in(X[:, place], plan)
-        names = [plan.name for plan in used]
-        return Encoded(X, names, np.arange(len(used)), list(plans))
-    parts: list[Any] = []
-    made: list[ColumnPlan] = []
+        for column, plan in zip(X.T, used, strict=True):
+            _fill_in(column, plan)
+        return Encoded(X, [plan.name for plan in used], np.arange(len(used)), list(plans))
     width = sum(len(plan.made()) for plan in used if plan.use != "words")
     fits(frame.path, "its columns, labels as 0 and 1,", 2 * 8 * frame.n_rows * width)
+    parts, made = list[Any](), list[ColumnPlan]()
     for plan in plans:
-        if not plan.is_used:
-            made.append(plan)
-            continue
-        columns, plan = _columns(frame, plan)
-        parts.append(columns)
+        if plan.is_used:
+            columns, plan = _columns(frame, plan)
+            parts.append(columns)
         made.append(plan)
     names = [name for plan in made if plan.is_used for name in plan.made()]
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise ValueError(f"two columns of {frame.path} would both be called {twice!r}; rename one")
-    return Encoded(_joined(parts, frame.n_rows), names, groups_of(made), made)
+    return Encoded(_joined(parts, frame.n_rows), names, groups_made(made), made)
 
 
-def groups_of(plans: Sequence[ColumnPlan]) -> NDArray[np.int64]:
+def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64]:
     """Return the number of the column of the file behind each column of X; words each their own."""
     used = [plan for plan in plans if plan.is_used]
     groups = np.repeat(np.arange(len(used), dtype=np.int64), [len(plan.made()) for plan in used])
@@ -153,9 +190,8 @@ def _joined(parts: list[Any], n_rows: int) -> Any:
 
 
 def _fill_in(values: Array, plan: ColumnPlan) -> Array:
-    gaps = ~np.isfinite(values)
-    if plan.fill is not None and gaps.any():
-        values[gaps] = float(plan.fill)
+    if plan.fill is not None:
+        values[~np.isfinite(values)] = float(plan.fill)
     return values
 
 
@@ -170,7 +206,7 @@ def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
         places = {label: float(place) for place, label in enumerate(plan.values)}
         columns = [np.array([places.get(cell, np.nan) for cell in _labels(frame, plan, gaps)])]
     elif plan.use == "parts":
-        columns = parts_of(_fill_in(_values(frame, plan).copy(), plan))
+        columns = date_parts(_fill_in(_values(frame, plan).copy(), plan))
     elif plan.use == "elapsed":
         days = _values(frame, plan)
         start = plan.numbers[0] if plan.numbers else float(np.nanmin(days))

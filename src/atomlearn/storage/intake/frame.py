@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,84 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
-from atomlearn.storage.formats.messages import listed, near_names
-from atomlearn.storage.intake.limits import INTAKE
+from atomlearn.storage.formats.compressed import unpacked_size
+from atomlearn.storage.formats.held import LIMITS, fits
+from atomlearn.storage.formats.messages import listing, near_names
+from atomlearn.storage.intake.cells import Columns, TextForm
+
+
+class TableFile(ABC):
+    """A file of a table.
+
+    form : how it is written; sheet : of a workbook; header : names of the columns; notes : what
+    was done to them; text : the columns that hold text, as far as was seen; n_bytes : what its
+    numbers take in memory; dtypes : of columns of numbers, where the file says.
+    """
+
+    def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
+        self.path, self.form, self.sheet = path, form, sheet
+        self.header, self.notes, self.text = list[str](), list[str](), set[int]()
+        self.n_bytes = unpacked_size(path)
+        self.dtypes: dict[str, np.dtype[Any]] = {}
+
+    @abstractmethod
+    def pieces(self, position: int, n_bytes: int) -> Iterator[tuple[Columns, int]]:
+        """Yield columns of some rows, and the position after them, from a position on."""
+
+    def line(self, row: int) -> str:
+        """Return where a row stands, for messages."""
+        return f"row {row + 1}"
+
+    def learned(self, columns: Columns) -> bool:
+        """Take note of columns that turn out to be text; whether there were any."""
+        new = {place for place, cells in enumerate(columns) if cells.dtype == object} - self.text
+        self.text |= new
+        return bool(new)
+
+    def frame(self) -> Frame:
+        """Return all rows; columns that turn out to be text late are read once more."""
+        fits(self.path, "its table", self.n_bytes)
+        again, parts = True, list[Columns]()
+        while again:
+            again, parts, held = False, [], 0
+            for columns, _ in self.pieces(0, LIMITS.piece_bytes):
+                again = self.learned(columns) or again
+                if not again:
+                    parts.append(columns)
+                    # They are copied into one array in the end.
+                    held += sum(column.nbytes for column in columns)
+                    fits(self.path, "its table", held)
+        frame = self.frame_of(parts)
+        if frame.n_rows == 0:
+            raise ValueError(f"{self.path} has a header but no data; expected one line a sample")
+        return frame
+
+    def frame_of(self, parts: list[Columns]) -> Frame:
+        """Return the frame of pieces, which are given up as they are copied."""
+        n_rows = sum(part[0].size for part in parts)
+        numeric = [place for place in range(len(self.header)) if place not in self.text]
+        numbers = np.empty((n_rows, len(numeric)), order="F")
+        texts: dict[int, list[Any]] = {place: [[]] for place in sorted(self.text)}
+        start = 0
+        parts.reverse()
+        while parts:
+            part = parts.pop()
+            stop = start + part[0].size
+            for slot, place in enumerate(numeric):
+                numbers[start:stop, slot] = part[place]
+            for place, cells in texts.items():
+                cells.append(part[place])
+            start = stop
+        return Frame(
+            self.path,
+            self.header,
+            {self.header[place]: slot for slot, place in enumerate(numeric)},
+            numbers,
+            {self.header[place]: np.concatenate(cells) for place, cells in texts.items()},
+            n_rows,
+            list(self.notes),
+            self.line,
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -137,7 +214,7 @@ def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
         names.append(name)
     if not renamed:
         return names, []
-    told = f"column names came twice; the later ones are {listed(renamed)} here"
+    told = f"column names came twice; the later ones are {listing(renamed)} here"
     return names, [f"{len(renamed)} {told}"]
 
 
@@ -148,36 +225,25 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     whole number in each row (as gene numbers are). Others of text alone describe the rows.
     """
     first = frame.header[0]
-    named = frame.is_text(first) or first.startswith("column_0") or _numbered(frame)
+    numbers = [not frame.is_text(n) and _is_numbering(frame.values(n)) for n in frame.header]
+    named = frame.is_text(first) or first.startswith("column_0")
+    named = named or (numbers[0] and not all(numbers))
     samples = frame.header[1:] if named else frame.header
     apart = [name for name in samples if frame.is_text(name) and _is_words(frame.texts[name])]
+    notes = list(frame.notes)
     if 0 < len(apart) < len(samples):
         samples = [name for name in samples if name not in apart]
-    else:
-        apart = []
-    texts = [name for name in samples if frame.is_text(name)]
+        notes.append(f"columns of text beside the samples left out: {listing(apart)}")
     labels = [str(cell) for cell in frame.cells(first)] if named else None
-    names, notes = distinct_names(labels or [f"x{row}" for row in range(frame.n_rows)])
-    notes = [*frame.notes, *notes]
-    if apart:
-        notes.append(f"columns of text beside the samples left out: {listed(apart)}")
-    if not texts:
+    names, told = distinct_names(labels or [f"x{row}" for row in range(frame.n_rows)])
+    if not any(map(frame.is_text, samples)):
         held = frame.numbers[:, [frame.slots[name] for name in samples]]
         slots = {name: place for place, name in enumerate(names)}
-        turned = Frame(frame.path, names, slots, held.T, {}, len(samples), notes)
-        return turned, samples
+        return Frame(frame.path, names, slots, held.T, {}, len(samples), notes + told), samples
     # Rows of text among those of numbers, such as labels of the samples.
     cells = np.array([frame.cells(name) for name in samples], dtype=object)
     columns = {name: as_numbers(cells[:, place]) for place, name in enumerate(names)}
-    return frame_of_columns(frame.path, columns, notes), samples
-
-
-def _numbered(frame: Frame) -> bool:
-    """Return whether the first column numbers the rows, and is no sample like the others."""
-    others = [frame.values(name) for name in frame.header[1:] if not frame.is_text(name)]
-    like = frame.n_rows < INTAKE.most_values and all((v == np.rint(v)).all() for v in others)
-    mine = frame.values(frame.header[0])
-    return _is_numbering(mine) and not like and not all(map(_is_numbering, others))
+    return frame_of_columns(frame.path, columns, notes + told), samples
 
 
 def _is_numbering(values: Array) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.messages import listed, near_names
+from atomlearn.storage.formats.messages import listing, near_names
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.frame import Frame
@@ -20,7 +20,7 @@ from atomlearn.storage.intake.text import TextFile
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class NamedRows:
     """Names of rows: ``families`` (or None) and ``names``; ``columns`` : of a table, for errors."""
 
     names: Sequence[str]
@@ -55,8 +55,12 @@ def named_frame(file: Path, form: TextForm | None = None) -> Frame:
     return cells(file, replace(form, labels=frozenset(keys)), None).frame()
 
 
-def of_samples(
-    file: Path, samples: Samples | None, path: Path, notes: list[str], form: TextForm | None = None
+def frame_of_samples(
+    file: Path,
+    samples: NamedRows | None,
+    path: Path,
+    notes: list[str],
+    form: TextForm | None = None,
 ) -> Frame:
     """Return the frame of a phenotype or covariate file, one row a sample of the data in path."""
     if samples is None:
@@ -64,12 +68,12 @@ def of_samples(
             f"{file} is joined by names of samples, and {path} has none: type --id NAME for a "
             "column of names (or --transpose, where samples are columns)"
         )
-    found, count = joined(named_frame(file, form), samples, file)
+    found, count = joined_to_samples(named_frame(file, form), samples, file)
     notes.append(f"{count} of {len(samples.names)} samples are in {file.name}")
     return found
 
 
-def joined(frame: Frame, samples: Samples, path: Path) -> tuple[Frame, int]:
+def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Frame, int]:
     """Return the frame with one row a sample, all missing where there is none; how many have one.
 
     By FID and IID where both have them, else by the names of samples alone.
@@ -131,19 +135,19 @@ def _without_zeros(name: str) -> str:
 
 
 def phenotype(
-    reading: Reading, samples: Samples | None, path: Path, notes: list[str]
+    reading: Reading, samples: NamedRows | None, path: Path, notes: list[str]
 ) -> tuple[str, NDArray[np.generic]]:
     """Return the name and the values of a phenotype, by default the only one of its file."""
     assert reading.pheno is not None
-    frame = of_samples(reading.pheno, samples, path, notes, reading.form)
+    frame = frame_of_samples(reading.pheno, samples, path, notes, reading.form)
     twice = [name for name, found in Counter(samples.names if samples else ()).items() if found > 1]
     if twice:
-        notes.append(f"samples on several rows, all with the same target: {listed(twice)}")
+        notes.append(f"samples on several rows, all with the same target: {listing(twice)}")
     others, name = keys_of(frame)[1], reading.pheno_name or reading.target
     if name is None:
         if len(others) != 1:
             raise ValueError(
-                f"{frame.path} has {len(others)} phenotypes ({listed(others)}); give --pheno-name"
+                f"{frame.path} has {len(others)} phenotypes ({listing(others)}); give --pheno-name"
             )
         name = others[0]
     if name not in frame.header:

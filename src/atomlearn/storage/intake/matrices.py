@@ -18,18 +18,17 @@ from atomlearn.core.data.wrappers import Concatenated
 from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.format import Format
+from atomlearn.storage.formats.messages import spread
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
-from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.encode import completed, encode, groups_of
+from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
+from atomlearn.storage.intake.encode import completed, encode_columns, groups_made
 from atomlearn.storage.intake.frame import frame_of_columns
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
-from atomlearn.storage.intake.join import Samples, covariates_in, of_samples, phenotype
+from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.plans import refuse
-from atomlearn.storage.intake.problems import spread
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.targets import known_rows, tidy
 
 
 @dataclass(slots=True)
@@ -93,7 +92,7 @@ class _Matrix:
         self.plans = (*self.plans, *plans)
         if self.groups is not None:
             last = int(self.groups.max(initial=-1))
-            self.groups = np.append(self.groups, last + 1 + groups_of(plans))
+            self.groups = np.append(self.groups, last + 1 + groups_made(plans))
 
 
 def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
@@ -112,7 +111,7 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
     matrix = _Matrix(path, table.X, names, table.schema.first_index, variants=table.variants)
     samples = None
     if table.samples is not None:
-        samples = Samples(table.samples.name, table.samples.family)
+        samples = NamedRows(table.samples.name, table.samples.family)
     name, y = _with_plans(matrix, table), table.y
     if reading.pheno is not None:
         name, y = phenotype(reading, samples, path, matrix.notes)
@@ -158,7 +157,7 @@ def _with_plans(matrix: _Matrix, table: DataTable) -> str | None:
     ]
     if not plans or made != matrix.names:
         return table.target_name
-    matrix.plans, groups = plans, groups_of(plans)
+    matrix.plans, groups = plans, groups_made(plans)
     matrix.groups = groups if np.unique(groups).size < groups.size else None
     named = [plan.name for plan in plans if plan.use == "target"]
     return named[0] if named and table.target_name == "target" else table.target_name
@@ -190,14 +189,14 @@ def _take_roles(matrix: _Matrix, reading: Reading) -> dict[str, NDArray[Any]]:
 
 
 def _put_covariates(
-    matrix: _Matrix, reading: Reading, samples: Samples | None, kept: NDArray[np.int64]
+    matrix: _Matrix, reading: Reading, samples: NamedRows | None, kept: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Put the covariates of a file behind the columns; return the rows that have them all."""
     assert reading.covar is not None
-    other = of_samples(reading.covar, samples, matrix.path, matrix.notes)
+    other = frame_of_samples(reading.covar, samples, matrix.path, matrix.notes)
     wanted = described(other, covariates_in(other, reading, matrix.notes))
     way = "median" if reading.missing == "median" else "refuse"
-    made = encode(other, completed(other, wanted, way)[0])
+    made = encode_columns(other, completed(other, wanted, way)[0])
     full: NDArray[np.bool_] = np.isfinite(made.X[kept]).all(axis=1)
     if not full.all():
         matrix.notes.append(f"{int((~full).sum())} samples lack a covariate and are left out")

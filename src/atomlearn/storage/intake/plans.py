@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from atomlearn.storage.formats.messages import listed
+from atomlearn.storage.formats.messages import listing, refuse_all, spread, typed
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import (
@@ -17,8 +17,6 @@ from atomlearn.storage.intake.kinds import (
     described,
     is_of_persons,
 )
-from atomlearn.storage.intake.limits import INTAKE
-from atomlearn.storage.intake.problems import Problems, spread, typed
 from atomlearn.storage.intake.reading import Reading
 
 
@@ -103,12 +101,8 @@ def require(frame: Frame, reading: Reading) -> None:
                 f"{frame.path} has {name!r} in its first column, not in its header: samples are "
                 "columns there. Type --transpose"
             )
-        labels = frame.texts.get(first)
-        if (
-            labels is not None
-            and len(set(labels.tolist())) == frame.n_rows < 10**6
-            and (len(frame.header) > INTAKE.most_values and len(frame.texts) == 1)
-        ):
+        labels = frame.texts.get(first, np.array([]))
+        if [*frame.texts] == [first] and np.unique(labels.astype(str)).size == frame.n_rows:
             raise ValueError(
                 f"{frame.path} has no column {name!r}. If its rows are features (as "
                 f"{labels[0]!r}) and its columns samples, type --transpose; a target in another "
@@ -132,21 +126,20 @@ def refuse(
     missing : how many values of a column are, of those where that is refused; where : the line of
     the first one.
     """
-    problems = Problems(path)
+    problems = list[tuple[str, str]]()
     mixed = [plan for plan in plans if plan.kind == "mixed" and plan.use == "leave out"]
     if mixed:
         cells = sorted({value for plan in mixed for value in plan.values})
-        names = listed([plan.name for plan in mixed])
-        problems.add(f"{names}: {listed(cells)} among numbers", f"--na {typed(cells[:5])}")
+        names = listing([plan.name for plan in mixed])
+        problems.append((f"{names}: {listing(cells)} among numbers", f"--na {typed(cells[:5])}"))
     asked = [plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None]
     gaps = [plan.name for plan in asked if missing.get(plan.name)]
     if gaps:
         columns = f"{len(gaps)} columns" if len(gaps) > 1 else "column"
-        problems.add(
-            f"{columns} {listed(gaps)}: {sum(missing[name] for name in gaps)} values are missing "
-            f"or not finite, the first on {where(gaps[0])}",
-            "--missing median (or indicator, or drop)",
-        )
+        gone = sum(missing[name] for name in gaps)
+        told = f"{gone} values are missing or not finite, the first on {where(gaps[0])}"
+        remedy = "--missing median (or indicator, or drop)"
+        problems.append((f"{columns} {listing(gaps)}: {told}", remedy))
     if not any(plan.is_used for plan in plans):
         left = []
         for plan in plans:
@@ -154,11 +147,12 @@ def refuse(
             if plan.use == "leave out":
                 left.append(f"{plan.name!r} ({plan.kind}{lack})")
         told = ", ".join(left[:4]) or "nothing else was there"
-        problems.add(
+        told = (
             f"no column is left for X besides the target; left out: {told}; give a file with "
             "columns to predict from, or say by --schema what is to be made of these"
         )
-    problems.refuse()
+        problems.append((told, ""))
+    refuse_all(path, problems)
 
 
 def made_of(plans: Sequence[ColumnPlan], names: Sequence[str]) -> tuple[int, ...]:
@@ -175,5 +169,5 @@ def left_out(plans: Sequence[ColumnPlan]) -> list[str]:
             continue
         mine = [plan for plan in plans if plan.use == "leave out" and plan.kind == kind]
         why = f" ({mine[0].why})" if len(mine) == 1 and mine[0].why else ""
-        notes.append(f"left out as {kind}: {listed([plan.name for plan in mine])}{why}")
+        notes.append(f"left out as {kind}: {listing([plan.name for plan in mine])}{why}")
     return notes

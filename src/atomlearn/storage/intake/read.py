@@ -18,10 +18,10 @@ from atomlearn.storage.formats.compressed import unpacked_size
 from atomlearn.storage.formats.held import enough, within
 from atomlearn.storage.formats.registry import STORE, format_of
 from atomlearn.storage.formats.table import DataTable, Schema
-from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.encode import completed, encode
-from atomlearn.storage.intake.frame import Frame, transposed
-from atomlearn.storage.intake.join import Samples, covariates_in, of_samples, phenotype
+from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
+from atomlearn.storage.intake.encode import completed, encode_columns
+from atomlearn.storage.intake.frame import Frame, TableFile, transposed
+from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.matrices import read_matrix
 from atomlearn.storage.intake.plans import (
@@ -35,8 +35,6 @@ from atomlearn.storage.intake.plans import (
 )
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.streamed import TableRows
-from atomlearn.storage.intake.table_file import TableFile
-from atomlearn.storage.intake.targets import known_rows, tidy
 from atomlearn.storage.intake.typed import frame_of
 from atomlearn.storage.store.on_disk import OnDisk
 
@@ -144,7 +142,7 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
     named = [plan.name for plan in plans if plan.kind == "identifier"]
     if ids is None and (id_column or named):
         ids = [str(cell) for cell in frame.cells(id_column or named[0]).tolist()]
-    samples = None if ids is None else Samples(ids, columns=frame.header)
+    samples = None if ids is None else NamedRows(ids, columns=frame.header)
     if reading.covar is not None:
         frame, added = _with_covariates(frame, reading, samples, notes)
         plans += described(frame, added)
@@ -166,7 +164,7 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
             raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
         kept, frame = kept[full], frame.rows(np.flatnonzero(full))
     _refuse_gaps(frame, plans, reading)
-    made = encode(frame, plans)
+    made = encode_columns(frame, plans)
     return DataTable(
         made.X,
         None if y is None else tidy(y[kept], f"column {name!r} of {frame.path}"),
@@ -190,11 +188,11 @@ def _refuse_gaps(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) ->
 
 
 def _with_covariates(
-    frame: Frame, reading: Reading, samples: Samples | None, notes: list[str]
+    frame: Frame, reading: Reading, samples: NamedRows | None, notes: list[str]
 ) -> tuple[Frame, list[str]]:
     """Return the frame with the columns of the covariate file beside it, and their names."""
     assert reading.covar is not None
-    other = of_samples(reading.covar, samples, frame.path, notes, reading.form)
+    other = frame_of_samples(reading.covar, samples, frame.path, notes, reading.form)
     wanted = covariates_in(other, reading, notes)
     twice = [name for name in wanted if name in frame.header]
     if twice:

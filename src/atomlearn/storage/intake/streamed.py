@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.held import fits
-from atomlearn.storage.formats.limits import LIMITS
-from atomlearn.storage.formats.sources import About, RowPiece, RowSource
+from atomlearn.storage.formats.format import About, RowPiece, RowSource
+from atomlearn.storage.formats.held import LIMITS, fits
 from atomlearn.storage.formats.table import DataTable, Schema
-from atomlearn.storage.intake.columns import OPTIONAL, ColumnPlan
-from atomlearn.storage.intake.encode import completed, encode
-from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.columns import INTAKE, OPTIONAL, ColumnPlan, absent, known_rows, tidy
+from atomlearn.storage.intake.encode import completed, encode_columns
+from atomlearn.storage.intake.frame import Frame, TableFile
 from atomlearn.storage.intake.kinds import strays_among
-from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.plans import (
     left_out,
     made_of,
@@ -29,8 +27,6 @@ from atomlearn.storage.intake.plans import (
     with_rows_of,
 )
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.table_file import TableFile
-from atomlearn.storage.intake.targets import absent, known_rows, tidy
 
 
 class TableRows(RowSource):
@@ -66,7 +62,7 @@ class TableRows(RowSource):
         plans, _ = completed(sample, plans, reading.missing)
         missing = self._missing if reading.missing == "refuse" else {}
         refuse(file.path, plans, missing, lambda name: file.line(self._first_gap[name]))
-        made = encode(sample, plans)
+        made = encode_columns(sample, plans)
         self.notes = [*file.notes, *notes, *left_out(plans)]
         self.plans, self.groups = made.plans, made.groups if made.has_groups else None
         used = [plan for plan in made.plans if plan.is_used]
@@ -187,4 +183,4 @@ class TableRows(RowSource):
                     kept &= ~absent(frame.held(name))
             frame = frame.rows(np.flatnonzero(kept))
             if frame.n_rows:
-                yield RowPiece(encode(frame, self.plans).X, None, end)
+                yield RowPiece(encode_columns(frame, self.plans).X, None, end)

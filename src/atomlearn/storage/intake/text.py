@@ -12,12 +12,11 @@ from itertools import islice
 from pathlib import Path
 
 from atomlearn.storage.formats.compressed import open_bytes, open_text, suffix_of, whole_lines
-from atomlearn.storage.formats.limits import LIMITS
+from atomlearn.storage.formats.held import LIMITS
 from atomlearn.storage.intake.cells import Columns, TextForm, by_polars, in_rows, records
-from atomlearn.storage.intake.frame import distinct_names
+from atomlearn.storage.intake.columns import INTAKE
+from atomlearn.storage.intake.frame import TableFile, distinct_names
 from atomlearn.storage.intake.kinds import is_code, is_id_name
-from atomlearn.storage.intake.limits import INTAKE
-from atomlearn.storage.intake.table_file import TableFile
 
 _DELIMITERS = {".tsv": "\t", ".tab": "\t"}
 #: UTF-8 with or without a byte order mark.

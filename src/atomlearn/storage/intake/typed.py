@@ -16,14 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import imported
-from atomlearn.storage.formats.held import hold
-from atomlearn.storage.formats.limits import LIMITS
-from atomlearn.storage.formats.messages import listed
-from atomlearn.storage.formats.understood import understood
+from atomlearn.storage.formats.held import LIMITS, check_size, understood
+from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.cells import Columns, TextForm
-from atomlearn.storage.intake.frame import Frame, as_numbers, distinct_names, frame_of_columns
+from atomlearn.storage.intake.frame import (
+    Frame,
+    TableFile,
+    as_numbers,
+    distinct_names,
+    frame_of_columns,
+)
 from atomlearn.storage.intake.kinds import is_code, is_id_name
-from atomlearn.storage.intake.table_file import TableFile
 
 #: Rows of a sheet, beyond which Excel has none.
 _MOST_ROWS = 2**20
@@ -150,14 +153,16 @@ class ExcelFile(TypedFile):
         with self._understood():
             with zipfile.ZipFile(self.path) as parts:
                 total = sum(item.file_size for item in parts.infolist())
-            hold(self.path, "its parts", total, self.path.stat().st_size, LIMITS.unpacked)
+            check_size(self.path, "its parts", total, self.path.stat().st_size, LIMITS.unpacked)
             book = self._reader.load_workbook(self.path, read_only=True, data_only=True)
         sheets = book.sheetnames
         if self.sheet is None and len(sheets) > 1:
-            told = listed(sheets[1:])
+            told = listing(sheets[1:])
             self.notes.append(f"the first of {len(sheets)} sheets was read (--sheet NAME: {told})")
         if self.sheet not in (None, *sheets):
-            raise ValueError(f"{self.path} has no sheet {self.sheet!r}; there are {listed(sheets)}")
+            raise ValueError(
+                f"{self.path} has no sheet {self.sheet!r}; there are {listing(sheets)}"
+            )
         with contextlib.closing(book), self._understood():
             rows = self._rows(book[self.sheet or sheets[0]])
         if len(rows) < 2:
@@ -183,7 +188,7 @@ class ExcelFile(TypedFile):
             held += 8 * last
             if last:
                 rows.append(list(cells[:last]))
-                hold(self.path, "its cells", held, stored, LIMITS.unpacked)
+                check_size(self.path, "its cells", held, stored, LIMITS.unpacked)
         return rows
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from atomlearn.core.data.frames import library_of
 from atomlearn.storage.formats.format import Format
-from atomlearn.storage.formats.hdf import read_matrix
+from atomlearn.storage.formats.hdf import read_h5ad_matrix
 from atomlearn.storage.formats.registry import format_of
 
 
@@ -43,7 +43,7 @@ def names_of_anndata(X: Any) -> list[str]:
 def array_of_anndata(X: Any) -> Any:
     """Return X of an AnnData object: what it holds, or what its file does."""
     if X.isbacked:
-        return read_matrix(Path(X.filename))
+        return read_h5ad_matrix(Path(X.filename))
     if X.X is None:
         raise ValueError("the AnnData object has no X; pass one of its layers")
     return X.X
