@@ -101,7 +101,7 @@ def test_a_time_limit_keeps_the_levels_that_were_solved(
     monkeypatch.setattr(
         AtomicRegressorCV, "_final", lambda *given: (calls.clear(), final(*given))[1]
     )
-    monkeypatch.setattr(Deadline, "late", property(lambda self: len(calls) >= after))
+    monkeypatch.setattr(Deadline, "passed", property(lambda self: len(calls) >= after))
     model = cut(AtomicRegressorCV(norms.KSupport(3), n_alphas=40), Status.TIME_LIMIT)
     found = model.cv_results_["mean_test_score"]
     known = np.isfinite(found)

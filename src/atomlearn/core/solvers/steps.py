@@ -14,7 +14,7 @@ from atomlearn.core.interfaces import Deadline, Solver, TimeIsUp, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.progress import Observer, Resumed
-from atomlearn.core.solvers.run import CUT, MORE_WORK, Run, entered
+from atomlearn.core.solvers.run import CUT, Run
 from atomlearn.core.solvers.schedule import Answer, Task, drive
 from atomlearn.core.solvers.smoothing import SmoothedSteps
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
@@ -48,13 +48,11 @@ def stepped(
             if run.seen(state, passes + counted.passes - before, skipped=skipped) is not None:
                 return
             problem = problem.until(run.deadline)
-            if problem.deadline.work is not None:
-                problem.deadline.work.left += MORE_WORK
             try:
                 with problem.deadline.kept():
                     state = solver.step(problem, state)
             except TimeIsUp:
-                run.status = run.out_of() or Status.TIME_LIMIT
+                run.status = Status.TIME_LIMIT
                 return
             except FloatingPointError:  # a step beyond the floats: the last good point stays
                 run.status = Status.STALLED
@@ -94,18 +92,13 @@ class SteppedLevels(Task):
     ) -> None:
         self.counted = Counted.of(problem.design)
         self.problem = replace(problem, design=self.counted)
-        self.inner, self.lift = entered(self.problem, solver)
+        self.inner, self.lift = self.problem.centered().entered(solver.lifts)
         self.levels, self.solver, self.rules = [float(level) for level in levels], solver, rules
         self.observers, self.warm, self.reached = tuple(observers), warm, reached
         self.search = search
-        self.found: list[Result] = []
+        self.results = []
         self.run: Run | None = None
         self.steps: Iterator[None] = iter(())
-
-    @property
-    def results(self) -> list[Result]:
-        """One result a level, as far as there are any."""
-        return self.found
 
     def advance(self) -> None:
         """Go to the end of a level; where time is limited, in turns with other tasks."""
@@ -116,7 +109,7 @@ class SteppedLevels(Task):
                 return
 
     def _begin(self) -> Run:
-        level = self.levels[len(self.found)]
+        level = self.levels[len(self.results)]
         problem, inner = self.problem.at(level), self.inner.at(level)
         how = self.solver, self.rules, self.observers, self.search
         run = self.run = Run(problem, inner, self.lift, *how)
@@ -134,8 +127,8 @@ class SteppedLevels(Task):
         if run is None or run.status is None:
             return
         result, self.run = run.result(), None
-        self.found.append(result)
-        last = len(self.found) == len(self.levels) or run.status in CUT
+        self.results.append(result)
+        last = len(self.results) == len(self.levels) or run.status in CUT
         self.done = last or bool(self.reached and self.reached(run.problem, result))
         if not self.done:
             self.warm, result.state = result.warm_start(), None
@@ -200,9 +193,9 @@ def run(
         )
     task = SteppedLevels(problem, [problem.regularizer.amount], solver, stop, observers, warm)
     drive(task.counted, [task])
-    if not task.found:
+    if not task.results:
         raise KeyboardInterrupt("interrupted before the first point")
-    return task.found[0]
+    return task.results[0]
 
 
 def _quiet(problem: Problem) -> np.errstate:
