@@ -3,9 +3,8 @@
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.active_set import ActiveSetQP
 from atomlearn.core.masters.choose import choose_master, default_master
-from atomlearn.core.masters.coupled_newton import CoupledNewton
-from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.ksupport_newton import KSupportNewton
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
@@ -14,9 +13,8 @@ from atomlearn.core.masters.working_sets import WorkingSets
 __all__ = [
     "AcceleratedGradient",
     "ActiveSetQP",
-    "CoupledNewton",
-    "FreeNewton",
     "KSupportNewton",
+    "ModelNewton",
     "ScalingNewton",
     "SemismoothNewton",
     "SequentialQP",

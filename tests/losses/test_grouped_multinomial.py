@@ -90,7 +90,7 @@ def test_more_columns_than_one_hessian_holds_are_still_newton_steps(
     given: Any = {"loss": Multinomial(Q), "norm": norms.RowGroups(), "level": 1.5, "gap": 1e-9}
     target = np.eye(Q)[y].ravel()
     whole = solve(Tasks(X, Q), target, **given)
-    for module in ("choose", "coupled_newton"):
+    for module in ("choose", "model_newton"):
         place = f"atomlearn.core.masters.{module}.TUNING"
         monkeypatch.setattr(place, replace(TUNING, gram_columns=60, gram_entries=2**17))
     parts = solve(Tasks(X, Q), target, **given)

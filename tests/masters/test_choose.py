@@ -9,7 +9,7 @@ import pytest
 
 from atomlearn import designs, norms
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.masters import coupled_newton
+from atomlearn.core.masters import model_newton
 from atomlearn.core.masters.choose import choose_master
 from atomlearn.interfaces import Block, Master, Norm
 from atomlearn.losses import Multinomial, as_loss
@@ -37,7 +37,7 @@ def pairs(size: int) -> Norm:
     return norms.Groups(np.arange(size) // 2)
 
 
-COUPLED = "CoupledNewton WorkingSets"
+COUPLED = "ModelNewton WorkingSets"
 KINDS = [
     # norm, loss, block, what else differs, the master
     (norms.L1(), "squared", dense(50, 20), {}, "SequentialQP"),
@@ -59,7 +59,7 @@ KINDS = [
         "multinomial",
         tasks(30, 4, 3),
         {},
-        "WorkingSets CoupledNewton SequentialQP",
+        f"{COUPLED} SemismoothNewton",
     ),
     (norms.KSupport(3), "multinomial", tasks(30, 4, 3), {}, f"{COUPLED} SemismoothNewton"),
     (pairs(12), "multinomial", tasks(30, 4, 3), {"tau": 1.0}, f"{COUPLED} SemismoothNewton"),
@@ -116,12 +116,12 @@ def test_the_default_master_solves_what_it_chose_for(norm: Norm, loss: str) -> N
 def test_a_whole_hessian_is_made_where_it_and_the_block_fit(
     samples: int, columns: int, entries: int, taken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = replace(coupled_newton.TUNING, gram_entries=entries)
-    monkeypatch.setattr(coupled_newton, "TUNING", room)
+    room = replace(model_newton.TUNING, gram_entries=entries)
+    monkeypatch.setattr(model_newton, "TUNING", room)
     y = np.tile(np.eye(3)[0], samples // 3)
     level = Regularizer(norms.KSupport(1), "penalized", 1.0)
     problem = Problem.build(dense(samples, max(columns, 1)), y, Multinomial(3), level)
     problem = replace(problem, design=dense(samples, columns))
-    assert coupled_newton.is_coupled(problem) == taken
-    assert not coupled_newton.is_coupled(replace(problem, fit_intercept=True))
-    assert not coupled_newton.is_coupled(replace(problem, loss=as_loss("logistic")))
+    assert model_newton.is_coupled(problem) == taken
+    assert not model_newton.is_coupled(replace(problem, fit_intercept=True))
+    assert not model_newton.is_coupled(replace(problem, loss=as_loss("logistic")))

@@ -16,7 +16,7 @@ from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (
     AcceleratedGradient,
     ActiveSetQP,
-    CoupledNewton,
+    ModelNewton,
     ScalingNewton,
     SemismoothNewton,
     SequentialQP,
@@ -60,7 +60,7 @@ CASES = [
     (ScalingNewton(), pairs(), "squared"),
     (ScalingNewton(), pairs(), "logistic"),
     (ScalingNewton(), pairs(), "squared_hinge"),
-    (CoupledNewton(), norms.L1(), "multinomial"),
+    (ModelNewton(), norms.L1(), "multinomial"),
     (ActiveSetQP(), RAYS, "squared"),
     (SequentialQP(), RAYS, "squared"),
     (SequentialQP(), RAYS, "logistic"),

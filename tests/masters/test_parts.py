@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.masters import free_newton, ksupport_newton, sequential_qp
+from atomlearn.core.data.growing_gram import without
+from atomlearn.core.masters import ksupport_newton, sequential_qp
 from atomlearn.core.masters.active_set import (
     Prices,
     feasible,
@@ -21,14 +22,13 @@ from atomlearn.core.masters.active_set import (
     prices_of,
 )
 from atomlearn.core.masters.candidate import Candidate, finished
-from atomlearn.core.masters.coupled_newton import _factor
-from atomlearn.core.masters.free_newton import FreeNewton, projected
 from atomlearn.core.masters.ksupport_newton import _columns, is_small
+from atomlearn.core.masters.model_newton import _factor
 from atomlearn.core.masters.scaling_kernel import free_columns
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.designs import DenseBlock
 from atomlearn.interfaces import Deadline, Master, Norm, Refit
-from atomlearn.masters import SemismoothNewton, SequentialQP, WorkingSets
+from atomlearn.masters import SequentialQP, WorkingSets
 from atomlearn.problem import Problem, Regularizer
 
 RNG = np.random.default_rng(0)
@@ -136,21 +136,11 @@ def test_what_free_columns_explain_is_projected_out_to_the_last_digit() -> None:
     rng = np.random.default_rng(3)
     Q, D = np.linalg.qr(rng.normal(size=(12, 2)))[0], rng.uniform(0.5, 2.0, 12)
     A = np.column_stack([rng.normal(size=12), 1e6 * Q @ [1.0, -2.0], 1e3 * rng.normal(size=12)])
-    left = projected(CachedBlock(DenseBlock(np.asfortranarray(A))), Q, D).dense()
-    assert not left[:, 1].any()
+    left = without(A, Q, D)
+    assert np.abs(left[:, 1]).max() <= 1e-15 * np.abs(A[:, 1]).max()
     assert_allclose(Q.T @ (D[:, None] * left), 0.0, atol=1e-11)
     share = np.linalg.solve(Q.T @ (D[:, None] * Q), Q.T @ (D[:, None] * A))
     assert_allclose(left[:, [0, 2]], (A - Q @ share)[:, [0, 2]], rtol=1e-9, atol=1e-9)
-
-
-def test_blocks_that_free_columns_make_dense_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free_newton, "TUNING", replace(TUNING, gram_entries=27))
-    master, X = FreeNewton(SemismoothNewton()), RNG.normal(size=(9, 3))
-    assert master.takes(problem_of(X, norms.L1(), unpenalized=[1]))
-    assert not master.takes(problem_of(X, norms.L1()))
-    wider = problem_of(np.c_[X, X[:, 0]], norms.L1(), unpenalized=[1])
-    assert not master.takes(wider)
-    assert master.candidates_for_free(wider) == 0
 
 
 def test_rounds_add_the_best_columns_to_those_in_use() -> None:
@@ -203,14 +193,20 @@ def test_guesses_are_made_of_small_problems_only(monkeypatch: pytest.MonkeyPatch
     assert not guessed()
 
 
-def test_what_is_projected_is_made_anew_for_another_curvature():
+def test_a_gram_matrix_without_what_is_free_grows_and_is_made_anew_for_another_curvature() -> None:
     rng = np.random.default_rng(1)
     A, Q = np.asfortranarray(rng.normal(size=(12, 4))), np.linalg.qr(rng.normal(size=(12, 2)))[0]
-    block = CachedBlock.of(DenseBlock(A))
     for D in (np.ones(12), rng.uniform(0.5, 2.0, size=12)):
-        left = projected(block, Q, D)
-        assert projected(block, Q, D) is left
-        assert_allclose(Q.T @ (D[:, None] * left.dense()), 0.0, atol=1e-12)
+        left = without(A, Q, D)
+        block = CachedBlock.of(DenseBlock(A[:, :3]))
+        block.growing_gram(D, False, Q)
+        block = block.append(DenseBlock(A[:, 3:]))
+        growing = block.growing_gram(D, False, Q)
+        assert_allclose(growing.matrix, left.T @ (D[:, None] * left), atol=1e-12)
+        assert block.growing_gram(D, False, Q) is growing
+        assert_allclose(block.gram(D), A.T @ (D[:, None] * A), atol=1e-12)
+        taken = block.take(np.array([1, 3])).growing_gram(D, False, Q).matrix
+        assert_allclose(taken, growing.matrix[np.ix_([1, 3], [1, 3])], atol=1e-14)
 
 
 def test_a_point_improves_where_it_is_lower_or_its_gap_is():

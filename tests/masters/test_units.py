@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from atomlearn import losses, norms
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.dense import DenseBlock
-from atomlearn.core.masters.coupled_newton import CoupledNewton
-from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.masters.ksupport_newton import KSupportNewton
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.interfaces import Master, Norm
 from atomlearn.masters import (
@@ -78,9 +77,10 @@ KINDS: list[tuple[Master, Norm, str, int]] = [
     (SequentialQP(), norms.L1(), "huber poisson", 70),
     (SequentialQP(), RAYS, USUAL, 68),
     (KSupportNewton(), norms.KSupport(3), "squared", 84),
-    (FreeNewton(SemismoothNewton()), norms.KSupport(3), USUAL, 97),
-    (FreeNewton(SemismoothNewton()), GROUPS, "poisson", 24),
-    (CoupledNewton(), norms.KSupport(3), "multinomial", 46),
+    (ModelNewton(), norms.KSupport(3), USUAL, 97),
+    (ModelNewton(), norms.L1(), "poisson squared", 97),
+    (ModelNewton(), GROUPS, "poisson", 24),
+    (ModelNewton(), norms.KSupport(3), "multinomial", 46),
     (default_master(), norms.L1(), "multinomial", 7),
 ]
 
@@ -91,10 +91,10 @@ def taken(kind: int, heavier: float, longer: float) -> list[tuple[int, Array, fl
     found = []
     for case in cases(names.split(), 24):
         problem = in_units(case.problem(norm), case.data()[0], heavier, longer)
-        if isinstance(master, FreeNewton):
-            problem = problem.freed([1])
         if case.loss == "multinomial":
             problem = of_classes(problem)
+        elif isinstance(master, ModelNewton):
+            problem = problem.freed([1])
         enough = 1e-7 * problem.loss_at_zero()
         refit = master.solve(problem, np.zeros(16), 0.0, enough)
         assert refit.gap <= enough

@@ -278,7 +278,7 @@ def test_masters_get_models_without_free_columns(master):
             fit_intercept=True,
             unpenalized=[0, 1, 2],
         )
-        refit = masters.FreeNewton(master).solve(restricted, np.zeros(15), 0.0, 1e-7)
+        refit = masters.ModelNewton(master).solve(restricted, np.zeros(15), 0.0, 1e-7)
         assert refit.gap <= 1e-7
         plain = solve(
             X,

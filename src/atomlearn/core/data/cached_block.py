@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from atomlearn import _kernels
+from atomlearn.core.data.forwarding import forward_the_rest
 from atomlearn.core.data.growing_gram import GrowingGram
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Block, Columns, Design
 
 
 class CachedBlock(Block):
@@ -27,15 +28,13 @@ class CachedBlock(Block):
            [1., 2.]])
     """
 
-    __slots__ = ("_growing", "hessian", "inner", "projected")
+    __slots__ = ("_growing", "hessian", "inner")
 
     def __init__(self, inner: Block) -> None:
-        self.inner: Block = inner.bare
+        self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
         self._growing: GrowingGram | None = None
         #: What the kernel of Newton steps left behind, see ``newton_qp``.
         self.hessian = _kernels.KeptHessian()
-        #: Q, D and the block with Q projected out in the metric D, see ``FreeNewton``.
-        self.projected: tuple[Array, Array, CachedBlock] | None = None
 
     @classmethod
     def of(cls, block: Block) -> CachedBlock:
@@ -62,14 +61,6 @@ class CachedBlock(Block):
     def dtype(self) -> np.dtype[Any]:
         return self.inner.dtype
 
-    @property
-    def bare(self) -> Block:
-        return self.inner
-
-    @property
-    def n_distinct(self) -> int:
-        return self.inner.n_distinct
-
     def distinct(self) -> tuple[Block, Columns]:
         base, positions = self.inner.distinct()
         return (self if base is self.inner else base), positions
@@ -92,19 +83,25 @@ class CachedBlock(Block):
             taken._growing = self._growing.take(positions)
         return taken
 
+    def gather(self, columns: Columns) -> CachedBlock:
+        return self.take(columns)
+
     def append(self, other: Block) -> CachedBlock:
-        return self.grown(self.inner.append(other.bare))
+        return self.grown(self.inner.append(CachedBlock.of(other).inner))
 
     def grown(self, block: Block) -> CachedBlock:
         """Return a block that begins with these columns, with what is kept of them."""
         longer = CachedBlock(block)
         longer._growing = self._growing
         longer.hessian, self.hessian = self.hessian, _kernels.KeptHessian()
-        longer.projected, self.projected = self.projected, None
         return longer
 
-    def growing_gram(self, curvature: Array, centered: bool) -> GrowingGram:
+    def growing_gram(
+        self, curvature: Array, centered: bool, basis: Array | None = None
+    ) -> GrowingGram:
         """Return A'CA of all columns, of A less its C-weighted means where ``centered``.
+
+        With a ``basis``, of what that leaves of A in the metric C.
 
         It is kept for one ``curvature`` (the same array) and extended by what append has added.
         """
@@ -113,16 +110,17 @@ class CachedBlock(Block):
             growing is None
             or growing.curvature is not curvature
             or growing.centered != centered
+            or growing.basis is not basis
             or growing.size > self.shape[1]
         ):
-            growing = GrowingGram(curvature, centered)
+            growing = GrowingGram(curvature, centered, basis)
             self._growing = growing
         growing.extend_to(self.inner)
         return growing
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         held = self._growing
-        if held is None or held.centered or held.size < self.shape[1]:
+        if held is None or held.centered or held.basis is not None or held.size < self.shape[1]:
             return self.inner.gram(curvature, positions)
         if not np.array_equal(held.curvature, curvature):
             return self.inner.gram(curvature, positions)
@@ -131,3 +129,6 @@ class CachedBlock(Block):
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         return self.inner.outer(diagonal, positions)
+
+
+forward_the_rest(CachedBlock, Block, Design)

@@ -15,16 +15,27 @@ class GrowingGram:
     """H = A'CA in the order of the block's columns; new columns cost O(n m) each, old ones nothing.
 
     Where ``centered``, H is of A less its C-weighted column means: what is left once the intercept
-    is minimised out. The means are taken off before any product, so no digits cancel.
+    is minimised out. With a ``basis`` Q, it is of what Q leaves of A in the metric C, as free
+    columns are minimised out. Both are taken off before any product, so no digits cancel.
 
     curvature : (n_samples,) the diagonal of C; ``means`` are zero unless centered.
     """
 
-    __slots__ = ("_buffer", "_factor", "_factored", "_means", "centered", "curvature", "size")
+    __slots__ = (
+        "_buffer",
+        "_factor",
+        "_factored",
+        "_means",
+        "basis",
+        "centered",
+        "curvature",
+        "size",
+    )
 
-    def __init__(self, curvature: Array, centered: bool) -> None:
+    def __init__(self, curvature: Array, centered: bool, basis: Array | None = None) -> None:
         self.curvature = curvature
         self.centered = centered
+        self.basis = basis
         self.size = 0
         self._buffer: Array = np.zeros((0, 0))
         self._means: Array = np.zeros(0)
@@ -66,12 +77,14 @@ class GrowingGram:
         fresh = block if start == 0 else block.take(np.arange(start, total))
         if self.centered:
             means[start:] = fresh.transpose_dot(self.curvature) / self.curvature.sum()
-        if start == 0:
+        if start == 0 and self.basis is None:
             self._buffer[:total, :total] = self._whole(block, means)
         else:
             columns = np.array(fresh.dense(), dtype=np.float64, order="F")
             if self.centered:
                 columns -= means[start:]
+            if self.basis is not None:
+                columns = without(columns, self.basis, self.curvature)
             columns *= self.curvature[:, None]
             products = _products(block, columns)
             corner = products[:, start:]
@@ -82,7 +95,7 @@ class GrowingGram:
 
     def take(self, positions: Columns) -> GrowingGram:
         """Return that of the columns at these positions, all known; the factor stays if it can."""
-        taken = GrowingGram(self.curvature, self.centered)
+        taken = GrowingGram(self.curvature, self.centered, self.basis)
         taken.size = positions.size
         # More columns are likely to come: room for them spares the next copy.
         taken._buffer = _room(positions.size)
@@ -103,6 +116,15 @@ class GrowingGram:
         if isinstance(block, DenseBlock):
             return block.centered_gram(self.curvature, means)
         return CenteredBlock(block, means).gram(self.curvature)
+
+
+def without(columns: Array, basis: Array, curvature: Array) -> Array:
+    """Return what the basis leaves of columns, twice for the last digits: A - Q (Q'CQ)^+ Q'CA."""
+    weighted = curvature[:, None] * basis
+    share = np.linalg.pinv(basis.T @ weighted, rcond=1e-13, hermitian=True) @ weighted.T
+    for _ in range(2):
+        columns = columns - basis @ (share @ columns)
+    return columns
 
 
 def _room(size: int) -> Array:

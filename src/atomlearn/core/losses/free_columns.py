@@ -20,6 +20,7 @@ COLLINEAR = 1e-9
 
 
 #: argmin_c f(z + Q c), z + Q c there, and a dual point that proves it where one came with it.
+EPS = float(np.finfo(np.float64).eps)
 Best = tuple[Array, Array, Array | None]
 
 
@@ -163,19 +164,23 @@ class FreeColumns(Around):
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c and K of f at the best coefficients; K has one column more a basis vector.
 
-        With H the Hessian of f, that of f~ is H - H Q (Q'H Q)^+ Q'H.
+        With H the Hessian of f, that of f~ is H - H Q (Q'H Q)^+ Q'H. Of losses that are straight
+        somewhere H is the largest there can be: a model without curvature leads far astray.
         """
-        z = self.shifted(y, prediction, weight)
+        z, most = self.shifted(y, prediction, weight), self.inner.smoothness
         c, K = self.inner.coupling(y, z, weight)
+        if most < np.inf and self.inner.coupled == 1 and np.any(c[weight > 0.0] <= 0.0):
+            c = most * weight
         HQ = c[:, None] * self.basis
         if K.shape[1]:
             HQ -= np.asarray(K @ np.asarray(K.T @ self.basis))
         values, vectors = np.linalg.eigh(self.basis.T @ HQ)
         kept = values > 1e-12 * float(np.abs(values).max(initial=0.0))
         own = HQ @ (vectors[:, kept] / np.sqrt(values[kept]))
-        # Of a loss that knows its products alone, K is made of them.
-        stored: Any = K if sparse.issparse(K) else np.asarray(K)
-        both = [sparse.csc_array(stored), sparse.csc_array(own)]
+        if not sparse.issparse(K):
+            # Of a loss that knows its products alone, K is made of them.
+            return c, np.hstack([np.asarray(K), own])
+        both: Any = [K, sparse.csc_array(own)]
         return c, sparse.hstack(both, format="csc")
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
@@ -320,7 +325,8 @@ class FreeColumns(Around):
         Q, coupled, most = self.basis, self.inner.coupled, 1.0
         for _ in range(2):
             surplus = Q.T @ dual
-            if not surplus.any() or not np.isfinite(surplus).all():
+            size = float(np.sqrt(dual @ dual))
+            if not EPS * size < float(np.abs(surplus).max(initial=0.0)) < np.inf:
                 break
             rows = dual.reshape(-1, coupled)
             sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]

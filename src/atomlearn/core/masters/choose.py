@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from atomlearn.core.interfaces import Array, Master, Refit
 from atomlearn.core.masters.active_set import prices_of
-from atomlearn.core.masters.coupled_newton import CoupledNewton, by_samples
 from atomlearn.core.masters.ksupport_newton import KSupportNewton, support_size
+from atomlearn.core.masters.model_newton import ModelNewton, by_samples, is_coupled
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem
 from atomlearn.core.masters.sequential_qp import SequentialQP, is_for_kernel
@@ -37,8 +37,8 @@ def choose_master(problem: Problem) -> Master:
     problem                                                 around the master
     ======================================================  ====================
     ``SequentialQP``, where each sample is by itself        nothing
-    the loss couples predictions, and no intercept of its   ``CoupledNewton``
-    own; beyond 50 (l1) or 2000 columns by working sets
+    the loss couples predictions, or columns are free;      ``ModelNewton``
+    beyond 2000 columns by working sets, except under l1
     more than 500 columns, unless as many are free          ``WorkingSets``
     anything else                                           nothing
     ======================================================  ====================
@@ -58,17 +58,15 @@ def choose_master(problem: Problem) -> Master:
     >>> type(choose_master(task)).__name__
     'SequentialQP'
     """
-    if problem.loss.free is not None and problem.plain_loss.coupled == 1:
-        return WorkingSets(SemismoothNewton())
     if is_for_kernel(problem):
         return SequentialQP(SemismoothNewton())
     sets = WorkingSets(_inner(problem))
     if problem.loss.coupled != 1 and not problem.fit_intercept:
         if prices_of(problem) is not None:
-            return WorkingSets(CoupledNewton(sets.master), smallest=50)
-        newton = CoupledNewton(sets)
+            return ModelNewton(WorkingSets(SemismoothNewton()))
+        newton = ModelNewton(sets)
         # Many columns for one Hessian: those of a round are fewer.
-        fits = newton.takes(problem) and problem.design.shape[1] <= TUNING.gram_columns
+        fits = is_coupled(problem) and problem.design.shape[1] <= TUNING.gram_columns
         return newton if fits or by_samples(problem) else WorkingSets(newton)
     return sets if sets.splits(problem) else sets.master
 

@@ -31,6 +31,8 @@ from atomlearn.core.masters.active_set import (
     prices_of,
 )
 from atomlearn.core.masters.candidate import block_of, finished
+from atomlearn.core.masters.model_newton import ModelNewton
+from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
@@ -70,6 +72,9 @@ class SequentialQP(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         prices, steps = check_prices(problem), 0
+        if problem.loss.coupled != 1:
+            otherwise = self.fallback or SemismoothNewton()
+            return ModelNewton(otherwise).solve(problem, weights, intercept, gap_target)
         block = block_of(problem)
         best = priced_point(problem, prices, feasible(problem, prices, weights), None, intercept)
         known = problem.loss.coupled == 1 and bool(weights.size)
@@ -131,9 +136,9 @@ class SequentialQP(Master):
 
 def columns_of(block: Block) -> Any:
     """Return the columns as the kernel reads them; None where they are too many to be stored."""
-    stored = block.bare.stored()
+    stored = block.stored()
     if stored is None:
-        stored = block.bare.stored_sparse()
+        stored = block.stored_sparse()
     return block.dense() if stored is None and _are_few(block) else stored
 
 
@@ -149,6 +154,5 @@ def is_for_kernel(problem: Problem) -> bool:
         return False
     if prices_of(problem) is None:
         return False
-    bare = block.bare
-    known = bare.stored() is not None or bare.stored_sparse() is not None
+    known = block.stored() is not None or block.stored_sparse() is not None
     return known or (block.shape[1] <= TUNING.few_columns and _are_few(block))

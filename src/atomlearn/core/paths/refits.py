@@ -11,7 +11,6 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.masters.choose import default_master
-from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.problem import Problem
 

@@ -15,7 +15,6 @@ import numpy as np
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Master, Refit, Solver, State, WarmStart
 from atomlearn.core.masters.choose import default_master
-from atomlearn.core.masters.free_newton import FreeNewton
 from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Status
@@ -159,7 +158,7 @@ class ColumnGeneration(Solver):
         enough = 0.5 * self.tolerance * restricted.loss_at_zero()
         if math.prod(restricted.design.shape) <= SMALL:
             enough *= 1e-4
-        refit = FreeNewton(self.master).solve(restricted, weights, intercept, enough)
+        refit = self.master.solve(restricted, weights, intercept, enough)
         return refit.weights, refit.intercept, refit.steps
 
     def step(self, problem: Problem, state: ActiveState) -> ActiveState:
@@ -207,7 +206,7 @@ class ColumnGeneration(Solver):
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
             target = self.inner_ratio * state.certificate.objective
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
-        return FreeNewton(self.master).solve(restricted, weights, intercept, target)
+        return self.master.solve(restricted, weights, intercept, target)
 
     def _gap_target(self, state: ActiveState, size: int, n_features: int) -> float:
         """Return the gap to ask of a re-fit of ``size`` columns."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from atomlearn.core.interfaces import Array, Master
-from atomlearn.core.masters.free_newton import FreeNewton
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
@@ -48,7 +48,7 @@ def refit_on_rays(
         regularizer=Regularizer(Nonnegative(L1()), form, amount),
         metric=atoms.gram,
     )
-    refit = FreeNewton(master).solve(rays, weights, intercept, gap_target)
+    refit = ModelNewton(master).solve(rays, weights, intercept, gap_target)
     linear = refit.prediction - refit.intercept
     return RayFit(refit.weights, linear, refit.intercept, refit.steps, refit.gap)
 

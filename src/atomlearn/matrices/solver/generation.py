@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Design, Master, Norm, Refit, Solver, Term, WarmStart
 from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
-from atomlearn.core.masters.coupled_newton import CoupledNewton
-from atomlearn.core.masters.free_newton import FreeNewton
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.blocks import Blocks
@@ -247,7 +246,7 @@ class MatrixGeneration(Solver):
         whole = any(term.is_whole for term in used)
         target = self._target(replace(aim, gap=0.0) if whole else aim)
         master = master_for(used) if self.master is None else self.master
-        return FreeNewton(master).solve(restricted, start, aim.intercept, target)
+        return ModelNewton(master).solve(restricted, start, aim.intercept, target)
 
     def _priced(
         self,
@@ -320,7 +319,7 @@ def begun(problem: Problem) -> list[Coordinates]:
     """Return the terms of W = 0, or say why the problem cannot be solved term by term."""
     norm = problem.regularizer.norm
     terms = norm.terms()
-    if not norm.of_matrices:
+    if norm.solver(1.0) is None:
         raise TypeError(
             f"MatrixGeneration is for norms of matrices, got {norm!r}; use "
             "solvers.ColumnGeneration() for norms of vectors"
@@ -337,7 +336,7 @@ def begun(problem: Problem) -> list[Coordinates]:
 
 def at_zero(term: Term, design: Design) -> Coordinates:
     """Return a term at zero, in the coordinates of its norm: entries where it is one of vectors."""
-    if not term.norm.of_matrices:
+    if term.norm.matrix_shape is None:
         return Entrywise(term, design, np.zeros(0, dtype=np.int64))
     norm: Any = term.norm
     coordinates: Coordinates = norm.at_zero(term, design)
@@ -352,4 +351,4 @@ def master_for(terms: list[Coordinates]) -> Master:
     if all(term.kind == "rays" for term in terms):
         return SequentialQP()
     rays = any(term.kind == "rays" for term in terms)
-    return CoupledNewton(SemismoothNewton() if rays else AcceleratedGradient())
+    return SemismoothNewton() if rays else AcceleratedGradient()

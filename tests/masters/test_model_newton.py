@@ -1,4 +1,4 @@
-"""CoupledNewton against masters that know a diagonal only, and against brute force."""
+"""ModelNewton against masters that know a diagonal only, and against brute force."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scipy.optimize import minimize
 from atomlearn import designs, norms
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.masters.candidate import certified
-from atomlearn.core.masters.coupled_newton import hessian, is_coupled, levelled
+from atomlearn.core.masters.model_newton import hessian, is_coupled, levelled, toward
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import FreeIntercepts, Logistic, Multinomial
-from atomlearn.masters import AcceleratedGradient, CoupledNewton, SemismoothNewton
+from atomlearn.masters import AcceleratedGradient, ModelNewton, SemismoothNewton
 from atomlearn.matrices.designs.task_block import TaskBlock
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.testing.masters import MasterChecks
@@ -24,8 +24,8 @@ N, P, Q = 40, 6, 3
 SIZE = P * Q
 
 
-class TestCoupledNewton(MasterChecks):
-    master = CoupledNewton()
+class TestModelNewton(MasterChecks):
+    master = ModelNewton()
 
 
 def block_problem(
@@ -66,7 +66,7 @@ def test_same_solution_as_first_order_steps(
     problem = block_problem(norm, form, amount, free)
     assert is_coupled(problem)
     inner = AcceleratedGradient() if isinstance(norm, norms.TraceNorm) else SemismoothNewton()
-    refit = CoupledNewton(inner).solve(problem, np.zeros(SIZE), 0.0, 1e-9)
+    refit = ModelNewton(inner).solve(problem, np.zeros(SIZE), 0.0, 1e-9)
     slow = AcceleratedGradient().solve(problem, np.zeros(SIZE), 0.0, 1e-7)
     assert refit.gap <= 1e-9
     assert slow.gap <= 1e-7
@@ -79,7 +79,7 @@ def test_same_solution_as_first_order_steps(
 
 def test_against_brute_force_over_weights_and_intercepts() -> None:
     problem = block_problem(norms.L2(), "squared", 0.7)
-    refit = CoupledNewton().solve(problem, np.zeros(SIZE), 0.0, 1e-10)
+    refit = ModelNewton().solve(problem, np.zeros(SIZE), 0.0, 1e-10)
 
     def function(x: np.ndarray) -> float:
         W, b = x[:SIZE], x[SIZE:]
@@ -96,7 +96,7 @@ def test_targets_with_an_intercept_each() -> None:
     problem = block_problem(
         norms.TraceNorm((P, Q)), "penalized", 0.5, loss=FreeIntercepts(Logistic(), Q)
     )
-    refit = CoupledNewton(AcceleratedGradient()).solve(problem, np.zeros(SIZE), 0.0, 1e-9)
+    refit = ModelNewton(AcceleratedGradient()).solve(problem, np.zeros(SIZE), 0.0, 1e-9)
     slow = AcceleratedGradient().solve(problem, np.zeros(SIZE), 0.0, 1e-7)
     assert refit.gap <= 1e-9
     assert abs(refit.objective - slow.objective) <= 1.1e-7
@@ -130,7 +130,7 @@ def test_rows_of_classes_are_solved_where_they_sum_to_zero(free: bool, form: str
     assert inside is not None
     assert inside[0].design.shape == (N * Q, P * (Q - 1))
     start = structured.inside(None, np.random.default_rng(1).normal(size=SIZE))
-    refit = CoupledNewton().solve(structured, start, 0.0, 1e-9)
+    refit = ModelNewton().solve(structured, start, 0.0, 1e-9)
     slow = AcceleratedGradient().solve(problem, np.zeros(SIZE), 0.0, 1e-9)
     assert refit.gap <= 1e-9
     assert abs(refit.objective - slow.objective) <= 2e-9
@@ -157,8 +157,8 @@ def test_other_problems_of_classes_keep_all_columns() -> None:
 
 def test_start_that_is_good_enough_stays() -> None:
     problem = block_problem(norms.L1(), "penalized", 1.0)
-    first = CoupledNewton().solve(problem, np.zeros(SIZE), 0.0, 1e-9)
-    again = CoupledNewton().solve(problem, first.weights, 0.0, 1e-8)
+    first = ModelNewton().solve(problem, np.zeros(SIZE), 0.0, 1e-9)
+    again = ModelNewton().solve(problem, first.weights, 0.0, 1e-8)
     assert again.steps == 0
     assert_allclose(again.weights, first.weights)
 
@@ -184,25 +184,24 @@ def test_spans_of_tasks_use_their_factors(free: bool, r: int, s: int) -> None:
     assert block.couples_by_structure
     assert_allclose(hessian(problem, block, prediction), expected, atol=1e-11)
     assert_allclose(hessian(problem, DenseBlock(array), prediction), expected, atol=1e-11)
-    refit = CoupledNewton(AcceleratedGradient()).solve(problem, np.zeros(r * s), 0.0, 1e-9)
+    refit = ModelNewton(AcceleratedGradient()).solve(problem, np.zeros(r * s), 0.0, 1e-9)
     assert refit.gap <= 1e-9
     assert refit.steps <= 15
 
 
 def test_steps_of_the_model_that_go_too_far_are_shortened() -> None:
     """From far outside, where curvatures are gone, whole steps raise the objective."""
-    problem = block_problem(norms.L1(), "penalized", 0.01)
-    master, shortened = CoupledNewton(), 0
-    for seed in range(4):
-        far = 3.0 * np.random.default_rng(seed).normal(size=SIZE)
-        at = certified(problem, far)
-        block = master.prepared(problem)
-        model = master.model(problem, block, at)
-        assert model is not None
-        whole = master.master.solve(model, far, 0.0, 1e-9).weights
-        if not certified(problem, whole).improves(at):
-            shortened += 1
-            step = master._step(problem, block, at, 1e-9)
-            assert step is not None
-            assert step.improves(at)
+    shortened = 0
+    for norm in (norms.L1(), norms.KSupport(4)):
+        problem = block_problem(norm, "penalized", 0.01)
+        for seed in range(4):
+            far = 3.0 * np.random.default_rng(seed).normal(size=SIZE)
+            at = certified(problem, far)
+            found = ModelNewton().minimum(problem, problem.design, at, 1e-9)
+            assert found is not None
+            if not certified(problem, found).improves(at):
+                shortened += 1
+                step = toward(problem, at, found)
+                assert step is not None
+                assert step.improves(at)
     assert shortened
