@@ -15,7 +15,6 @@ import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Data
 
-
 _Prox = Callable[[Data, int, float, Data], float]
 
 

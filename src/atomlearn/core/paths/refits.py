@@ -71,7 +71,7 @@ class PoolRefit:
         objective, before = whole.objective(weights, prediction), math.inf
         while not whole.deadline.passed:
             enough = max(self.target * objective, whole.negligible)
-            refit = FreeNewton(self.master).solve(whole, weights, shift, enough)
+            refit = self.master.solve(whole, weights, shift, enough)
             weights, shift, prediction = refit.weights, refit.intercept, refit.prediction
             objective = refit.objective
             # The target falls with the objective; rounding may end the way to it.
