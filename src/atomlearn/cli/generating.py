@@ -14,7 +14,8 @@ from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.interfaces import Array, Columns, Design, Norm
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.generation import norm_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Design, Form, Loss, Norm, Solver, WarmStart, is_whole
+from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart, is_whole
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
@@ -19,6 +19,7 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds, StoppingRule
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
 from atomlearn.core.interfaces import Array, Deadline, Design, Loss, Norm, Task, WarmStart
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.core.paths.settings import Settings
@@ -24,7 +25,7 @@ from atomlearn.core.paths.shared import task_of
 from atomlearn.core.problem.checks import check_weight, positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.core.solvers.stopping import check_rule

@@ -13,10 +13,11 @@ from sklearn.utils import ClassifierTags, RegressorTags
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.interfaces import Array, Columns, Loss
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import check_weight, positive
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Columns, Design, Lift, Rows
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.losses import FreeIntercepts
 from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.norms.ksupport import KSupport
@@ -20,7 +21,7 @@ from atomlearn.core.norms.sets import membership_of
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap

@@ -25,6 +25,7 @@ from sklearn.utils.validation import _check_method_params
 from atomlearn.core.data.parts import check_rows
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Norm, Rows
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
 from atomlearn.core.paths.cross_validation import Rule, cross_validate
@@ -34,7 +35,7 @@ from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
 from atomlearn.estimators.base import AtomicModel, adapted, power_of
 from atomlearn.estimators.callbacks import with_callbacks

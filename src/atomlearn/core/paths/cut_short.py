@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.path import PathResult
-from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.run import CUT
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 
-from atomlearn.core.interfaces import Deadline, Solver, WarmStart
+from atomlearn.core.interfaces import Deadline, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
 

@@ -12,18 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Columns, Scores, State, WarmStart
+from atomlearn.core.interfaces import Array, Columns, Scores, WarmStart
+from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import JOINING, Pool
 from atomlearn.core.paths.refits import PoolPoint, PoolRefit
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.sweep import Sweep, sweeps
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Certificate, Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.progress import Resumed
 from atomlearn.core.solvers.run import Run
 from atomlearn.core.solvers.schedule import Answer, Asked, Task
+from atomlearn.core.solvers.solver import State
 from atomlearn.core.solvers.steps import stepped
 from atomlearn.core.solvers.warm_starts import checked_warm_start
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from atomlearn.core.interfaces import Norm, Solver
+from atomlearn.core.interfaces import Norm
 from atomlearn.core.solvers.atom_generation import AtomGeneration
 from atomlearn.core.solvers.column_generation import ColumnGeneration
+from atomlearn.core.solvers.solver import Solver
 
 
 def default_solver(norm: Norm, tolerance: float) -> Solver:
@@ -14,7 +15,7 @@ def default_solver(norm: Norm, tolerance: float) -> Solver:
     to a few columns nor lifted get ``AtomGeneration``. Norms may name their own solver: those of
     matrices name ``MatrixGeneration``.
     """
-    own = norm.solver(tolerance)
+    own: Solver | None = norm.solver(tolerance)
     if own is not None:
         return own
     if norm.over_columns:

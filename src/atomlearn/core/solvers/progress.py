@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from atomlearn.core.interfaces import Arrays, Lift, Solver, State, WarmStart
+from atomlearn.core.interfaces import Arrays, Lift, WarmStart
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Record, Status
+from atomlearn.core.problem.result import Record
+from atomlearn.core.solvers.solver import Solver, State
 from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 

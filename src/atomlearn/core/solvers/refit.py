@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from atomlearn.core.interfaces import Array, Master
+from atomlearn.core.interfaces import Array
+from atomlearn.core.masters.master import Master
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.combine import Nonnegative

@@ -11,11 +11,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from atomlearn.core.interfaces import Deadline, Lift, Solver, State
+from atomlearn.core.interfaces import Deadline, Lift
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer, Progress, Resumed, RunObserver, Stall
+from atomlearn.core.solvers.solver import Solver, State
 from atomlearn.core.solvers.stopping import StoppingRule
 
 #: A solver that stops by choice returns its last point, one that was cut short its best.

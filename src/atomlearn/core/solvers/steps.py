@@ -10,13 +10,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Deadline, Solver, TimeIsUp, WarmStart
+from atomlearn.core.interfaces import Deadline, TimeIsUp, WarmStart
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer, Resumed
 from atomlearn.core.solvers.run import CUT, Run
 from atomlearn.core.solvers.schedule import Answer, Task, drive
 from atomlearn.core.solvers.smoothing import SmoothedSteps
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 from atomlearn.core.solvers.warm_starts import checked_warm_start
 

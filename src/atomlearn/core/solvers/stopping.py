@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from atomlearn.core.problem.result import Status
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.solvers.progress import Progress
 
 

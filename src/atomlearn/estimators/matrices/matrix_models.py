@@ -13,12 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from atomlearn.core.data.convert import readable
-from atomlearn.core.interfaces import Array, Form, Norm, Solver
+from atomlearn.core.interfaces import Array, Form, Norm
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.observers import PrintProgress
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.estimators.checks import amount_of, as_solver, keep, whole
 from atomlearn.matrices.pursuit import (
     affinity_of,

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Norm, Scores, Term
+from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.norms.combine import scaled
-from atomlearn.core.problem.factored import Factored, MatrixPart
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, cast
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Block, Columns, Norm, Scores
-from atomlearn.core.problem.factored import MatrixPart
+from atomlearn.core.interfaces.factored import MatrixPart
 from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Searched, TermPricing
 
 

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal, cast
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Block, Norm
+from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.matrices.found import Found, joined, merged
 from atomlearn.matrices.scores import DenseMatrix, score_matrix
 from atomlearn.matrices.shapes import Shape

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Block, Norm
-from atomlearn.core.problem.factored import Factored, MatrixPart
+from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.matrices.scores import LessFactored, ScoreMatrix, score_matrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.shapes import Shape

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, Refit, State
-from atomlearn.core.problem.factored import MatrixPart
+from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces.factored import MatrixPart
+from atomlearn.core.masters.master import Refit
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.solvers.solver import State
 from atomlearn.matrices.solver.coordinates import Coordinates, Placed
 
 
