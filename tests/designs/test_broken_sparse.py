@@ -178,5 +178,5 @@ def test_only_compressed_formats_of_floats() -> None:
 def test_triplets_of_different_lengths_are_refused() -> None:
     broken = sp.coo_array(np.eye(3))
     broken.data = broken.data[:2]
-    with pytest.raises(ValueError, match="the same length.*rebuild it"):
+    with pytest.raises(ValueError, match=r"the same length.*rebuild it"):
         as_design(broken)
