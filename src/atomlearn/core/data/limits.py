@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DataLimits:
     """Sizes and shares from which on one way is taken rather than another.
 
     None of them changes an answer beyond rounding; they were found by timing both ways (the
@@ -44,4 +44,4 @@ class Limits:
         return [slice(start, min(start + width, count)) for start in range(0, count, width)]
 
 
-LIMITS = Limits()
+LIMITS = DataLimits()

@@ -14,7 +14,7 @@ from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Norm, WarmStart
 from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.paths.cut_short import ended_by, known_folds, padded, solved
+from atomlearn.core.paths.cut_short import ended_by, known_folds, padded_levels, solved
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, training_part
 from atomlearn.core.paths.path import PathResult, path_result
@@ -319,5 +319,5 @@ def _held_out(
         n_selected += solutions.n_selected
         gaps = np.maximum(gaps, solutions.relative_gaps)
     scores = np.array([[score(at_level, test) for at_level in of_one] for of_one in decisions])
-    held = [padded(values, everything) for values in (scores, passes, n_selected, gaps)]
+    held = [padded_levels(values, everything) for values in (scores, passes, n_selected, gaps)]
     return held[0], held[1], held[2], held[3]

@@ -42,7 +42,7 @@ class About:
     plans: Sequence[Any] = ()
 
 
-class Source(ABC):
+class FileData(ABC):
     """Data of a file.
 
     y : the target, where it is known at once; packed : whether columns come as genotypes of two
@@ -62,7 +62,7 @@ class Source(ABC):
         """Return all the data as one matrix in memory, and the target."""
 
 
-class RowSource(Source):
+class RowSource(FileData):
     """Data that is stored row after row."""
 
     @abstractmethod
@@ -80,7 +80,7 @@ class RowSource(Source):
         return X, np.concatenate(given) if given else self.target()
 
 
-class ColumnSource(Source):
+class ColumnSource(FileData):
     """Data of which columns can be had."""
 
     shape: tuple[int, int]

@@ -48,7 +48,7 @@ VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RequestSizes:
     """Sizes of requests to the system, found on NVMe and on network disks.
 
     No answer depends on them; ``benchmarks/on_disk.py`` times passes with them.
@@ -68,7 +68,7 @@ class Reading:
     operations_per_byte: float = 5.0
 
 
-READING = Reading()
+READING = RequestSizes()
 
 
 class StoreError(ValueError):
