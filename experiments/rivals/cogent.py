@@ -23,9 +23,8 @@ from atomlearn.core.solvers.atom_generation import (
     with_candidate,
     without_zeros,
 )
-from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core.solvers.atoms import AtomSet, RayFit, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.refit import RayFit, refit_on_rays
 from atomlearn.core.solvers.solver import Solver
 
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn import AtomicRegressorCV, norms, solvers
-from atomlearn.core.paths.cut_short import known_folds
+from atomlearn.core.paths.search_ends import known_folds
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.solvers import schedule
 from atomlearn.core.solvers.steps import SteppedLevels

@@ -25,7 +25,7 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import EPS, Lengths, growth
 from atomlearn.core.solvers.fingerprint import fingerprint
 from atomlearn.core.solvers.progress import Progress
-from atomlearn.core.solvers.warm_starts import checked_warm_start
+from atomlearn.core.solvers.solver import checked_warm_start
 from atomlearn.designs import as_design
 from atomlearn.interfaces import WarmStart
 from atomlearn.solvers import stopping

@@ -9,10 +9,9 @@ from atomlearn.core.interfaces import Deadline, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.checkpoint import Checkpoint
-from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.solver import Solver
-from atomlearn.core.solvers.steps import run
+from atomlearn.core.solvers.steps import default_solver, run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
 
 

@@ -25,9 +25,8 @@ from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.progress import Resumed
 from atomlearn.core.solvers.run import Run
 from atomlearn.core.solvers.schedule import Answer, Asked, Task
-from atomlearn.core.solvers.solver import State
+from atomlearn.core.solvers.solver import State, checked_warm_start
 from atomlearn.core.solvers.steps import stepped
-from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 #: Levels that are solved before one reading prices all of them, at most.
 AHEAD = 16

@@ -17,9 +17,8 @@ from atomlearn.core.masters.master import Master
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core.solvers.atoms import AtomSet, RayFit, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.refit import RayFit, refit_on_rays
 from atomlearn.core.solvers.solver import Solver, State
 
 #: Steps without any progress after which a run has stalled: where the best atom is known already,

@@ -11,8 +11,7 @@ from atomlearn.core.interfaces import Arrays, Lift, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record
-from atomlearn.core.solvers.solver import Solver, State
-from atomlearn.core.solvers.warm_starts import checked_warm_start
+from atomlearn.core.solvers.solver import Solver, State, checked_warm_start
 
 
 @dataclass(slots=True)

@@ -10,17 +10,18 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Deadline, TimeIsUp, WarmStart
+from atomlearn.core.interfaces import Deadline, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
+from atomlearn.core.solvers.atom_generation import AtomGeneration
+from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer, Resumed
 from atomlearn.core.solvers.run import CUT, Run
 from atomlearn.core.solvers.schedule import Answer, Task, drive
 from atomlearn.core.solvers.smoothing import SmoothedSteps
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.solver import Solver, checked_warm_start
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
-from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 
 def stepped(
@@ -207,3 +208,18 @@ def _quiet(problem: Problem) -> np.errstate:
     """
     kind: Literal["ignore"] | None = None if math.isfinite(problem.loss.smoothness) else "ignore"
     return np.errstate(over=kind, invalid=kind)
+
+
+def default_solver(norm: Norm, tolerance: float) -> Solver:
+    """Return column generation over subspaces where the norm allows it, over rays elsewhere.
+
+    ``tolerance`` is the relative gap that will be asked for. Norms that can neither be restricted
+    to a few columns nor lifted get ``AtomGeneration``. Norms may name their own solver: those of
+    matrices name ``MatrixGeneration``.
+    """
+    own: Solver | None = norm.solver(tolerance)
+    if own is not None:
+        return own
+    if norm.over_columns:
+        return ColumnGeneration(tolerance=tolerance)
+    return AtomGeneration(tolerance=tolerance)
