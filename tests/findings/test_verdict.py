@@ -182,7 +182,7 @@ def test_the_command_line_writes_the_verdict_and_claims_no_more(
     told = f"{again} of the rows were left out; a model of 5 features predicts site no better"
     assert told in capsys.readouterr().out
     assert summary["headline"].startswith(told)
-    assert f"{summary['n_selected_again']} of these 5 were selected again" in page
+    assert f"all rows, {summary['n_selected_again']} of them again when 25%" in page
 
 
 def test_nothing_held_out_is_nothing_known(noise_csv: Path, tmp_path: Path) -> None:
