@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart, is_whole
+from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
@@ -116,10 +116,6 @@ def solve(
     weights included.
     """
     gap = positive("gap", gap, "relative duality gap to prove, for example 1e-6")
-    if not is_whole(max_iter) or max_iter < 0:
-        raise ValueError(
-            f"max_iter must be a whole number >= 0, for example 1000, got {max_iter!r}"
-        )
     if time_limit is not None:
         limit = Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
         stop = limit if stop is None else limit | stop
