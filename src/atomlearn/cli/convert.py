@@ -18,7 +18,7 @@ from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.streamed import TableRows
 
 
-def run_conversion(options: argparse.Namespace) -> int:
+def convert(options: argparse.Namespace) -> int:
     """Run the command; return 0."""
     began, reading = time.perf_counter(), reading_of(options)
     with within(options.memory):
