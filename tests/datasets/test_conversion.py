@@ -27,7 +27,7 @@ from atomlearn.storage.conversion.journal import Sharing
 from atomlearn.storage.formats.limits import Limits
 from atomlearn.storage.intake import streamed, text
 from atomlearn.storage.store.encoding import pack
-from atomlearn.storage.store.store_file import RequestSizes
+from atomlearn.storage.store.store_file import Reading
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 
 Array = NDArray[np.float64]
@@ -38,9 +38,7 @@ TIGHT = 4000
 @pytest.fixture(params=["tight", "roomy"])
 def memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(journal, "SHARING", Sharing(record_s=0.0))
-    monkeypatch.setattr(
-        "atomlearn.storage.conversion.writer.READING", RequestSizes(chunk_bytes=700)
-    )
+    monkeypatch.setattr("atomlearn.storage.conversion.writer.READING", Reading(chunk_bytes=700))
     return TIGHT if request.param == "tight" else 2**24
 
 
@@ -227,7 +225,7 @@ def test_round_trips(
     X: Any, form: str, fortran: bool, budget: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("atomlearn.storage.conversion.writer.READING", RequestSizes(chunk_bytes=64))
+        patch.setattr("atomlearn.storage.conversion.writer.READING", Reading(chunk_bytes=64))
         folder = tmp_path_factory.mktemp("round")
         source = folder / ("x.npy" if form == "npy" else "x.npz")
         held = np.asfortranarray(X) if fortran else np.ascontiguousarray(X)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.data import compressed
-from atomlearn.core.data.centered import rows_of_block
+from atomlearn.core.data.centered import rows_of
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import (
     CenteredBlock,
@@ -209,4 +209,4 @@ def test_blocks_without_rows_of_their_own_are_cut_when_dense():
             return None
 
     X = np.asfortranarray(np.arange(8.0).reshape(4, 2))
-    assert_allclose(rows_of_block(Bare(X), np.array([3, 1, 1])).dense(), X[[3, 1, 1]])
+    assert_allclose(rows_of(Bare(X), np.array([3, 1, 1])).dense(), X[[3, 1, 1]])

@@ -23,7 +23,7 @@ from atomlearn.core.interfaces.design import Design
 from atomlearn.datasets import convert, write_plink
 from atomlearn.designs import OnDisk, PlinkBed, Standardized, StoreError, as_design
 from atomlearn.storage.store import store_file as store
-from atomlearn.storage.store.store_file import COUNTS, MANIFEST, VALUES, RequestSizes, digest
+from atomlearn.storage.store.store_file import COUNTS, MANIFEST, VALUES, Reading, digest
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 
@@ -85,7 +85,7 @@ class TestInt8(_InStore):
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     # Some columns a chunk only, so that there are many.
     for module in ("atomlearn.storage.conversion.writer", "atomlearn.storage.store.plink"):
-        monkeypatch.setattr(f"{module}.READING", RequestSizes(chunk_bytes=256))
+        monkeypatch.setattr(f"{module}.READING", Reading(chunk_bytes=256))
 
 
 class TestSparseInStore(DesignChecks):
@@ -422,7 +422,7 @@ def test_a_store_three_times_the_memory_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("atomlearn.storage.conversion.writer", "atomlearn.storage.store.plink"):
-        monkeypatch.setattr(f"{module}.READING", RequestSizes(chunk_bytes=2**20))
+        monkeypatch.setattr(f"{module}.READING", Reading(chunk_bytes=2**20))
     X = np.random.default_rng(0).standard_normal((20_000, 1000)).astype(np.float32)
     np.save(tmp_path / "x.npy", np.asfortranarray(X.T))
     convert(tmp_path / "x.npy", tmp_path / "x.store", memory=2**23)

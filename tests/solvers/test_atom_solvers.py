@@ -20,7 +20,7 @@ from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.masters import SemismoothNewton
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
-from atomlearn.papers.line_search import Line, best_step
+from atomlearn.papers.line_search import Way, best_step
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers import AtomGeneration, ColumnGeneration, FrankWolfe, run
@@ -436,7 +436,7 @@ def test_exact_line_search(loss: str, form: str, tau: float) -> None:
         slope = {"penalized": amount * t_change, "squared": amount * t * t_change}.get(form, 0.0)
         bend = amount * t_change**2 if form == "squared" else 0.0
         slope, bend = slope + tau * float(w @ d), bend + tau * float(d @ d)
-        way = Line(X @ w, X @ d, slope, bend)
+        way = Way(X @ w, X @ d, slope, bend)
         for longest in (0.02, 1.0, 50.0):
             step = best_step(problem, way, longest, 0.0)
 

@@ -95,7 +95,7 @@ _GENOTYPES = ("maf", "geno", "hwe", "pcs")
 
 
 @dataclass
-class FeatureOptions:
+class Features:
     """What is predicted, and from what.
 
     task : word
@@ -172,7 +172,7 @@ class Model:
 
 
 @dataclass
-class RunOptions:
+class Run:
     """How a selection is run.
 
     test_fraction : share
@@ -210,7 +210,7 @@ class RunOptions:
 
 
 @dataclass
-class ConvertOptions:
+class Conversion:
     """How a store is made.
 
     dtype : word
@@ -274,7 +274,7 @@ def _add_select(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("the data")
     add_options(data, Reading, _COLUMNS + _WRITTEN + _JOINED)
     _add_roles(data, ROLES)
-    add_options(data, FeatureOptions)
+    add_options(data, Features)
     data.add_argument(
         "--additive",
         nargs="?",
@@ -284,7 +284,7 @@ def _add_select(parser: argparse.ArgumentParser) -> None:
     )
     add_options(parser.add_argument_group("genotypes"), Reading, _GENOTYPES)
     add_options(parser.add_argument_group("the model"), Model)
-    add_options(parser.add_argument_group("the run"), RunOptions)
+    add_options(parser.add_argument_group("the run"), Run)
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
@@ -315,7 +315,7 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="IN", help=_DATA)
     parser.add_argument("out", metavar="OUT", help="folder of the store, which must not exist")
     add_options(parser, Reading, _COLUMNS + _WRITTEN)
-    add_options(parser, ConvertOptions)
+    add_options(parser, Conversion)
 
 
 def reading_of(options: argparse.Namespace) -> Reading:

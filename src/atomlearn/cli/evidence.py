@@ -25,12 +25,12 @@ from atomlearn.reports.gathered import (
     warnings_of,
     with_twins,
 )
-from atomlearn.reports.halves import FEWEST_HALVES, Half, fitted_halves
+from atomlearn.reports.halves import FEWEST_HALVES, Half, halves
 from atomlearn.reports.structure_displays import GroupsDisplay
 from atomlearn.reports.view import View, level_of, objective_of
 
 
-def fits_of_halves(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list[Half]:
+def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list[Half]:
     """Return what fits to halves of the rows select; nothing where that would take long."""
     target, given = source.target, source.given
     if plan.controls or given.on_disk or _entries(source) > SMALL:
@@ -45,7 +45,7 @@ def fits_of_halves(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) ->
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             seconds = LIMITS.seconds_of_halves
-            found = fitted_halves(y, count, plan.seed, fitted, seconds, **given.dependence)
+            found = halves(y, count, plan.seed, fitted, seconds, **given.dependence)
     except ValueError:  # a half without enough rows of a class, or events
         return []
     return found if len(found) >= FEWEST_HALVES else []

@@ -83,7 +83,7 @@ class Features:
         return self.map.term_names([index], self.names)[0]
 
 
-def plain_features(X: Any, names: list[str]) -> Features:
+def plain(X: Any, names: list[str]) -> Features:
     """Return the columns as they are."""
     return Features(X, names, Inputs(len(names)))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class CommandLimits:
+class Limits:
     """What no option says.
 
     folds : of a cross-validation; most_classes_guessed : a target of whole numbers with at most so
@@ -21,4 +21,4 @@ class CommandLimits:
     large: int = 200_000_000
 
 
-LIMITS = CommandLimits()
+LIMITS = Limits()

@@ -16,7 +16,7 @@ import numpy as np
 from atomlearn.cli.arguments import reading_of
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.genotypes import harmonized
-from atomlearn.cli.source import offset_of_columns
+from atomlearn.cli.source import offset_of
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
@@ -28,7 +28,7 @@ from atomlearn.storage.formats.table import DataTable, Request, Schema, require_
 from atomlearn.storage.intake.again import encoded_again
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import Frame, frame_of_columns, transposed
-from atomlearn.storage.intake.genotypes import names_of_variants
+from atomlearn.storage.intake.genotypes import distinct
 from atomlearn.storage.intake.join import Samples, joined, named_frame
 from atomlearn.storage.intake.reading import Reading
 
@@ -92,7 +92,7 @@ def _csv(rows: Iterable[Sequence[Any]]) -> str:
 
 
 @dataclass(slots=True)
-class ModelInputs:
+class Inputs:
     """What a model reads of new data: X, (n_samples, len(model.inputs)), in its order.
 
     header, ids : names of the rows, where they have any; notes : what was done; offset : what is
@@ -106,7 +106,7 @@ class ModelInputs:
     offset: Array | None = None
 
 
-def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> ModelInputs:
+def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> Inputs:
     """Return the columns that the model reads, in the order of ``model.inputs``."""
     reading, form = reading_of(options), format_of(path)
     if form.cells is None:
@@ -133,7 +133,7 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
 
 def _of_table(
     model: SavedModel, frame: Frame, ids: list[str] | None, reading: Reading, explained: bool
-) -> ModelInputs:
+) -> Inputs:
     """Return what the model makes of the cells of a table, and of those of --covar."""
     plans = [plan for plan in model.columns if plan.is_used]
     made = {name for plan in plans for name in plan.made()}
@@ -154,23 +154,23 @@ def _of_table(
                 f"the model was fitted with --{role} {model.settings[role]}, and none is given "
                 f"here: predictions are for an {role} of {neutral}"
             )
-    return ModelInputs(
+    return Inputs(
         _side_by_side(model, columns, frame.n_rows),
         ["id"] if ids else (),
         None if ids is None else [(name,) for name in ids],
         notes,
-        offset_of_columns({role: frame.held(name) for role, name in roles.items()}),
+        offset_of({role: frame.held(name) for role, name in roles.items()}),
     )
 
 
-def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading) -> ModelInputs:
+def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading) -> Inputs:
     """Return the columns of data that are a matrix, genotypes counted as the model does."""
-    found, samples = ModelInputs(None), table.samples
+    found, samples = Inputs(None), table.samples
     if samples is not None:
         found.header = "FID", "IID"
         found.ids = list(zip(samples.family, samples.name, strict=True))
     if model.alleles and table.variants is not None:
-        names = names_of_variants(table.variants)
+        names = distinct(table.variants)
         held = harmonized(model.alleles, table.variants, names, table.X)
         columns = {allele.name: held.X[:, n] for n, allele in enumerate(model.alleles)}
         found.notes = held.notes()

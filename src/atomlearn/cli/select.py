@@ -16,7 +16,7 @@ import numpy as np
 
 from atomlearn.cli.assembly import content_of, model_of
 from atomlearn.cli.errors import CommandError
-from atomlearn.cli.evidence import fits_of_halves
+from atomlearn.cli.evidence import half_fits
 from atomlearn.cli.fitting import Fitted, fit
 from atomlearn.cli.plan import Plan, read_plan
 from atomlearn.cli.running import cost
@@ -114,7 +114,7 @@ def select_from(source: Source, plan: Plan, way: Way) -> int:
     seconds = time.perf_counter() - began
     again: list[Half] = []
     if not interrupted and way.time_limit is None:
-        again = fits_of_halves(source, plan, partial(_of_half, source, plan, fitted))
+        again = half_fits(source, plan, partial(_of_half, source, plan, fitted))
     content = content_of(source, plan, fitted, held_out, notes, seconds, again)
     written = _write(way.folder, source, fitted, content)
     if not way.json:

@@ -17,7 +17,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from atomlearn.cli.arguments import reading_of
 from atomlearn.cli.belonging import belonging
 from atomlearn.cli.errors import CommandError
-from atomlearn.cli.features import Features, plain_features, with_interactions
+from atomlearn.cli.features import Features, plain, with_interactions
 from atomlearn.cli.grouping import overlap, read_groups
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target, prepare_target, survival_of
@@ -112,7 +112,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         say(f"task: {target.task} ({target.guessed}; --task says otherwise)")
     plan.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
-    features = (with_interactions if options.interactions else plain_features)(table.X, names)
+    features = (with_interactions if options.interactions else plain)(table.X, names)
     if options.interactions:
         say(f"interactions: {features.n_features:,} features")
     command = shlex.join(["atomlearn", *options.given])
@@ -172,17 +172,11 @@ def _given(
         say(f"groups: {len(found):,}, of {min(map(len, found))} to {max(map(len, found))} columns")
     overlapping = isinstance(groups, list) and overlap(groups)
     return Given(
-        weight,
-        offset_of_columns(extras),
-        groups,
-        labels,
-        overlapping,
-        table.covariates,
-        _test_rows(extras),
+        weight, offset_of(extras), groups, labels, overlapping, table.covariates, _test_rows(extras)
     )
 
 
-def offset_of_columns(columns: Mapping[str, NDArray[Any]]) -> Array | None:
+def offset_of(columns: Mapping[str, NDArray[Any]]) -> Array | None:
     """Return what is added to the scores of each row: an offset, the logarithm of an exposure."""
     offset = _numbers(columns.get("offset"), "--offset")
     exposure = _numbers(columns.get("exposure"), "--exposure", least=np.nextafter(0.0, 1.0))

@@ -142,14 +142,14 @@ def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: 
 def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any]:
     """Return numbers, or records of survival, as the loss takes them; (n_samples, n_tasks)."""
     if loss.task == "survival":
-        return matched_targets(loss.check_target(y), n_samples)
+        return of_samples(loss.check_target(y), n_samples)
     # What is merely like an array may refuse np.shape.
     shape = np.asarray(y).shape if estimator.several_targets else ()
     if len(shape) == 2 and shape[1] > 1:
         several = check_array(
             unmasked("y", y), dtype=np.float64, input_name="y", ensure_min_samples=0
         )
-        return matched_targets(several, n_samples)
+        return of_samples(several, n_samples)
     return loss.check_target(checked_target(estimator, y, n_samples))
 
 
@@ -174,10 +174,10 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         assert_all_finite(target, input_name="y")
     except ValueError as error:
         raise ValueError(f"{error} Drop those samples, or fill their targets in") from error
-    return matched_targets(target, n_samples)
+    return of_samples(target, n_samples)
 
 
-def matched_targets(target: NDArray[Any], n_samples: int) -> NDArray[Any]:
+def of_samples(target: NDArray[Any], n_samples: int) -> NDArray[Any]:
     """Return the targets, refused where they are not as many as the samples."""
     if len(target) != n_samples:
         raise ValueError(

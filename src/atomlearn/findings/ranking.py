@@ -184,7 +184,7 @@ def concordance_of(risk: Array, first: Rows, second: Rows) -> float:
     return float(np.mean(0.5 + 0.5 * np.sign(risk[first] - risk[second]))) if first.size else np.nan
 
 
-def ranked_concordance(
+def concordance(
     time: Array, event: NDArray[np.bool_], risk: Array, rng: np.random.Generator
 ) -> Ranked | None:
     """Return Harrell's index with its error and null; None where no pair can be compared."""

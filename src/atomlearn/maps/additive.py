@@ -30,10 +30,10 @@ from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.levels import (
     Binning,
     Levels,
+    codes_of,
     codes_of_rows,
-    encode_levels,
-    level_codes,
-    levels_and_codes,
+    encode,
+    find_levels,
     no_codes,
 )
 from atomlearn.maps.terms import TermDesign
@@ -256,7 +256,7 @@ class Additive(TermDesign):
         base = as_design(X)
         weight = check_weight(sample_weight, base.shape[0])
         try:
-            levels, codes = levels_and_codes(base, settings.most_bins, settings.binning, weight)
+            levels, codes = find_levels(base, settings.most_bins, settings.binning, weight)
             found = AdditiveMap.of(settings, levels, codes, weight)
         except TimeIsUp:
             found = AdditiveMap.unread(settings, base.shape[1])
@@ -275,7 +275,7 @@ class Additive(TermDesign):
                 f"X has {base.shape[1]} columns, but the map is of {map.levels.n_inputs} inputs"
             )
         design = cls.__new__(cls)
-        design._set(encode_levels(base, map.levels), map, base.dtype, feature_names(X))
+        design._set(encode(base, map.levels), map, base.dtype, feature_names(X))
         return design
 
     def _set(
@@ -328,7 +328,7 @@ class Additive(TermDesign):
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
         """Return the codes of these inputs and their tables."""
         tables = [self.map.table(j) for j in terms.tolist()]
-        return level_codes(self.codes, self.map.levels.zero, terms), tables
+        return codes_of(self.codes, self.map.levels.zero, terms), tables
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i phi_ij^2 for every column: one pass."""

@@ -183,7 +183,7 @@ def checked_kernels(
     return found, rows, bool(precomputed)
 
 
-def normalized_weights(sample_weight: object, n_samples: int) -> Array:
+def shares(sample_weight: object, n_samples: int) -> Array:
     """Return weights that sum to 1."""
     weight = check_weight(sample_weight, n_samples)
     shares: Array = weight / weight.sum()

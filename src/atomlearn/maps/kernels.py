@@ -17,13 +17,7 @@ from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Columns, Design, whole_number
 from atomlearn.maps.feature_map import MappedDesign, TermMap
-from atomlearn.maps.kernel_map import (
-    KernelFunction,
-    KernelMap,
-    checked_kernels,
-    factored,
-    normalized_weights,
-)
+from atomlearn.maps.kernel_map import KernelFunction, KernelMap, checked_kernels, factored, shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +225,7 @@ class Kernels(Forwarding, MappedDesign):
         rank = whole_number("Kernels", "rank", rank)
         if not 0 <= tolerance < 1:
             raise ValueError(f"Kernels: tolerance must be a share from 0 to 1, got {tolerance!r}")
-        weight = normalized_weights(sample_weight, len(data))
+        weight = shares(sample_weight, len(data))
         maps, columns = [], []
         for number, kernel in enumerate(given):
             map, z = factored(kernel, data, weight, rank, float(tolerance), number)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class MapSettings:
+class Settings:
     """Sizes and shares from which on one way is taken rather than another.
 
     None of them changes an answer beyond rounding. Sizes bound memory; the others were found by
@@ -72,4 +72,4 @@ class MapSettings:
     diagonal_rows: int = 64
 
 
-SETTINGS = MapSettings()
+SETTINGS = Settings()

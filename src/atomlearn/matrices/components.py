@@ -36,7 +36,7 @@ def covariance(X: Array) -> tuple[Array, Array]:
     return means, np.asarray(centered.T @ centered / max(X.shape[0] - 1, 1))
 
 
-def alpha_of_variance(S: Array, k: int) -> float:
+def default_alpha(S: Array, k: int) -> float:
     """Return a tenth of the largest variance along a direction with k non-zeros."""
     shape = (S.shape[0], S.shape[0])
     lower, _ = SparsePSD(k, shape=shape).polar_bounds(MatrixScores(S))

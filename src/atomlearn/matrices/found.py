@@ -37,7 +37,7 @@ def positive_part(U: Array, values: Array, lower: float, upper: float) -> Found:
     return Found(U[:, kept], U[:, kept], values[kept], lower, upper)
 
 
-def joined_atoms(first: Found, second: Found) -> Found:
+def joined(first: Found, second: Found) -> Found:
     """Return the atoms of both, best first, with the better bound on either side."""
     values = np.concatenate([first.values, second.values])
     order = np.argsort(-values, kind="stable")

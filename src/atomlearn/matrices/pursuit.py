@@ -36,7 +36,7 @@ def pursuit(X: Array, norm: Norm, alpha: float, form: Form) -> Problem:
     return Problem.build(design, X.T.reshape(-1), Squared(), Regularizer(norm, form, alpha))
 
 
-def pursued_matrix(result: Result, n_samples: int) -> Any:
+def coefficients(result: Result, n_samples: int) -> Any:
     """Return W (n_samples, n_samples), a csr_array."""
     if result.matrix_parts is not None:
         columns = np.flatnonzero(result.coef)

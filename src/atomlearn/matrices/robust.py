@@ -25,21 +25,21 @@ def default_ratio(shape: tuple[int, int]) -> float:
     return 1.0 / math.sqrt(max(shape))
 
 
-def robust_norm(ratio: float, shape: tuple[int, int]) -> Norm:
+def norm_of(ratio: float, shape: tuple[int, int]) -> Norm:
     """Return the gauge inf { ||L||_* + ratio ||S||_1 : L + S = W }."""
     return Union([TraceNorm(shape), Scaled(L1(), ratio)])
 
 
 def default_alpha(X: Array, ratio: float) -> float:
     """Return a hundredth of max(sigma_1(X), max |X_ij| / ratio), from where on both are zero."""
-    largest = robust_norm(ratio, (X.shape[0], X.shape[1])).polar(MatrixScores(X))
+    largest = norm_of(ratio, (X.shape[0], X.shape[1])).polar(MatrixScores(X))
     return 0.01 * largest if largest > 0 else 1.0
 
 
 def decomposition(X: Array, alpha: float, ratio: float, form: Form) -> Problem:
     """min 1/2 ||X - L - S||_F^2 + R(||L||_* + ratio ||S||_1); ``matrix_parts`` are L, S."""
     shape = (X.shape[0], X.shape[1])
-    regularizer = Regularizer(robust_norm(ratio, shape), form, alpha)
+    regularizer = Regularizer(norm_of(ratio, shape), form, alpha)
     return Problem.build(Identity(shape), X.reshape(-1), Squared(), regularizer)
 
 
@@ -50,7 +50,7 @@ def multiplier_of(result: Result, X: Array, form: Form, amount: float) -> float:
     gauge = float(sum(part.gauge for part in parts))
     W = np.sum([part.dense(shape) for part in parts], axis=0)
     inner = float(np.vdot(X - W, W))
-    return Regularizer(robust_norm(1.0, shape), form, amount).multiplier(gauge, inner)
+    return Regularizer(norm_of(1.0, shape), form, amount).multiplier(gauge, inner)
 
 
 def robust_coordinates(X: Array, V: Array, threshold: float, max_iter: int) -> tuple[Array, float]:

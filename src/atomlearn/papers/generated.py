@@ -50,7 +50,7 @@ def generated(
     result = run(problem, solver, stop | settled, observers)
     if not settled.reached and not (limit is None and result.converged):
         return result
-    optimum = polished(problem, result)
+    optimum = finished(problem, result)
     spent: dict[str, Any] = {"passes": optimum.passes, "seconds": optimum.seconds}
     few = optimum.state.units <= wanted
     if optimum.status is Status.INTERRUPTED:
@@ -83,7 +83,7 @@ class _Settled(StoppingRule):
         return Status.STOPPED_BY_CALLBACK if self.reached else None
 
 
-def polished(problem: Problem, result: Result) -> Result:
+def finished(problem: Problem, result: Result) -> Result:
     """Return the optimum itself, a few Newton steps away; where it is not found, what there was.
 
     Blocks that overlap share their features' weights in many ways, and where generation comes

@@ -11,7 +11,7 @@ from atomlearn.core.interfaces import Array
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
-from atomlearn.papers.line_search import Line, best_step
+from atomlearn.papers.line_search import Way, best_step
 
 #: The vertex zero, in arrays whose last entry is its own; atoms are numbered from 0 on.
 ZERO = -1
@@ -127,7 +127,7 @@ class Hull:
         total = float(shares.sum())
         self.shares = shares * (self.reach / total) if total > self.reach else shares
 
-    def _way(self, problem: Problem, change: Array) -> Line:
+    def _way(self, problem: Problem, change: Array) -> Way:
         images, penalty = self.atoms.images, problem.regularizer
         grown = float(change.sum())
         slope, bend = slope_of_gauge(problem, float(self.shares.sum())) * grown, 0.0
@@ -137,7 +137,7 @@ class Hull:
             w, d = self.atoms.combine(self.shares), self.atoms.combine(change)
             slope += problem.tau * float(w @ d)
             bend += problem.tau * float(d @ d)
-        return Line(images.dot(self.shares), images.dot(change), slope, bend)
+        return Way(images.dot(self.shares), images.dot(change), slope, bend)
 
 
 def slope_of_gauge(problem: Problem, gauge: float) -> float:

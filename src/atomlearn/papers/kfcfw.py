@@ -15,7 +15,7 @@ from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.core.solvers.solver import Solver, State
-from atomlearn.papers.line_search import Line, best_step
+from atomlearn.papers.line_search import Way, best_step
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class SimplexModel:
             if self.atoms.gram is not None:
                 pull = self.problem.tau * (self.atoms.gram @ change)
                 slope, bend = slope + float(pull @ alpha[1:]), float(pull @ change)
-            way = Line(linear, self.atoms.images.dot(change), slope, bend)
+            way = Way(linear, self.atoms.images.dot(change), slope, bend)
             length = best_step(self.problem, way, 1.0, intercept)
             if not length:
                 break

@@ -10,7 +10,7 @@ from atomlearn.core.problem.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Way:
     """A line of points: predictions linear + s change, and penalties with slope + s bend.
 
     linear, change : X w and X d, (n_samples,); slope, bend : derivatives at 0 of all of F but the
@@ -23,7 +23,7 @@ class Line:
     bend: float = 0.0
 
 
-def best_step(problem: Problem, way: Line, longest: float, intercept: float) -> float:
+def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> float:
     """argmin over s in [0, longest] of min_b f(X(w + s d) + b) + s slope + s^2/2 bend.
 
     Newton steps on the slope, kept within a bracket: one for the squared loss, which they
@@ -53,7 +53,7 @@ def best_step(problem: Problem, way: Line, longest: float, intercept: float) -> 
     return step
 
 
-def _slope(problem: Problem, way: Line, step: float, b: float) -> tuple[float, float, float]:
+def _slope(problem: Problem, way: Way, step: float, b: float) -> tuple[float, float, float]:
     """Return the first and second derivative at ``step``, and the optimal intercept there."""
     linear = way.linear + step * way.change
     b = problem.optimal_intercept(linear, b)

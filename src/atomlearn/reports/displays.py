@@ -31,7 +31,7 @@ from atomlearn.reports.drawing import (
 from atomlearn.reports.view import (
     View,
     level_of,
-    names_of_columns,
+    named_columns,
     objective_of,
     results_of,
     target_names,
@@ -298,7 +298,7 @@ class StabilityDisplay(Display):
             ) from error
         order = np.argsort(-shares, kind="stable")[:MOST_NAMED]
         threshold = float(estimator.threshold)
-        return cls(shares[order], threshold, names_of_columns(estimator, order, names))
+        return cls(shares[order], threshold, named_columns(estimator, order, names))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.bars_ = ax.barh(names_on(ax, self.names), self.probabilities, **options)
@@ -340,7 +340,7 @@ class CoefficientDisplay(Display):
         check_is_fitted(estimator)
         if X is None:
             columns, weights = nonzero_coefficients(estimator.coef_)
-            known = names_of_columns(estimator, columns, names)
+            known = named_columns(estimator, columns, names)
         else:
             view = view_of(estimator, X, names)
             columns, weights = view.columns, view.weights * moments_of(view.design, view.columns)[1]

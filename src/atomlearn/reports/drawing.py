@@ -112,10 +112,10 @@ def levels_on(ax: Any, chosen: float | None) -> None:
 
 def label_of(name: object, width: int = 24) -> str:
     """Return a name as matplotlib draws it: cut, on one line, and never read as a formula."""
-    return cut_to_width(str(name), width).replace("$", r"\$")
+    return shortened(str(name), width).replace("$", r"\$")
 
 
-def cut_to_width(name: str, width: int) -> str:
+def shortened(name: str, width: int) -> str:
     """Return the name without control characters, cut to a width."""
     printable = "".join(letter if letter.isprintable() else "?" for letter in name)
     return printable if len(printable) <= width else printable[: width - 1] + "…"

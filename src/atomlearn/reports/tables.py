@@ -12,7 +12,7 @@ from typing import Any
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.content import Content, SelectedFeature
-from atomlearn.reports.drawing import cut_to_width
+from atomlearn.reports.drawing import shortened
 
 
 def write_selected_csv(path: str | Path, content: Content) -> None:
@@ -50,7 +50,7 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
     word, _, known_by = str(content.verdict).partition(": ")
     lines = [f"  verdict: {word}", f"  {known_by}"]
     for name, shown, against in content.figures:
-        lines.append(f"  {name:<28} {shown:>9}   ({cut_to_width(against, 56)})")
+        lines.append(f"  {name:<28} {shown:>9}   ({shortened(against, 56)})")
     if content.selected:
         lines += ["", *_feature_lines(content.selected[:most])]
         if len(content.selected) > most:
@@ -62,7 +62,7 @@ def _feature_lines(features: tuple[SelectedFeature, ...]) -> list[str]:
     width = min(max(len(feature.name) for feature in features), 48)
     lines = [f"  {'rank':>4}  {'feature':<{width}}  {'coefficient':>12}  {'per st. dev.':>12}"]
     for feature in features:
-        name = cut_to_width(feature.name, width)
+        name = shortened(feature.name, width)
         lines.append(
             f"  {feature.rank:>4}  {name:<{width}}  {feature.coefficients[feature.output]:>12.4g}  "
             f"{feature.strongest:>12.4g}"

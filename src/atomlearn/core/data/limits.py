@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class DataLimits:
+class Limits:
     """Sizes and shares from which on one way is taken rather than another.
 
     None of them changes an answer beyond rounding; they were found by timing both ways (the
@@ -44,4 +44,4 @@ class DataLimits:
         return [slice(start, min(start + width, count)) for start in range(0, count, width)]
 
 
-LIMITS = DataLimits()
+LIMITS = Limits()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from atomlearn.core.data.centered import rows_of_block
+from atomlearn.core.data.centered import rows_of
 from atomlearn.core.data.forwarding import Derived, Forwarding
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
@@ -104,7 +104,7 @@ class SpreadRows(Derived):
         return self.design.scores_above(self._spread(V), bounds, affine)
 
     def gather(self, columns: Columns) -> Block:
-        return rows_of_block(self.design.gather(columns), self.rows)
+        return rows_of(self.design.gather(columns), self.rows)
 
     def taken_off(self, columns: Columns) -> Array:
         return self.design.taken_off(columns)

@@ -318,5 +318,5 @@ def _held_out(
         n_selected += solutions.n_selected
         gaps = np.maximum(gaps, solutions.relative_gaps)
     scores = np.array([[score(at_level, test) for at_level in of_one] for of_one in decisions])
-    held = [padded_levels(values, everything) for values in (scores, passes, n_selected, gaps)]
+    held = [padded(values, everything) for values in (scores, passes, n_selected, gaps)]
     return held[0], held[1], held[2], held[3]

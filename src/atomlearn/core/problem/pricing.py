@@ -88,7 +88,7 @@ def priced(
     return Pricing(problem, columns, weights, prediction, dual, shifted, gauge, certificate)
 
 
-def certificate_of(
+def certified(
     problem: Problem,
     weights: Array,
     prediction: Array,

@@ -229,7 +229,7 @@ class SparsePCA(MatrixTransformer):
         k = min(whole("k", self.k), data.shape[1])
         means, S = components.covariance(data)
         needed = self.alpha is None and self.form != "constrained"
-        self.alpha_ = amount_of(self, components.alpha_of_variance(S, k) if needed else None)
+        self.alpha_ = amount_of(self, components.default_alpha(S, k) if needed else None)
         result = self._solved(components.sparse_components(S, k, self.alpha_, self.form))
         found = components.components_of(result, data, means, count)
         self.mean_ = means.astype(checked.dtype)

@@ -24,8 +24,8 @@ from atomlearn.core.solvers.solver import Solver
 from atomlearn.estimators.checks import amount_of, as_solver, keep, whole
 from atomlearn.matrices.pursuit import (
     affinity_of,
+    coefficients,
     default_norm,
-    pursued_matrix,
     pursuit,
     unit_rows,
 )
@@ -184,7 +184,7 @@ class MatrixPursuit(MatrixModel):
         n_samples = data.shape[0]
         norm = default_norm(n_samples) if self.norm is None else as_norm(self.norm)
         result = self._solved(pursuit(data, norm, amount_of(self), self.form))
-        self.coef_ = pursued_matrix(result, n_samples).astype(checked.dtype)
+        self.coef_ = coefficients(result, n_samples).astype(checked.dtype)
         self.affinity_ = affinity_of(self.coef_)
         self._report(result)
         return self

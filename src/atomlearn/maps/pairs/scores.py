@@ -71,7 +71,7 @@ class PolynomialScores(Scores):
         if self._full is None:
             if not can_be_listed(self._index):
                 return super().full()
-            Z = all_scores(
+            Z = listed(
                 self._pairs, self._linear[None, :], self._index, self._scaling, self._v[:, None]
             )
             self._full = ArrayScores(Z[0])
@@ -161,7 +161,7 @@ class Memory:
     work: PairWork = field(default_factory=PairWork)
 
 
-def all_scores(
+def listed(
     pairs: PairProducts, linear: Array, index: PairIndex, scaling: Scaling, V: Array
 ) -> Array:
     """Return all scores of each vector, (m, n_columns), given those of the inputs, (m, d)."""

@@ -35,9 +35,9 @@ from atomlearn.matrices.solver.spans import Span
 from atomlearn.matrices.solver.state import (
     MatrixState,
     apart,
-    inside_ball,
+    compressed,
+    inside,
     summed_entries,
-    used_terms,
     with_candidates,
 )
 from atomlearn.matrices.solver.sweeps import can_sweep, swept
@@ -124,7 +124,7 @@ class MatrixGeneration(Solver):
         for number, part in enumerate(parts):
             if (known := terms[number].placed(part)) is not None:
                 terms[number], values[number] = known
-        terms, values = inside_ball(problem, terms, values)
+        terms, values = inside(problem, terms, values)
         linear = SideBySide([term.block() for term in terms]).dot(np.concatenate(values))
         grown = [part.ahead for part in parts if part.ahead is not None]
         if len(grown) < len(terms):
@@ -189,14 +189,14 @@ class MatrixGeneration(Solver):
     ) -> tuple[list[Placed], Array, Refit]:
         """Return re-fitted terms without zeros, and predictions without intercept: no pass."""
         refit = self._refitted(problem, aim, terms, values)
-        small = used_terms(terms, refit)
+        small = compressed(terms, refit)
         for _ in range(SETTINGS.turns):
             if problem.deadline.passed:
                 break
             if (turned := self._turned(problem, aim, small, refit)) is None:
                 break
             refit = self._refitted(problem, aim, *turned)
-            small = used_terms(turned[0], refit)
+            small = compressed(turned[0], refit)
         linear = shifted(refit.prediction, -refit.intercept)
         enough = 0.01 * self.tolerance * abs(aim.objective)
         for number, (term, x) in enumerate(small):

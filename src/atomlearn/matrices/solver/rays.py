@@ -11,7 +11,7 @@ from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
-from atomlearn.matrices.found import Found, joined_atoms, merged
+from atomlearn.matrices.found import Found, joined, merged
 from atomlearn.matrices.scores import DenseMatrix, score_matrix
 from atomlearn.matrices.shapes import Shape
 from atomlearn.matrices.solver.coordinates import Coordinates, Placed, Searched, TermPricing
@@ -61,7 +61,7 @@ class Rays(Coordinates):
         matrix.deadline = at.deadline
         found = self.matrix_norm.search(matrix, at.batch, at.accuracy, at.thorough)
         if self.size:
-            found = joined_atoms(self.matrix_norm.search_near(matrix, self.left, self.right), found)
+            found = joined(self.matrix_norm.search_near(matrix, self.left, self.right), found)
         wanting = found.above(at.multiplier * self.term.factor)
         return Searched((found.lower, found.upper), wanting, wanting)
 

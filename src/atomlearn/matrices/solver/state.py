@@ -58,7 +58,7 @@ def with_candidates(state: MatrixState) -> tuple[list[Coordinates], list[Array]]
     return apart([term.expanded(x, wanting) for term, x, wanting in both])
 
 
-def inside_ball(
+def inside(
     problem: Problem, terms: list[Coordinates], values: list[Array]
 ) -> tuple[list[Coordinates], list[Array]]:
     """Return the warm start, scaled into the ball of the constrained form."""
@@ -71,7 +71,7 @@ def inside_ball(
     return terms, values
 
 
-def used_terms(terms: list[Coordinates], refit: Refit) -> list[Placed]:
+def compressed(terms: list[Coordinates], refit: Refit) -> list[Placed]:
     """Return the terms with their coordinates of the re-fit, without what carries no weight."""
     sizes = np.cumsum([0, *(term.size for term in terms)])
     pieces = [refit.weights[a:b] for a, b in pairwise(sizes)]

@@ -65,10 +65,10 @@ def named_target(
 ) -> tuple[str | None, NDArray[Any] | None]:
     """Return the key of the target, by default ``y`` where there is one, and the target."""
     name = "y" if target is None and "y" in arrays else target
-    return name, None if name is None else target_under_key(arrays, name, path, missing)
+    return name, None if name is None else target_of(arrays, name, path, missing)
 
 
-def target_under_key(arrays: Arrays, name: str, path: Path, missing: bool = False) -> NDArray[Any]:
+def target_of(arrays: Arrays, name: str, path: Path, missing: bool = False) -> NDArray[Any]:
     """Return the target under this key, as class names where ``classes`` gives them."""
     if name not in arrays:
         if Path(name).suffix == ".npy":

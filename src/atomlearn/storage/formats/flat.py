@@ -127,7 +127,7 @@ class StoredRows(RowSource):
             yield RowPiece(self._lines.part(start, stop), None, stop)
 
 
-class FlatColumns(ColumnSource):
+class StoredColumns(ColumnSource):
     """A matrix stored by columns."""
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
@@ -142,7 +142,7 @@ class FlatColumns(ColumnSource):
         return self._lines.cuts(0, piece_bytes)
 
 
-Stored = StoredRows | FlatColumns
+Stored = StoredRows | StoredColumns
 
 
 def dense_source(array: FlatArray, names: Names, y: NDArray[Any] | None) -> Stored:
@@ -159,7 +159,7 @@ def dense_source(array: FlatArray, names: Names, y: NDArray[Any] | None) -> Stor
 
 
 def _stored(lines: Lines, by_rows: bool, names: Names, y: NDArray[Any] | None) -> Stored:
-    return (StoredRows if by_rows else FlatColumns)(lines, names, y)
+    return (StoredRows if by_rows else StoredColumns)(lines, names, y)
 
 
 def sparse_source(

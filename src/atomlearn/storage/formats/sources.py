@@ -42,7 +42,7 @@ class About:
     plans: Sequence[Any] = ()
 
 
-class FileData(ABC):
+class Source(ABC):
     """Data of a file.
 
     y : the target, where it is known at once; packed : whether columns come as genotypes of two
@@ -62,7 +62,7 @@ class FileData(ABC):
         """Return all the data as one matrix in memory, and the target."""
 
 
-class RowSource(FileData):
+class RowSource(Source):
     """Data that is stored row after row."""
 
     @abstractmethod
@@ -80,7 +80,7 @@ class RowSource(FileData):
         return X, np.concatenate(given) if given else self.target()
 
 
-class ColumnSource(FileData):
+class ColumnSource(Source):
     """Data of which columns can be had."""
 
     shape: tuple[int, int]

@@ -127,10 +127,10 @@ def encode(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise ValueError(f"two columns of {frame.path} would both be called {twice!r}; rename one")
-    return Encoded(_joined(parts, frame.n_rows), names, columns_behind(made), made)
+    return Encoded(_joined(parts, frame.n_rows), names, groups_of(made), made)
 
 
-def columns_behind(plans: Sequence[ColumnPlan]) -> NDArray[np.int64]:
+def groups_of(plans: Sequence[ColumnPlan]) -> NDArray[np.int64]:
     """Return the number of the column of the file behind each column of X; words each their own."""
     used = [plan for plan in plans if plan.is_used]
     groups = np.repeat(np.arange(len(used), dtype=np.int64), [len(plan.made()) for plan in used])

@@ -114,7 +114,7 @@ def components(design: Design, count: int, seed: int = 0) -> Array:
     return np.asarray(found * signs)
 
 
-def names_of_variants(variants: Variants) -> list[str]:
+def distinct(variants: Variants) -> list[str]:
     """Return names of variants, those that are "." or repeated as chromosome:position:alleles."""
     counts = Counter(variants.names)
     made = [

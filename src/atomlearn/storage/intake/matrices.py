@@ -21,9 +21,9 @@ from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
 from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.encode import columns_behind, completed, encode
+from atomlearn.storage.intake.encode import completed, encode, groups_of
 from atomlearn.storage.intake.frame import frame_of_columns
-from atomlearn.storage.intake.genotypes import components, kept_variants, names_of_variants, taken
+from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
 from atomlearn.storage.intake.join import Samples, covariates_in, of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.plans import refuse
@@ -93,10 +93,10 @@ class _Matrix:
         self.plans = (*self.plans, *plans)
         if self.groups is not None:
             last = int(self.groups.max(initial=-1))
-            self.groups = np.append(self.groups, last + 1 + columns_behind(plans))
+            self.groups = np.append(self.groups, last + 1 + groups_of(plans))
 
 
-def read_matrix_file(form: Format, path: Path, reading: Reading) -> DataTable:
+def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
     """Return the table of a file that holds a matrix rather than columns of cells."""
     if reading.transpose or reading.sheet or reading.text or reading.dates:
         raise ValueError(
@@ -158,7 +158,7 @@ def _with_plans(matrix: _Matrix, table: DataTable) -> str | None:
     ]
     if not plans or made != matrix.names:
         return table.target_name
-    matrix.plans, groups = plans, columns_behind(plans)
+    matrix.plans, groups = plans, groups_of(plans)
     matrix.groups = groups if np.unique(groups).size < groups.size else None
     named = [plan.name for plan in plans if plan.use == "target"]
     return named[0] if named and table.target_name == "target" else table.target_name
@@ -215,7 +215,7 @@ def _genotypes(matrix: _Matrix, reading: Reading) -> None:
                 f"--maf, --geno, --hwe and --pcs are for genotypes; {matrix.path} is not"
             )
         return
-    matrix.names = names_of_variants(matrix.variants)
+    matrix.names = distinct(matrix.variants)
     if filters:
         kept, notes = kept_variants(matrix.X, reading)
         matrix.notes += notes

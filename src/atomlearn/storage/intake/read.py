@@ -23,7 +23,7 @@ from atomlearn.storage.intake.encode import completed, encode
 from atomlearn.storage.intake.frame import Frame, transposed
 from atomlearn.storage.intake.join import Samples, covariates_in, of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
-from atomlearn.storage.intake.matrices import read_matrix_file
+from atomlearn.storage.intake.matrices import read_matrix
 from atomlearn.storage.intake.plans import (
     left_out,
     made_of,
@@ -102,7 +102,7 @@ def _read(path: Any, reading: Reading) -> DataTable:
     if limit is not None and streams and 3 * size > limit:
         return _from_store(file, table, limit // 4, reading)
     if table is None:
-        return read_matrix_file(form, file, reading)
+        return read_matrix(form, file, reading)
     frame, ids = table.frame(), None
     if reading.transpose:
         frame, ids = transposed(frame)
@@ -116,7 +116,7 @@ def _from_store(file: Path, table: TableFile | None, memory: int, reading: Readi
     try:
         if table is None:
             convert(file, store, target=reading.role("target"), memory=memory)
-            found = read_matrix_file(STORE, store, replace(reading, target=None))
+            found = read_matrix(STORE, store, replace(reading, target=None))
         else:
             rows = TableRows(table, reading)
             convert(file, store, memory=memory, opened=rows)

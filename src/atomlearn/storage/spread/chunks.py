@@ -141,9 +141,7 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
     return np.require(array, requirements="A")
 
 
-def checked_chunk(
-    piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, column: int
-) -> Chunk:
+def hold(piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, column: int) -> Chunk:
     """Return a piece as a chunk, checked: its shape, numbers only, and all of them finite.
 
     ``row`` and ``column`` : where the piece begins in X.
@@ -176,7 +174,7 @@ def scores_of(chunk: Chunk, V: Array) -> Array:
     return np.array([scores.full() for scores in design.scores_many(V)])
 
 
-def norms_of_chunk(chunk: Chunk, v: Array) -> Array:
+def norms_of(chunk: Chunk, v: Array) -> Array:
     """Return sum_i v_i x_ij^2 over a chunk."""
     return chunk.design.squared_norms(aligned(v))
 
@@ -186,7 +184,7 @@ def prediction_of(chunk: Chunk, weights: Array) -> Array:
     return chunk.design.predict(aligned(weights))
 
 
-def columns_of_chunk(chunk: Chunk, columns: Columns) -> Any:
+def columns_of(chunk: Chunk, columns: Columns) -> Any:
     """Return some columns of a chunk: sparse where it is."""
     found = chunk.design.gather(aligned(columns)).dense()
     return sp.csc_array(found) if is_sparse(chunk.held) else found

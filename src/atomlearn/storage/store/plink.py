@@ -73,7 +73,7 @@ def read_variants(path: str | os.PathLike[str]) -> Variants:
 
 
 @dataclass(frozen=True, slots=True)
-class FamilyLines:
+class Samples:
     """The lines of a .fam: ``family`` and ``name`` of each sample, and its phenotype, NaN where
     it is unknown (-9 in the file; 0, too, where the others are 1 and 2)."""
 
@@ -82,7 +82,7 @@ class FamilyLines:
     phenotype: NDArray[np.float64]
 
 
-def read_samples(path: str | os.PathLike[str]) -> FamilyLines:
+def read_samples(path: str | os.PathLike[str]) -> Samples:
     """Return the lines of a .fam file."""
     fields = _fields(Path(path), 6, "family, name, father, mother, sex and phenotype")
     values = np.full(len(fields), np.nan)
@@ -99,7 +99,7 @@ def read_samples(path: str | os.PathLike[str]) -> FamilyLines:
     known = values[np.isfinite(values)]
     if np.isin(known, (0, 1, 2)).all() and (known == 2).any():
         values[values == 0] = np.nan
-    return FamilyLines([line[0] for line in fields], [line[1] for line in fields], values)
+    return Samples([line[0] for line in fields], [line[1] for line in fields], values)
 
 
 def _fields(path: Path, count: int, what: str) -> list[list[str]]:

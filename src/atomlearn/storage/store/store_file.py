@@ -48,7 +48,7 @@ VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
 
 
 @dataclass(frozen=True, slots=True)
-class RequestSizes:
+class Reading:
     """Sizes of requests to the system, found on NVMe and on network disks.
 
     No answer depends on them; ``benchmarks/on_disk.py`` times passes with them.
@@ -68,7 +68,7 @@ class RequestSizes:
     operations_per_byte: float = 5.0
 
 
-READING = RequestSizes()
+READING = Reading()
 
 
 class StoreError(ValueError):
