@@ -19,7 +19,7 @@ from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, t
 from atomlearn.core.paths.path import PathResult, path_result
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
-from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded_levels, solved
+from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded, solved
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
 from atomlearn.core.problem.problem import Problem
