@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atomlearn.core.interfaces import Master
+from atomlearn.core.masters.master import Master
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Scores, Solver, State, WarmStart
+from atomlearn.core.interfaces import Array, Block, Columns, Scores, WarmStart
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.solvers.solver import Solver, State
 from experiments.rivals.group_step import Spectrum, exact_step, majorized_step
 
 #: Sweeps between two certificates of the active groups.

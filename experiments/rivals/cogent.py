@@ -11,7 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Master, Solver, WarmStart
+from atomlearn.core.interfaces import Array, WarmStart
+from atomlearn.core.masters.master import Master
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atom_generation import (
@@ -22,9 +23,9 @@ from atomlearn.core.solvers.atom_generation import (
     with_candidate,
     without_zeros,
 )
-from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core.solvers.atoms import AtomSet, RayFit, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.refit import RayFit, refit_on_rays
+from atomlearn.core.solvers.solver import Solver
 
 
 @dataclass(slots=True)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Master, Refit
+from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.active_set import ActiveSetQP, check_prices, priced_point
 from atomlearn.core.masters.candidate import block_of
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.problem.problem import Problem
 
 

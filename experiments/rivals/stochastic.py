@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Solver, State, WarmStart
+from atomlearn.core.interfaces import Array, WarmStart
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.solvers.solver import Solver, State
 from atomlearn.papers.fista import proximal_of
 
 #: Entries of X that are held as rows; more of them belong to another solver.

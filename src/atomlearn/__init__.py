@@ -1,13 +1,14 @@
 """atomlearn: structured sparse models by column generation, with a proof of accuracy.
 
 ``solve`` is the functional face, the estimators follow scikit-learn; ``norms``, ``losses``,
-``designs`` and ``solvers`` are the parts they are made of. Heavy parts load on first use.
+``designs`` and ``solvers`` are the parts they are made of. Heavy parts load on first
+use; ``__init__.pyi`` tells type checkers where they are.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
 
@@ -51,24 +52,6 @@ __all__ = [
     "solve",
     "solvers",
 ]
-
-if TYPE_CHECKING:
-    from atomlearn import (
-        datasets,
-        designs,
-        findings,
-        interop,
-        losses,
-        masters,
-        norms,
-        paths,
-        reports,
-        solvers,
-    )
-    from atomlearn.estimators import *
-    from atomlearn.findings import KnockoffSelector, StabilitySelector
-    from atomlearn.reports import report
-    from atomlearn.solvers import solve
 
 
 def __getattr__(name: str) -> Any:

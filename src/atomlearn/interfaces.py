@@ -8,19 +8,17 @@ from atomlearn.core.interfaces import (
     Expansion,
     Lift,
     Loss,
-    Master,
     Norm,
     ProxJacobian,
     ProxPoint,
-    Refit,
     Scores,
-    Solver,
-    State,
     Term,
     WarmStart,
 )
+from atomlearn.core.interfaces.factored import Factored
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.norms.parameters import Parameters
-from atomlearn.core.problem.factored import Factored
+from atomlearn.core.solvers.solver import Solver, State
 from atomlearn.matrices.scores import Found, ScoreMatrix
 
 __all__ = [

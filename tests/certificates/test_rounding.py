@@ -25,7 +25,7 @@ from exact import objective, optimum
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.problem.result import Certificate
+from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.problem.rounding import EPS, Lengths, Measured, _reach, of_shift, rounding
 from atomlearn.core.solvers.centered_columns import centered_columns
 

@@ -25,7 +25,7 @@ from atomlearn import (
     norms,
     solve,
 )
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces.warm_start import WarmStart
 from atomlearn.core.solvers.stopping import Seconds
 
 N, P = 12, 5

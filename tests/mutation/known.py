@@ -25,7 +25,7 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("estimators/base.py",
      "            and (classes is None or np.array_equal(self.classes_, classes))\n", "",
      "tests/estimators/test_weights_and_starts.py"),
-    ("core/solvers/warm_starts.py", "if np.unique(columns).size < columns.size:", "if False:",
+    ("core/solvers/solver.py", "if np.unique(columns).size < columns.size:", "if False:",
      "tests/solvers/test_contracts_of_run.py"),
     ("core/problem/checks.py", "    if not weight.any():", "    if False:",
      "tests/solvers/test_contracts_of_run.py"),

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn import AtomicRegressorCV, norms, solvers
-from atomlearn.core.paths.cut_short import known_folds
+from atomlearn.core.paths.search_ends import known_folds
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.solvers import schedule
 from atomlearn.core.solvers.steps import SteppedLevels
@@ -101,7 +101,7 @@ def test_a_time_limit_keeps_the_levels_that_were_solved(
     monkeypatch.setattr(
         AtomicRegressorCV, "_solve", lambda *given: (calls.clear(), final(*given))[1]
     )
-    monkeypatch.setattr(Deadline, "late", property(lambda self: len(calls) >= after))
+    monkeypatch.setattr(Deadline, "passed", property(lambda self: len(calls) >= after))
     model = cut(AtomicRegressorCV(norms.KSupport(3), n_alphas=40), Status.TIME_LIMIT)
     found = model.cv_results_["mean_test_score"]
     known = np.isfinite(found)

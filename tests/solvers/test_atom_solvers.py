@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from atomlearn import designs, losses, norms
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces.warm_start import WarmStart
 from atomlearn.core.solvers.atom_generation import RayState
-from atomlearn.core.solvers.refit import truncation
+from atomlearn.core.solvers.atoms import truncation
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Norm, Solver

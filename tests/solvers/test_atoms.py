@@ -13,8 +13,7 @@ from atomlearn import designs, losses, norms
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atom_generation import with_candidate
-from atomlearn.core.solvers.atoms import AtomSet, fingerprint
-from atomlearn.core.solvers.refit import refit_on_rays
+from atomlearn.core.solvers.atoms import AtomSet, fingerprint, refit_on_rays
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom
 from atomlearn.masters import SequentialQP

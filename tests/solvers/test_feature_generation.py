@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import FeatureGenerator
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces.warm_start import WarmStart
 from atomlearn.core.norms.ksupport import scaling_vector
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.datasets import make_feature_generation

@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose
 from atomlearn import losses, norms
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.problem.pricing import Pricing
-from atomlearn.core.solvers.atoms import AtomSet
-from atomlearn.core.solvers.refit import refit_on_rays
+from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom, Norm
 from atomlearn.masters import SequentialQP

@@ -10,6 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solve, solvers
+from atomlearn.core.interfaces.certificate import Certificate, Status
+from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.problem.checks import (
     check_free,
     check_loss,
@@ -18,14 +20,12 @@ from atomlearn.core.problem.checks import (
     check_weight,
     positive,
 )
-from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Certificate, Status
 from atomlearn.core.problem.rounding import EPS, Lengths, growth
 from atomlearn.core.solvers.fingerprint import fingerprint
 from atomlearn.core.solvers.progress import Progress
-from atomlearn.core.solvers.warm_starts import checked_warm_start
+from atomlearn.core.solvers.solver import checked_warm_start
 from atomlearn.designs import as_design
 from atomlearn.interfaces import WarmStart
 from atomlearn.solvers import stopping

@@ -11,8 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solve
+from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.problem.card import card
-from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.free import free_part, raised_by_floats
 from atomlearn.designs import as_design
 from atomlearn.problem import Problem, Regularizer

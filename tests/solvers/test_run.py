@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import solve
-from atomlearn.core.interfaces.solver import WarmStart
+from atomlearn.core.interfaces.warm_start import WarmStart
 from atomlearn.core.solvers.progress import Resumed, Stall
 from atomlearn.core.solvers.stopping import (
     AbsoluteGap,

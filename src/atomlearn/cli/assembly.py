@@ -14,7 +14,7 @@ from atomlearn.cli.genotypes import about, alleles_of
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.source import Dataset
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.problem.result import Status
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.reports.content import (
     Content,
     FitSummary,

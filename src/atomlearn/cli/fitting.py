@@ -17,8 +17,8 @@ from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.cross_validation import Rule
-from atomlearn.core.problem.result import Status
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import (
     AtomicClassifierCV,

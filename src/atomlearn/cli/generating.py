@@ -16,7 +16,8 @@ from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.interfaces import Array, Columns, Design, Norm
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.feature_generator import FeatureGenerator

@@ -9,18 +9,18 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Design, Form, Loss, Norm, Solver, WarmStart, is_whole
+from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
+from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import check_free, positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.steps import run
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds, StoppingRule
+from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.stopping import Seconds, StoppingRule
 
 #: Reads y (n_samples, n_tasks) as the target of one problem: (X, y, sample_weight, intercept) ->
 #: X, y, sample_weight. The wing of matrices enters its own in the door ``atomlearn.solvers``.
@@ -116,7 +116,10 @@ def solve(
     weights included.
     """
     gap = positive("gap", gap, "relative duality gap to prove, for example 1e-6")
-    rules = _rules(gap, max_iter, stop, time_limit)
+    if time_limit is not None:
+        limit = Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
+        stop = limit if stop is None else limit | stop
+    settings = Settings(gap, max_iter, solver, stop, tuple(observers))
     amount = _amount(form, level, radius)
     shape: tuple[int, ...] = getattr(y, "shape", ())
     names = None if unpenalized is None else feature_names(X)
@@ -139,24 +142,7 @@ def solve(
             unpenalized=_free(unpenalized, names, shape, design),
         )
         warm = warm_start.warm_start() if isinstance(warm_start, Result) else warm_start
-        solver = default_solver(problem.regularizer.norm, gap) if solver is None else solver
-        return run(problem, solver, rules, observers, warm)
-
-
-def _rules(
-    gap: float, max_iter: int, stop: StoppingRule | None, time_limit: float | None
-) -> StoppingRule:
-    """Return the rule that ends the solve."""
-    if not is_whole(max_iter) or max_iter < 0:
-        raise ValueError(
-            f"max_iter must be a whole number >= 0, for example 1000, got {max_iter!r}"
-        )
-    rules: StoppingRule = RelativeGap(gap) | Iterations(max_iter)
-    if stop is not None:
-        rules = rules | stop
-    if time_limit is not None:
-        rules = rules | Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
-    return rules
+        return settings.run(problem, warm)
 
 
 def _free(

@@ -11,9 +11,10 @@ from sklearn.utils.validation import _check_n_features, validate_data
 
 from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, held_design, readable
-from atomlearn.core.interfaces import Columns, Design, Loss, Norm, Solver, Task, whole_number
+from atomlearn.core.interfaces import Columns, Design, Loss, Norm, Task, whole_number
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.problem.checks import check_free
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.designs import as_design, feature_names, is_opened, map_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named

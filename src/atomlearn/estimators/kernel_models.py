@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Solver
+from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.designs import KernelOn, Kernels
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep, whole

@@ -8,8 +8,9 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from atomlearn.core.interfaces import Form, Norm, Solver
+from atomlearn.core.interfaces import Form, Norm
 from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.core.solvers.stopping import StoppingRule
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Atom, Lift, Norm, Scores, Solver, Term
+from atomlearn.core.interfaces import Atom, Lift, Norm, Scores, Term
 from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.norms.base import checked_norm
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.lifting.latent import Image, LiftedNorm
 
 

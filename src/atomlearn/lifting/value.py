@@ -7,8 +7,8 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from atomlearn.core.interfaces import Array, Lift, Norm
+from atomlearn.core.interfaces.certificate import TINY
 from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.problem.result import TINY
 from atomlearn.lifting.decomposition import value_of_groups
 
 #: Relative gap at which the alternating directions of a value end ...

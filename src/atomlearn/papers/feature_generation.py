@@ -17,17 +17,19 @@ from typing import ClassVar
 import numpy as np
 
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Block, Columns, Master, Scores, Solver, State
-from atomlearn.core.interfaces.solver import Arrays, WarmStart
+from atomlearn.core.interfaces import Array, Block, Columns, Scores
+from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.interfaces.warm_start import Arrays, WarmStart
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.choose import default_master
+from atomlearn.core.masters.master import Master
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport, scaling_vector
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Status
+from atomlearn.core.solvers.solver import Solver, State
 
 #: From this inner tolerance on first-order steps do for the subproblem.
 INEXACT = 1e-4

@@ -14,10 +14,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces import Array, Solver, State, WarmStart
+from atomlearn.core.interfaces import Array, WarmStart
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.solvers.solver import Solver, State
 
 #: (v, step) -> argmin_x 1/2 ||x - v||^2 + step * (tau/2 ||x||^2 + R(x))
 Proximal = Callable[[Array, float], Array]

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, Solver, State, WarmStart, whole_number
-from atomlearn.core.problem.factored import MatrixPart
+from atomlearn.core.interfaces import Array, Atom, WarmStart, whole_number
+from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.interfaces.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Status
-from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core.solvers.atoms import AtomSet, truncation
 from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.refit import truncation
+from atomlearn.core.solvers.solver import Solver, State
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, factored_atoms, warm_factors
 from atomlearn.papers.hull import Hull, Move, slope_of_gauge
 

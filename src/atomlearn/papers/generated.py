@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import WarmStart
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer, Progress
 from atomlearn.core.solvers.steps import run

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn._kernels import active_set_qp
-from atomlearn.core.interfaces import Array, Atom, Columns, Scores, Solver, State, WarmStart
+from atomlearn.core.interfaces import Array, Atom, Columns, Scores, WarmStart
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core.solvers.solver import Solver, State
 from atomlearn.papers.line_search import Way, best_step
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.problem.result import Record, Status
+from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.problem.result import Record
 from atomlearn.findings.verdict import Verdict, no_verdict
 from atomlearn.reports.data_displays import (
     CurveDisplay,

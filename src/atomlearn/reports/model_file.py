@@ -17,7 +17,7 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 import numpy as np
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.problem.result import Status
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.model import ModelFeature, SavedModel
 from atomlearn.storage.intake.columns import ColumnPlan, plan_of

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.interfaces import Array, Master, Norm, Refit
+from atomlearn.core.interfaces import Array, Norm
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.norms.groups import L2, Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1

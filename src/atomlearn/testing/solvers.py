@@ -13,11 +13,13 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from atomlearn.core.data.forwarding import Forwarding
-from atomlearn.core.interfaces import Array, Form, Norm, Scores, Solver, WarmStart
+from atomlearn.core.interfaces import Array, Form, Norm, Scores, WarmStart
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Progress
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import as_design

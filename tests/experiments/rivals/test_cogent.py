@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core.interfaces.solver import WarmStart
-from atomlearn.core.solvers.refit import RayFit
+from atomlearn.core.interfaces.warm_start import WarmStart
+from atomlearn.core.solvers.atoms import RayFit
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Norm

@@ -8,12 +8,11 @@ puts the three together one step at a time.
 from atomlearn.core.interfaces.arrays import Array, Columns, Mask, Rows
 from atomlearn.core.interfaces.deadline import Deadline, TimeIsUp
 from atomlearn.core.interfaces.design import Block, Design
-from atomlearn.core.interfaces.lift import Expansion, Lift
+from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.interfaces.loss import Loss, Task
-from atomlearn.core.interfaces.master import Master, Refit
 from atomlearn.core.interfaces.norm import (
-    Atom,
     Form,
+    Lift,
     Norm,
     ProxJacobian,
     ProxPoint,
@@ -21,4 +20,4 @@ from atomlearn.core.interfaces.norm import (
 )
 from atomlearn.core.interfaces.numbers import is_number, is_whole, positive_number, whole_number
 from atomlearn.core.interfaces.scores import Scores
-from atomlearn.core.interfaces.solver import Arrays, Solver, State, WarmStart
+from atomlearn.core.interfaces.warm_start import Arrays, Atom, WarmStart

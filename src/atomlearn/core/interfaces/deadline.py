@@ -14,13 +14,6 @@ class TimeIsUp(Exception):
     """The moment came within one long piece of work; ``run`` keeps the last certified point."""
 
 
-@dataclass(eq=False, slots=True)
-class Work:
-    """How many more steps a run may make: one for each time that a loop asks for its deadline."""
-
-    left: int
-
-
 @dataclass(frozen=True, slots=True)
 class Deadline:
     """A moment of the monotonic clock, or never.
@@ -33,8 +26,6 @@ class Deadline:
     ----------
     at : float
         Value of ``time.monotonic()`` from which on it has passed; infinite: never.
-    work : Work, optional
-        Steps after which it has passed too, whatever the clock says: as many on every machine.
 
     Examples
     --------
@@ -45,7 +36,6 @@ class Deadline:
     """
 
     at: float = math.inf
-    work: Work | None = None
 
     @classmethod
     def never(cls) -> Deadline:
@@ -79,35 +69,16 @@ class Deadline:
     @property
     def passed(self) -> bool:
         """Whether the moment has come."""
-        if self.work is not None:
-            self.work.left -= 1
-        return self.exhausted or self.late
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether it has passed by the steps that were made."""
-        return self.work is not None and self.work.left < 0
-
-    @property
-    def late(self) -> bool:
-        """Whether it has passed by the clock."""
-        return self.at < math.inf and time.monotonic() >= self.at
+        return time.monotonic() >= self.at
 
     @property
     def left(self) -> float:
         """Seconds until it passes: infinite for never, 0 where it has."""
-        if self.exhausted:
-            return 0.0
-        return max(self.at - time.monotonic(), 0.0) if self.at < math.inf else math.inf
+        return max(self.at - time.monotonic(), 0.0)
 
     def sooner(self, other: Deadline) -> Deadline:
         """Return whichever of the two passes first."""
-        first, work = (self if self.at <= other.at else other), self.work or other.work
-        return first if first.work is work else Deadline(first.at, work)
-
-    def later(self, seconds: float) -> Deadline:
-        """Return it put off: time that does not count, such as an observer's, moves it."""
-        return Deadline(self.at + seconds, self.work) if seconds else self
+        return self if self.at <= other.at else other
 
 
 # A deadline is never changed.

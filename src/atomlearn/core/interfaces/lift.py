@@ -18,9 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn.core.interfaces.arrays import Array, Columns, numbered
-from atomlearn.core.interfaces.norm import Norm
 from atomlearn.core.interfaces.scores import ArrayScores, Scores, norms_by_label
-from atomlearn.core.interfaces.solver import WarmStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,67 +175,3 @@ class Part:
     name: str | None
     columns: Columns
     weights: Array
-
-
-@dataclass(frozen=True, slots=True)
-class Lift:
-    """gauge(w) = inf { norm(u) : L u = w }, L = ``expansion``, ``norm`` over the lifted u.
-
-    labels : (m,) int64, the number of the set, or of the norm of a union, of each coordinate of u;
-    names : what the user calls the sets of lifted coordinates, "" where they have no name.
-    """
-
-    expansion: Expansion
-    norm: Norm
-    labels: Columns
-    names: tuple[str, ...] | None = None
-
-    def start(self, warm: WarmStart) -> WarmStart:
-        """Return a warm start in lifted coordinates: the parts of an earlier fit, or any parts."""
-        parts = warm.lifted if self._fits(warm) else None
-        if parts is None:
-            parts = self.expansion.place(warm.columns, warm.weights)
-        if parts is None:
-            parts = warm.columns[:0], warm.weights[:0]
-        return WarmStart(*parts, warm.intercept)
-
-    def _fits(self, warm: WarmStart) -> bool:
-        """Return whether the parts of the warm start make up its point."""
-        if warm.lifted is None:
-            return False
-        lifted, weights = warm.lifted
-        if lifted.size and int(lifted.max()) >= self.expansion.shape[1]:
-            return False
-        features, sums = self.lowered(lifted, weights)
-        same = np.array_equal(features, warm.columns)
-        return same and np.allclose(sums, warm.weights, rtol=1e-6)
-
-    def lowered(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
-        """Return the features and coefficients, none of them 0, of w = L u."""
-        features, sums = self.expansion.apply(lifted, weights)
-        used = np.flatnonzero(sums)
-        return features[used], sums[used]
-
-    def lowered_start(self, warm: WarmStart) -> WarmStart:
-        """Return a warm start in lifted coordinates as one over the features."""
-        point = self.lowered(warm.columns, warm.weights)
-        return WarmStart(*point, warm.intercept, (warm.columns, warm.weights))
-
-    def parts(self, lifted: Columns, weights: Array) -> list[Part]:
-        """Return the parts of the point u = ``weights`` at ``lifted``, by number of set."""
-        at = self.expansion.touched(lifted)
-        keys = self.labels[lifted][at.owners] * max(at.features.size, 1) + at.rows
-        pairs, place = np.unique(keys, return_inverse=True)
-        each: Array = at.values * weights[at.owners]
-        sums: Array = np.bincount(place, each, pairs.size).astype(np.float64, copy=False)
-        used = np.flatnonzero(sums)
-        groups, rows = np.divmod(pairs[used], max(at.features.size, 1))
-        sets, first = np.unique(groups, return_index=True)
-        names = self.names or ()
-        result = []
-        for group, mine in zip(
-            sets.tolist(), np.split(np.arange(used.size), first[1:]), strict=False
-        ):
-            name = names[group] if group < len(names) else ""
-            result.append(Part(group, name or None, at.features[rows[mine]], sums[used[mine]]))
-        return result

@@ -5,32 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from atomlearn.core.interfaces.arrays import Array, Columns
 from atomlearn.core.interfaces.differences import Measures, best_by_differences
 from atomlearn.core.interfaces.excess import Excess
+from atomlearn.core.interfaces.lift import Expansion, Part
 from atomlearn.core.interfaces.proximal import ProxJacobian as ProxJacobian
 from atomlearn.core.interfaces.proximal import ProxPoint as ProxPoint
 from atomlearn.core.interfaces.ratings import Ratings
 from atomlearn.core.interfaces.scores import Scores, taking_arrays
-
-if TYPE_CHECKING:
-    from atomlearn.core.interfaces.lift import Lift
-    from atomlearn.core.interfaces.solver import Solver
-    from atomlearn.core.norms.groups import Groups
-
+from atomlearn.core.interfaces.warm_start import Atom, WarmStart
 
 #: How the gauge enters the objective: level * gauge, (level / 2) * gauge^2, gauge <= radius.
 Form = Literal["penalized", "squared", "constrained"]
-
-
-@dataclass(frozen=True, slots=True)
-class Atom:
-    """a = sum_j values_j e_(columns_j): columns (s,) int64 without repeats, values (s,) float64."""
-
-    columns: Columns
-    values: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +161,7 @@ class Norm(Ratings, ABC):
         """
         return None
 
-    def as_groups(self, n_features: int, nonnegative: bool = False) -> Groups | None:
+    def as_groups(self, n_features: int, nonnegative: bool = False) -> Any:
         """Return the ``Groups`` that this norm is, its groups read; None where it is none.
 
         The l1 norm has groups of one, the l2 norm one group. ``nonnegative``: the groups with
@@ -235,10 +225,74 @@ class Norm(Ratings, ABC):
 
     # Which solver.
 
-    def solver(self, tolerance: float) -> Solver | None:
+    def solver(self, tolerance: float) -> Any:
         """Return the solver for this norm to a relative gap; None: the usual one.
 
         The usual one is column generation, or, where the norm is not ``over_columns``, the
         generation of atoms. Norms of matrices name their own.
         """
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """gauge(w) = inf { norm(u) : L u = w }, L = ``expansion``, ``norm`` over the lifted u.
+
+    labels : (m,) int64, the number of the set, or of the norm of a union, of each coordinate of u;
+    names : what the user calls the sets of lifted coordinates, "" where they have no name.
+    """
+
+    expansion: Expansion
+    norm: Norm
+    labels: Columns
+    names: tuple[str, ...] | None = None
+
+    def start(self, warm: WarmStart) -> WarmStart:
+        """Return a warm start in lifted coordinates: the parts of an earlier fit, or any parts."""
+        parts = warm.lifted if self._fits(warm) else None
+        if parts is None:
+            parts = self.expansion.place(warm.columns, warm.weights)
+        if parts is None:
+            parts = warm.columns[:0], warm.weights[:0]
+        return WarmStart(*parts, warm.intercept)
+
+    def _fits(self, warm: WarmStart) -> bool:
+        """Return whether the parts of the warm start make up its point."""
+        if warm.lifted is None:
+            return False
+        lifted, weights = warm.lifted
+        if lifted.size and int(lifted.max()) >= self.expansion.shape[1]:
+            return False
+        features, sums = self.lowered(lifted, weights)
+        same = np.array_equal(features, warm.columns)
+        return same and np.allclose(sums, warm.weights, rtol=1e-6)
+
+    def lowered(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
+        """Return the features and coefficients, none of them 0, of w = L u."""
+        features, sums = self.expansion.apply(lifted, weights)
+        used = np.flatnonzero(sums)
+        return features[used], sums[used]
+
+    def lowered_start(self, warm: WarmStart) -> WarmStart:
+        """Return a warm start in lifted coordinates as one over the features."""
+        point = self.lowered(warm.columns, warm.weights)
+        return WarmStart(*point, warm.intercept, (warm.columns, warm.weights))
+
+    def parts(self, lifted: Columns, weights: Array) -> list[Part]:
+        """Return the parts of the point u = ``weights`` at ``lifted``, by number of set."""
+        at = self.expansion.touched(lifted)
+        keys = self.labels[lifted][at.owners] * max(at.features.size, 1) + at.rows
+        pairs, place = np.unique(keys, return_inverse=True)
+        each = at.values * weights[at.owners]
+        sums: Array = np.bincount(place, each, pairs.size).astype(np.float64, copy=False)
+        used = np.flatnonzero(sums)
+        groups, rows = np.divmod(pairs[used], max(at.features.size, 1))
+        sets, first = np.unique(groups, return_index=True)
+        names = self.names or ()
+        result = []
+        for group, mine in zip(
+            sets.tolist(), np.split(np.arange(used.size), first[1:]), strict=False
+        ):
+            name = names[group] if group < len(names) else ""
+            result.append(Part(group, name or None, at.features[rows[mine]], sums[used[mine]]))
+        return result

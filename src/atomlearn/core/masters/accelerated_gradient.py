@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Master, Refit
+from atomlearn.core.interfaces import Array
 from atomlearn.core.losses import pieces
 from atomlearn.core.masters.candidate import check_restricted
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem

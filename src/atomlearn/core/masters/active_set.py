@@ -19,8 +19,9 @@ import numpy as np
 
 from atomlearn._kernels import ActiveFactor, QPOutcome, QPStatus, active_set_qp
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Columns, Master, Refit
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.masters.candidate import Candidate, block_of
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.problem.problem import Problem

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Block, Master, Refit
+from atomlearn.core.interfaces import Array, Block
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from atomlearn.core.interfaces import Array, Master, Refit
+from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.active_set import prices_of
 from atomlearn.core.masters.ksupport_newton import KSupportNewton, support_size
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.model_newton import ModelNewton, by_samples, is_coupled
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn._kernels import ksupport_newton
-from atomlearn.core.interfaces import Array, Block, Master, Refit
+from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.candidate import block_of, certified
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.ksupport import KSupport

@@ -27,7 +27,7 @@ from scipy.linalg import cholesky, solve_triangular
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.growing_gram import GrowingGram
-from atomlearn.core.interfaces import Array, Block, Columns, Master, Refit
+from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.active_set import (
     Prices,
@@ -39,6 +39,7 @@ from atomlearn.core.masters.active_set import (
     with_ridge,
 )
 from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import Groups

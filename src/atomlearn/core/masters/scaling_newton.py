@@ -26,8 +26,9 @@ from typing import cast
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Master, Refit
+from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.candidate import Candidate, certified, finished
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.scaling_kernel import GroupBlock, free_columns, point_of_kernel
 from atomlearn.core.norms.groups import Groups

@@ -22,7 +22,7 @@ from typing import Any
 
 from atomlearn._kernels import newton_qp
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Block, Master, Refit
+from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.active_set import (
     check_prices,
     feasible,
@@ -31,6 +31,7 @@ from atomlearn.core.masters.active_set import (
     prices_of,
 )
 from atomlearn.core.masters.candidate import block_of, finished
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING

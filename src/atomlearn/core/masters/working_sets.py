@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Master, Refit
+from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.masters.candidate import (
     Candidate,
     block_of,
@@ -21,6 +21,7 @@ from atomlearn.core.masters.candidate import (
     check_restricted,
     finished,
 )
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem

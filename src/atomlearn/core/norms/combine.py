@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from atomlearn.core.interfaces import (
     ProxJacobian,
     ProxPoint,
     Scores,
-    Solver,
     Term,
 )
 from atomlearn.core.interfaces.excess import Excess
@@ -70,7 +70,7 @@ class Scaled(Wrapper):
         terms = self.norm.terms()
         return [replace(term, factor=term.factor * self.factor) for term in terms]
 
-    def solver(self, tolerance: float) -> Solver | None:
+    def solver(self, tolerance: float) -> Any:
         """That of the norm inside."""
         return self.norm.solver(tolerance)
 

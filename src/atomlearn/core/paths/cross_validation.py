@@ -13,17 +13,16 @@ from joblib import effective_n_jobs
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Norm, WarmStart
-from atomlearn.core.paths.cut_short import ended_by, known_folds, padded, solved
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, training_part
 from atomlearn.core.paths.path import PathResult, path_result
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
-from atomlearn.core.paths.search_ends import SearchEnd
+from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded, solved
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.schedule import drive
 
 #: Rule by which one (norm, level) is chosen from the scores.

@@ -11,17 +11,7 @@ import numpy as np
 
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import (
-    Array,
-    Columns,
-    Design,
-    Form,
-    Loss,
-    Norm,
-    Scores,
-    Solver,
-    WarmStart,
-)
+from atomlearn.core.interfaces import Array, Columns, Design, Form, Loss, Norm, Scores, WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
@@ -40,6 +30,7 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.schedule import drive
+from atomlearn.core.solvers.solver import Solver
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces.certificate import TINY
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import TINY
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.centered_columns import centered_columns
 

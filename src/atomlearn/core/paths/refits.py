@@ -47,8 +47,8 @@ class PoolRefit:
         self.master = default_master()
         self.block = CachedBlock(pool.block)
 
-    def solve(self, problem: Problem, warm: PoolPoint | None) -> PoolPoint:
-        """Return the solution over the pool, from a point at another level or an earlier one."""
+    def solve(self, problem: Problem, warm: PoolPoint | None, own: bool = False) -> PoolPoint:
+        """Return the solution over the pool, from a point at another level, or of its ``own``."""
         pool = self.pool
         if self.block.shape[1] < pool.size:
             self.block = self.block.grown(pool.block)
@@ -56,12 +56,21 @@ class PoolRefit:
         if warm is not None:
             weights[warm.positions], shift = warm.weights, warm.shift
         weights = problem.inside(pool.columns, weights)
-        whole, linear = problem.restricted_to(self.block, pool.columns), self.block.dot(weights)
+        whole = problem.restricted_to(self.block, pool.columns)
+        guess = None if own or problem.deadline.passed else self.master.guess(whole, weights, shift)
+        if guess is not None:
+            weights, shift, _ = guess
+        linear = self.block.dot(weights)
         shift = problem.optimal_intercept(linear, shift)
-        prediction = linear + shift
+        if guess is None:
+            return self._solved(whole, weights, shift, linear + shift)
+        return self._point(whole, weights, shift, linear + shift)
+
+    def _solved(self, whole: Problem, weights: Array, shift: float, prediction: Array) -> PoolPoint:
+        """Return the solution to a part of the gap, from these weights."""
         objective, before = whole.objective(weights, prediction), math.inf
-        while not problem.deadline.passed:
-            enough = max(self.target * objective, problem.negligible)
+        while not whole.deadline.passed:
+            enough = max(self.target * objective, whole.negligible)
             refit = self.master.solve(whole, weights, shift, enough)
             weights, shift, prediction = refit.weights, refit.intercept, refit.prediction
             objective = refit.objective

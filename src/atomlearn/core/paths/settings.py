@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 
-from atomlearn.core.interfaces import Deadline, Solver, WarmStart
+from atomlearn.core.interfaces import Deadline, WarmStart, is_whole
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.checkpoint import Checkpoint
-from atomlearn.core.solvers.default import default_solver
 from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.steps import run
+from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.steps import default_solver, run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
 
 
@@ -39,6 +39,12 @@ class Settings:
     deadline: Deadline = field(default_factory=Deadline.never)
     checkpoint: str | os.PathLike[str] | None = None
     search: bool = False
+
+    def __post_init__(self) -> None:
+        if not is_whole(self.max_iter) or self.max_iter < 0:
+            raise ValueError(
+                f"max_iter must be a whole number >= 0, for example 1000, got {self.max_iter!r}"
+            )
 
     @property
     def rules(self) -> StoppingRule:

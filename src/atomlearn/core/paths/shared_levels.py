@@ -12,20 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Columns, Scores, State, WarmStart
+from atomlearn.core.interfaces import Array, Columns, Scores, WarmStart
+from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import JOINING, Pool
 from atomlearn.core.paths.refits import PoolPoint, PoolRefit
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.sweep import Sweep, sweeps
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Certificate, Result, Status
+from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.progress import Resumed
-from atomlearn.core.solvers.run import Run, entered
+from atomlearn.core.solvers.run import Run
 from atomlearn.core.solvers.schedule import Answer, Asked, Task
+from atomlearn.core.solvers.solver import State, checked_warm_start
 from atomlearn.core.solvers.steps import stepped
-from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 #: Levels that are solved before one reading prices all of them, at most.
 AHEAD = 16
@@ -92,7 +93,7 @@ class SharedLevels(Task):
         self.problem, self.settings, self.pool = problem, settings, pool
         self.reached, self.last = reached, last
         solver, rules = settings.solver_for(problem), settings.rules
-        self.inner, self.lift = entered(problem, solver)
+        self.inner, self.lift = problem.centered().entered(solver.lifts)
         how = self.lift, solver, rules, settings.observers_of_runs(), settings.search
         self.levels = [
             Level(Run(problem.at(x), self.inner.at(x), *how)) for x in map(float, levels)
@@ -132,34 +133,32 @@ class SharedLevels(Task):
             self.begun = True
             self._seed(scores[0] if scores else self.zero)
             self._resume()
-        else:
-            if answer is not None:
-                self._certified(scores, answer.vectors)
-            alone = [level for level in self.levels if level.alone and level.status is None]
-            for level in alone:
-                self._solve_alone(level)
-            self.done = answer is None and not alone
-            self._end()
-        self.done = self.done or all(level.status is not None for level in self.levels)
+            return
+        if answer is not None:
+            self._certified(scores, answer.vectors)
+        alone = [level for level in self.levels if level.alone and level.status is None]
+        for level in alone:
+            self._solve_alone(level)
+        self._end()
+        if not (answer or alone) or all(level.status is not None for level in self.levels):
+            self._finish()
 
     def interrupt(self) -> None:
         """End with the levels that have a point with a proof."""
         for level in self.levels:
             if level.status is None and level.run.best is not None:
                 level.run.status = Status.INTERRUPTED
-        self.done = True
+        self._finish()
 
-    @property
-    def results(self) -> list[Result]:
-        """One result a level in their order, up to the first without one."""
-        results = []
+    def _finish(self) -> None:
+        """Take the results in their order, up to the first level without one."""
+        self.done, self.results = True, []
         for level in self.levels:
             if level.status is None:
                 break
-            results.append(self._result(level))
+            self.results.append(self._result(level))
             if level.status is Status.INTERRUPTED:
                 break
-        return results
 
     @property
     def _seeds(self) -> bool:
@@ -235,7 +234,8 @@ class SharedLevels(Task):
                 warm = before or (self.levels[number - 1].point if number else None)
             try:
                 with level.run as run:
-                    before = self.refit.solve(level.problem.until(run.deadline), warm)
+                    own = level.point is not None
+                    before = self.refit.solve(level.problem.until(run.deadline), warm, own)
                     level.point = before
             except FloatingPointError:  # a step beyond the floats
                 level.alone = True

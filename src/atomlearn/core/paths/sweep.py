@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.refits import PoolPoint
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Certificate
 from atomlearn.core.problem.rounding import growth
 
 #: Columns beyond which a Gram matrix of all of them costs more than it saves; and so many may

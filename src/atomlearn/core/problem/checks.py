@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, is_number
+from atomlearn.core.interfaces import Array, Columns, Loss, is_number
 from atomlearn.core.interfaces.numbers import unmasked
-
-if TYPE_CHECKING:
-    from atomlearn.core.interfaces.loss import Loss
 
 
 def positive(name: str, value: Any, what: str) -> float:

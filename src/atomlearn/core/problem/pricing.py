@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, Scores
-from atomlearn.core.problem.result import Certificate
+from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.problem.rounding import growth, of_loss
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import numpy as np
 from atomlearn.core.data.lifted import Lifted
 from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Loss, Norm, Scores
+from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.losses import Offset, pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
@@ -16,7 +17,6 @@ from atomlearn.core.problem.checks import check_loss, check_offset, check_tau, c
 from atomlearn.core.problem.free import freed, raised_by_floats
 from atomlearn.core.problem.pricing import Pricing, certified, priced
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Certificate
 from atomlearn.core.problem.rounding import EPS, Lengths, Measured, of_shift, rounding
 
 #: What gauges that an iteration finds, and points that count as inside of a ball or of bounds, may

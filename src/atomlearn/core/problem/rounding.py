@@ -27,8 +27,8 @@ from atomlearn.core.losses.domain import where_weighted
 
 if TYPE_CHECKING:
     from atomlearn.core.interfaces import Design, Loss
+    from atomlearn.core.interfaces.certificate import Certificate
     from atomlearn.core.problem.problem import Problem
-    from atomlearn.core.problem.result import Certificate
 
 EPS = float(np.finfo(np.float64).eps)
 

@@ -11,14 +11,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, Master, Solver, State, WarmStart
+from atomlearn.core.interfaces import Array, Atom, WarmStart
+from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.masters.master import Master
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Status
-from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core.solvers.atoms import AtomSet, RayFit, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.refit import RayFit, refit_on_rays
+from atomlearn.core.solvers.solver import Solver, State
 
 #: Steps without any progress after which a run has stalled: where the best atom is known already,
 #: and where there are always new ones, each a little off the last.

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Arrays, Solver
+from atomlearn.core.interfaces import Array, Arrays
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record
 from atomlearn.core.solvers.fingerprint import fingerprint, sample
 from atomlearn.core.solvers.progress import Progress, Resumed, RunObserver
+from atomlearn.core.solvers.solver import Solver
 
 _FORMAT, _VERSION = "atomlearn checkpoint", 1
 

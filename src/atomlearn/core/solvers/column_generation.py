@@ -13,13 +13,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Block, Columns, Master, Refit, Solver, State, WarmStart
+from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.masters.choose import default_master
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Status
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.centered_columns import appended, centered_columns
+from atomlearn.core.solvers.solver import Solver, State
 
 #: Entries of a block up to which a re-fit to the end costs nothing that could be measured beside a
 #: pass: all columns of such a design are taken at once, which proves the optimum in one pass.

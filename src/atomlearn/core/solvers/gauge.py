@@ -19,8 +19,7 @@ from atomlearn.core.masters.active_set import ActiveSetQP
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.solvers.atoms import AtomSet
-from atomlearn.core.solvers.refit import refit_on_rays
+from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 
 #: A sum of atoms this close to w, relative to ||w||_2, is w to rounding.
 EXACT = 1e-8

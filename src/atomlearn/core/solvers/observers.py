@@ -6,9 +6,10 @@ import sys
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from atomlearn.core.interfaces import Arrays, Solver, State, WarmStart
+from atomlearn.core.interfaces import Arrays, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.progress import Observer, Progress
+from atomlearn.core.solvers.solver import Solver, State
 
 
 @dataclass(slots=True)

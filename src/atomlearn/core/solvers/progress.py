@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from atomlearn.core.interfaces import Arrays, Solver, State, WarmStart
+from atomlearn.core.interfaces import Arrays, Lift, WarmStart
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Record, Status
-from atomlearn.core.solvers.warm_starts import checked_warm_start
-
-
-def unchanged(warm: WarmStart) -> WarmStart:
-    """Return the point as it is: the solver works on the problem's own coordinates."""
-    return warm
+from atomlearn.core.problem.result import Record
+from atomlearn.core.solvers.solver import Solver, State, checked_warm_start
 
 
 @dataclass(slots=True)
@@ -25,8 +21,8 @@ class Progress:
     problem, solver : as they were given to the run; search : whether the run is a part of a
     cross-validation, whose point is not kept; state : the solver's state; passes : passes
     over the data so far; seconds : wall time so far, observers excluded; history : one Record a
-    step, this one included; skipped : of Record; lowered : what takes a point of the solver to one
-    of the problem as it was given.
+    step, this one included; skipped : of Record; lift, origin : what takes a point of the solver
+    to one of the problem as it was given.
 
     Examples
     --------
@@ -47,7 +43,8 @@ class Progress:
     seconds: float = 0.0
     history: list[Record] = field(default_factory=list)
     skipped: float | None = None
-    lowered: Callable[[WarmStart], WarmStart] = unchanged
+    lift: Lift | None = None
+    origin: float = 0.0
 
     @property
     def n_columns(self) -> int:
@@ -56,7 +53,10 @@ class Progress:
 
     def warm_start(self) -> WarmStart:
         """Return this very point, as the place where another solve of the problem can begin."""
-        return self.lowered(self.state.warm_start())
+        point = self.state.warm_start()
+        if self.lift is not None:
+            point = self.lift.lowered_start(point)
+        return replace(point, intercept=point.intercept + self.origin)
 
     def record(self, vectors: int = 1) -> None:
         """Add a line to the history; ``vectors`` : how many points shared the last reading."""
@@ -137,16 +137,6 @@ class RunObserver:
 
     def end(self, progress: Progress) -> None:
         """See the last state of the run, whatever ended it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Watching(RunObserver):
-    """A function of the progress as an observer."""
-
-    function: Observer
-
-    def __call__(self, progress: Progress) -> None:
-        self.function(progress)
 
 
 @dataclass(slots=True)

@@ -6,35 +6,24 @@ observers, stopping rules, time limits, checkpoints and interrupts are the same.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 
 import numpy as np
 
-from atomlearn.core.interfaces import Deadline, Lift, Solver, State, WarmStart
-from atomlearn.core.interfaces.deadline import Work
+from atomlearn.core.interfaces import Deadline, Lift
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
-from atomlearn.core.solvers.progress import (
-    Observer,
-    Progress,
-    Resumed,
-    RunObserver,
-    Stall,
-    Watching,
-)
+from atomlearn.core.problem.result import Result
+from atomlearn.core.solvers.progress import Observer, Progress, Resumed, RunObserver, Stall
+from atomlearn.core.solvers.solver import Solver, State
 from atomlearn.core.solvers.stopping import StoppingRule
 
 #: A solver that stops by choice returns its last point, one that was cut short its best.
 LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
 #: Why a level was given up: its solution is not that of the level.
 CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
-#: Problems of fewer entries are proved in some hundred steps of masters, or are held by rounding:
-#: after so many steps, one or two seconds, they have stalled. A step of the solver adds two.
-SMALL, MOST_WORK, MORE_WORK = 10_000, 8000, 2
 
 
 class Run:
@@ -45,7 +34,7 @@ class Run:
     problem : Problem
         As it was given.
     inner, lift : Problem, Lift or None
-        What the solver works on, see ``entered``, and the way back.
+        What the solver works on: centered, in lifted coordinates if it has any; and the way back.
     solver : Solver
         Makes the steps; its own observers, if it brings any, see the run too.
     rules : StoppingRule
@@ -55,7 +44,7 @@ class Run:
 
     Attributes
     ----------
-    status : why the run ended, None while it goes on; state : its last point, with the
+    status : why the run ended, None while it goes on; best : its best point, with the
     certificate of that very point; seconds : spent on it so far, without the time of observers.
     """
 
@@ -69,33 +58,26 @@ class Run:
         observers: Iterable[Observer] = (),
         search: bool = False,
     ) -> None:
-        if math.prod(problem.design.shape) < SMALL:
-            inner = inner.until(Deadline(inner.deadline.at, Work(MOST_WORK)))
         self.problem, self.inner, self.lift = problem, inner, lift
         self.solver, self.rules = solver, rules
-        self.observers = _watching((*observers, *solver.observers))
-        self.progress = Progress(problem, solver, search, lowered=_way_back(lift, inner.origin))
+        self.observers = (*observers, *solver.observers)
+        self.told = [each for each in self.observers if isinstance(each, RunObserver)]
+        keepers = sum(each.resumes for each in self.told)
+        if keepers > 1:
+            raise ValueError(f"one Checkpoint is enough for a solve, got {keepers}")
+        #: Whether an observer may know where to go on.
+        self.resumes = keepers > 0
+        self.progress = Progress(problem, solver, search, lift=lift, origin=inner.origin)
         self.status: Status | None = None
         self.best: State | None = None
         self.seconds = 0.0
         self._since: float | None = None
-        self._paused = 0.0
         self._before = 0.0
         self._stall = Stall()
 
-    @property
-    def state(self) -> State | None:
-        """The last point, with its certificate."""
-        return None if self.best is None else self.progress.state
-
-    @property
-    def resumes(self) -> bool:
-        """Whether an observer may know where to go on."""
-        return any(observer.resumes for observer in self.observers)
-
     def begin(self) -> Resumed | None:
         """Tell the observers that the run begins; return what it goes on from, if anything."""
-        known = [o.begin(self.problem, self.solver) for o in self.observers]
+        known = [o.begin(self.problem, self.solver) for o in self.told]
         resumed = next((each for each in known if each is not None), None)
         if resumed is not None:
             self.seconds, self._before = resumed.seconds, resumed.passes
@@ -118,8 +100,7 @@ class Run:
     @property
     def deadline(self) -> Deadline:
         """When the next step has to end: by the problem's deadline, or by a rule of seconds."""
-        by_rules = self.rules.deadline(time.monotonic() - self._elapsed())
-        return self.inner.deadline.later(self._paused).sooner(by_rules)
+        return self.inner.deadline.sooner(Deadline.after(self.rules.seconds - self._elapsed()))
 
     def seen(
         self, state: State, passes: float, vectors: int = 1, skipped: float | None = None
@@ -150,7 +131,6 @@ class Run:
         for observe in self.observers:
             observe(self.progress)
         pause = time.monotonic() - began
-        self._paused += pause
         if self._since is not None:
             self._since += pause
 
@@ -158,13 +138,8 @@ class Run:
         status = self.rules.reason(self.progress) or state.exhausted
         if status is None and self.inner.is_perfect(state.certificate):
             status = Status.PERFECT_FIT
-        return status or self._stall.reason(state) or self.out_of()
-
-    def out_of(self) -> Status | None:
-        """Return why the run must end now: its steps are made, or its time is up; else None."""
-        if self.inner.deadline.exhausted:
-            return Status.STALLED
-        return Status.TIME_LIMIT if self.deadline.late else None
+        late = Status.TIME_LIMIT if self.deadline.passed else None
+        return status or self._stall.reason(state) or late
 
     def result(self) -> Result:
         """Return the result: the last point of a run that stopped by choice, else the best one."""
@@ -172,7 +147,7 @@ class Run:
         assert self.status is not None
         progress, inner = self.progress, self.inner
         state = progress.state if self.status in LAST_POINT else self.best
-        for observer in self.observers:
+        for observer in self.told:
             observer.end(progress)
         kept = np.flatnonzero(state.weights)
         kept = kept[np.argsort(state.columns[kept], kind="stable")]
@@ -203,31 +178,3 @@ class Run:
             result = result.with_free(self.problem.free, *free)
         result.norm = self.problem.regularizer.norm
         return result
-
-
-def entered(problem: Problem, solver: Solver) -> tuple[Problem, Lift | None]:
-    """Return the problem that the solver works on: centered, in lifted coordinates if it has any.
-
-    ``Problem.origin`` and the lift lead back to the problem as it was given.
-    """
-    return problem.centered().entered(solver.lifts)
-
-
-def _way_back(lift: Lift | None, origin: float) -> Callable[[WarmStart], WarmStart]:
-    """Return what takes a point of the solver to one of the problem as it was given."""
-
-    def lowered(point: WarmStart) -> WarmStart:
-        if lift is not None:
-            point = lift.lowered_start(point)
-        return replace(point, intercept=point.intercept + origin) if origin else point
-
-    return lowered
-
-
-def _watching(observers: Iterable[Observer]) -> tuple[RunObserver, ...]:
-    """Return all as observers that can be told of begin and end; one at most resumes."""
-    watching = tuple(o if isinstance(o, RunObserver) else Watching(o) for o in observers)
-    keepers = sum(o.resumes for o in watching)
-    if keepers > 1:
-        raise ValueError(f"one Checkpoint is enough for a solve, got {keepers}")
-    return watching

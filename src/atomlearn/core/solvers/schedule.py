@@ -42,11 +42,12 @@ class Task(ABC):
     """Work on one or more levels of a problem.
 
     done : whether every level has its result; work : multiplications up to the next question,
-    which decide how many threads are woken.
+    which decide how many threads are woken; results : one a level, as far as there are any.
     """
 
     done = False
     work = 0.0
+    results: list[Result]
 
     @abstractmethod
     def advance(self) -> Asked | None:
@@ -60,11 +61,6 @@ class Task(ABC):
     def interrupt(self) -> None:
         """End with the best points so far, after Ctrl-C."""
 
-    @property
-    @abstractmethod
-    def results(self) -> list[Result]:
-        """One result a level, as far as there are any."""
-
 
 def drive(design: Design, tasks: Sequence[Task], at_once: int | None = None) -> bool:
     """Run all tasks to their end; return whether Ctrl-C ended them first.
@@ -75,15 +71,16 @@ def drive(design: Design, tasks: Sequence[Task], at_once: int | None = None) -> 
     asked: dict[int, Asked | None] = {}
     most = at_once if at_once != 1 else None
 
-    def advance(number: int) -> None:
-        asked[number] = tasks[number].advance()
-
     try:
         with single_threaded_blas():
             while live := [number for number, task in enumerate(tasks) if not task.done]:
                 ready = [number for number in live if number not in waiting]
                 work = math.inf if most else sum(tasks[k].work for k in ready)
-                share_out(lambda k: advance(ready[k]), len(ready), work, most)  # noqa: B023
+
+                def advance(k: int, ready: list[int] = ready) -> None:
+                    asked[ready[k]] = tasks[ready[k]].advance()
+
+                share_out(advance, len(ready), work, most)
                 for number in ready:
                     question = asked.pop(number)
                     if question is None:

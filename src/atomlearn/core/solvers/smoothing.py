@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Arrays, Loss, Solver, State, WarmStart
+from atomlearn.core.interfaces import Array, Arrays, Loss, WarmStart
+from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Certificate, Status
 from atomlearn.core.problem.rounding import rounding
+from atomlearn.core.solvers.solver import Solver, State
 
 #: The first width, in mean residuals of the start, and what it is multiplied with each time. Wide
 #: problems are easy and narrow ones are near; measured on 40 problems of 100 x 300.

@@ -10,15 +10,18 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Deadline, Solver, TimeIsUp, WarmStart
+from atomlearn.core.interfaces import Deadline, Norm, TimeIsUp, WarmStart
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.problem.result import Result
+from atomlearn.core.solvers.atom_generation import AtomGeneration
+from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer, Resumed
-from atomlearn.core.solvers.run import CUT, MORE_WORK, Run, entered
+from atomlearn.core.solvers.run import CUT, Run
 from atomlearn.core.solvers.schedule import Answer, Task, drive
 from atomlearn.core.solvers.smoothing import SmoothedSteps
+from atomlearn.core.solvers.solver import Solver, checked_warm_start
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
-from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 
 def stepped(
@@ -48,13 +51,11 @@ def stepped(
             if run.seen(state, passes + counted.passes - before, skipped=skipped) is not None:
                 return
             problem = problem.until(run.deadline)
-            if problem.deadline.work is not None:
-                problem.deadline.work.left += MORE_WORK
             try:
                 with problem.deadline.kept():
                     state = solver.step(problem, state)
             except TimeIsUp:
-                run.status = run.out_of() or Status.TIME_LIMIT
+                run.status = Status.TIME_LIMIT
                 return
             except FloatingPointError:  # a step beyond the floats: the last good point stays
                 run.status = Status.STALLED
@@ -94,18 +95,13 @@ class SteppedLevels(Task):
     ) -> None:
         self.counted = Counted.of(problem.design)
         self.problem = replace(problem, design=self.counted)
-        self.inner, self.lift = entered(self.problem, solver)
+        self.inner, self.lift = self.problem.centered().entered(solver.lifts)
         self.levels, self.solver, self.rules = [float(level) for level in levels], solver, rules
         self.observers, self.warm, self.reached = tuple(observers), warm, reached
         self.search = search
-        self.found: list[Result] = []
+        self.results = []
         self.run: Run | None = None
         self.steps: Iterator[None] = iter(())
-
-    @property
-    def results(self) -> list[Result]:
-        """One result a level, as far as there are any."""
-        return self.found
 
     def advance(self) -> None:
         """Go to the end of a level; where time is limited, in turns with other tasks."""
@@ -116,7 +112,7 @@ class SteppedLevels(Task):
                 return
 
     def _begin(self) -> Run:
-        level = self.levels[len(self.found)]
+        level = self.levels[len(self.results)]
         problem, inner = self.problem.at(level), self.inner.at(level)
         how = self.solver, self.rules, self.observers, self.search
         run = self.run = Run(problem, inner, self.lift, *how)
@@ -134,8 +130,8 @@ class SteppedLevels(Task):
         if run is None or run.status is None:
             return
         result, self.run = run.result(), None
-        self.found.append(result)
-        last = len(self.found) == len(self.levels) or run.status in CUT
+        self.results.append(result)
+        last = len(self.results) == len(self.levels) or run.status in CUT
         self.done = last or bool(self.reached and self.reached(run.problem, result))
         if not self.done:
             self.warm, result.state = result.warm_start(), None
@@ -200,9 +196,9 @@ def run(
         )
     task = SteppedLevels(problem, [problem.regularizer.amount], solver, stop, observers, warm)
     drive(task.counted, [task])
-    if not task.found:
+    if not task.results:
         raise KeyboardInterrupt("interrupted before the first point")
-    return task.found[0]
+    return task.results[0]
 
 
 def _quiet(problem: Problem) -> np.errstate:
@@ -212,3 +208,18 @@ def _quiet(problem: Problem) -> np.errstate:
     """
     kind: Literal["ignore"] | None = None if math.isfinite(problem.loss.smoothness) else "ignore"
     return np.errstate(over=kind, invalid=kind)
+
+
+def default_solver(norm: Norm, tolerance: float) -> Solver:
+    """Return column generation over subspaces where the norm allows it, over rays elsewhere.
+
+    ``tolerance`` is the relative gap that will be asked for. Norms that can neither be restricted
+    to a few columns nor lifted get ``AtomGeneration``. Norms may name their own solver: those of
+    matrices name ``MatrixGeneration``.
+    """
+    own: Solver | None = norm.solver(tolerance)
+    if own is not None:
+        return own
+    if norm.over_columns:
+        return ColumnGeneration(tolerance=tolerance)
+    return AtomGeneration(tolerance=tolerance)

@@ -6,16 +6,13 @@ reason. Units are in the names.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from atomlearn.core.interfaces import Deadline
-from atomlearn.core.problem.result import Status
-
-if TYPE_CHECKING:
-    from atomlearn.core.solvers.progress import Progress
+from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.solvers.progress import Progress
 
 
 class StoppingRule(ABC):
@@ -34,9 +31,10 @@ class StoppingRule(ABC):
     def reason(self, progress: Progress) -> Status | None:
         """Return why to stop after this step, or None."""
 
-    def deadline(self, began: float) -> Deadline:
-        """Return when the rule will stop a run that ``began`` then (a monotonic time), if ever."""
-        return Deadline.never()
+    @property
+    def seconds(self) -> float:
+        """After how many seconds the rule will stop a run, if not before; infinite: maybe never."""
+        return math.inf
 
     def __or__(self, other: StoppingRule) -> StoppingRule:
         check_rule(other)
@@ -64,11 +62,9 @@ class FirstOf(StoppingRule):
                 return status
         return None
 
-    def deadline(self, began: float) -> Deadline:
-        soonest = Deadline.never()
-        for rule in self.rules:
-            soonest = soonest.sooner(rule.deadline(began))
-        return soonest
+    @property
+    def seconds(self) -> float:
+        return min(rule.seconds for rule in self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +149,9 @@ class Seconds(StoppingRule):
     def reason(self, progress: Progress) -> Status | None:
         return Status.TIME_LIMIT if progress.seconds >= self.limit else None
 
-    def deadline(self, began: float) -> Deadline:
-        return Deadline(began + self.limit)
+    @property
+    def seconds(self) -> float:
+        return self.limit
 
 
 @dataclass(frozen=True, slots=True)

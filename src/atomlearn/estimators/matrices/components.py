@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from atomlearn.core.interfaces import Form, Solver
+from atomlearn.core.interfaces import Form
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.estimators.checks import amount_of, keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, double
 from atomlearn.matrices import decompositions

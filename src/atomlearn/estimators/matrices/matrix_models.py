@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from atomlearn.core.data.convert import readable
-from atomlearn.core.interfaces import Array, Form, Norm, Solver
+from atomlearn.core.interfaces import Array, Form, Norm
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.estimators.checks import amount_of, as_solver, keep, whole
 from atomlearn.matrices.decompositions import (
     affinity_of,

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Lift, Solver, Term, positive_number
+from atomlearn.core.interfaces import Lift, Term, positive_number
 from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.matrices.norms.spectral import TraceNorm
 from atomlearn.matrices.scores import Shape, check_tensor_shape

@@ -13,10 +13,11 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Norm, Scores, State, Term
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Norm, Scores, Term
+from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.norms.combine import scaled
-from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.solvers.solver import State
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Design, Master, Norm, Refit, Solver, Term, WarmStart
+from atomlearn.core.interfaces import Array, Design, Norm, Term, WarmStart
+from atomlearn.core.interfaces.certificate import Certificate, Status
+from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.blocks import Blocks
-from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Certificate, Status
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.matrices.designs.base import SideBySide
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.coordinates import (

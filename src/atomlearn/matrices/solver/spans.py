@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Block, Norm
+from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.losses import pieces
-from atomlearn.core.problem.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.scores import ScoreMatrix, Shape, less_factored, score_matrix
 from atomlearn.matrices.settings import SETTINGS

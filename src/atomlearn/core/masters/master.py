@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from atomlearn.core.interfaces.arrays import Array
-
-if TYPE_CHECKING:
-    from atomlearn.core.problem.problem import Problem
+from atomlearn.core.interfaces import Array
+from atomlearn.core.problem.problem import Problem
 
 
 @dataclass(slots=True)

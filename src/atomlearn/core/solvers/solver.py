@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.arrays import Array, Columns
-from atomlearn.core.interfaces.norm import Atom, Norm
-
-if TYPE_CHECKING:
-    from atomlearn.core.problem.factored import MatrixPart
-    from atomlearn.core.problem.problem import Problem
-    from atomlearn.core.problem.result import Certificate, Status
-
-Arrays = dict[str, NDArray[Any]]
+from atomlearn.core.interfaces import Array, Arrays, Atom, Columns, WarmStart
+from atomlearn.core.interfaces.certificate import Certificate, Status
+from atomlearn.core.interfaces.factored import MatrixPart
+from atomlearn.core.problem.problem import Problem
 
 
 @dataclass(slots=True)
@@ -88,62 +82,6 @@ class State:
         assert np.isfinite(self.prediction).all()
 
 
-@dataclass(slots=True)
-class WarmStart:
-    """Where to begin: columns with weights, and an intercept. Empty means from zero.
-
-    lifted : the lifted coordinates and weights of an earlier result, for norms with latent parts
-    (their sum is w; without them each feature goes to the first set that has it).
-    atoms : w as a sum of atoms *of the very norm of the problem to solve*, where they are known:
-    solvers over atoms take sum c for a bound on the gauge, so atoms of another norm would make
-    their certificate wrong. Empty is always right.
-    norm : the norm whose atoms these are; ``run`` leaves them out for a problem of another norm.
-    None: the caller vouches for them.
-    matrix_parts : the terms of an earlier fit with the same kinds of matrix norms, in their order.
-    """
-
-    columns: Columns
-    weights: Array
-    intercept: float = 0.0
-    lifted: tuple[Columns, Array] | None = None
-    atoms: tuple[tuple[Atom, float], ...] = ()
-    matrix_parts: tuple[MatrixPart, ...] | None = None
-    norm: Norm | None = None
-
-    def arrays(self) -> Arrays:
-        """Return point and atoms as arrays, for a file."""
-        atoms = [atom for atom, _ in self.atoms]
-        sizes = [atom.columns.size for atom in atoms]
-        return {
-            "columns": self.columns,
-            "weights": self.weights,
-            "intercept": np.array(self.intercept),
-            "atom_sizes": np.array(sizes, dtype=np.int64),
-            "atom_columns": np.concatenate([np.zeros(0, np.int64), *(a.columns for a in atoms)]),
-            "atom_values": np.concatenate([np.zeros(0), *(atom.values for atom in atoms)]),
-            "shares": np.array([share for _, share in self.atoms], dtype=np.float64),
-        }
-
-    @classmethod
-    def of_arrays(cls, arrays: Arrays) -> WarmStart:
-        """Return the warm start that ``arrays`` was called of."""
-        atoms: tuple[tuple[Atom, float], ...] = ()
-        if arrays["shares"].size:
-            ends = np.cumsum(arrays["atom_sizes"])[:-1]
-            columns = np.split(arrays["atom_columns"].astype(np.int64), ends)
-            values = np.split(arrays["atom_values"], ends)
-            atoms = tuple(
-                (Atom(c, v), float(share))
-                for c, v, share in zip(columns, values, arrays["shares"], strict=True)
-            )
-        return cls(
-            arrays["columns"].astype(np.int64),
-            arrays["weights"].astype(np.float64),
-            float(arrays["intercept"]),
-            atoms=atoms,
-        )
-
-
 class Solver(ABC):
     """An algorithm: immutable settings here, everything that changes in its State.
 
@@ -182,3 +120,55 @@ class Solver(ABC):
     def restored(self, problem: Problem, arrays: Arrays) -> State:
         """Return the state that was saved, its certificate computed anew."""
         return self.start(problem, WarmStart.of_arrays(arrays))
+
+
+def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
+    """Return the warm start as int64 columns and float64 weights, or say what is wrong with it.
+
+    Atoms of another norm are left out: their weights do not bound the gauge of this one.
+    """
+    if not isinstance(warm, WarmStart):
+        raise TypeError(
+            "warm_start must be a Result or a WarmStart(columns, weights, intercept), got "
+            f"{type(warm).__name__}"
+        )
+    n_features = problem.design.shape[1]
+    columns, weights = np.asarray(warm.columns), np.asarray(warm.weights)
+    if columns.dtype.kind not in "iu" and columns.size:
+        raise TypeError(
+            f"warm_start: columns must be whole numbers, got {columns.dtype}; use np.flatnonzero"
+        )
+    if weights.dtype.kind not in "iuf":
+        raise TypeError(f"warm_start: weights must be real numbers, got {weights.dtype}")
+    if columns.ndim != 1 or columns.shape != weights.shape:
+        raise ValueError(
+            "warm_start: columns and weights must be vectors of one length, got shapes "
+            f"{columns.shape} and {weights.shape}"
+        )
+    columns = columns.astype(np.int64, copy=False)
+    if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < n_features:
+        raise ValueError(
+            f"warm_start: columns must lie in [0, {n_features}), got values from "
+            f"{columns.min()} to {columns.max()}; is it of a fit to other data?"
+        )
+    if np.unique(columns).size < columns.size:
+        raise ValueError("warm_start: columns must be distinct; add up weights of one column")
+    if not (np.isfinite(weights).all() and np.isfinite(warm.intercept)):
+        raise ValueError("warm_start: weights and intercept must be finite; start without it")
+    weights = weights.astype(np.float64, copy=False)
+    parts = warm.matrix_parts
+    if problem.free is not None:
+        # What is free is minimized over at the penalized part of every point.
+        others = ~np.isin(columns, problem.free)
+        columns, weights = columns[others], weights[others]
+        parts = None if parts is None else tuple(part for part in parts if part.norm is not None)
+    norm = problem.regularizer.norm
+    legal = not warm.atoms or warm.norm is None or warm.norm is norm or warm.norm == norm
+    return replace(
+        warm,
+        columns=columns,
+        weights=weights,
+        intercept=float(warm.intercept),
+        atoms=warm.atoms if legal else (),
+        matrix_parts=parts,
+    )

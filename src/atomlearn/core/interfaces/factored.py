@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces.arrays import Array, Columns
 
 
 @dataclass(frozen=True, slots=True)

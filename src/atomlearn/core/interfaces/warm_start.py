@@ -1,0 +1,78 @@
+"""WarmStart: where a solve can begin, and the atoms that a point may be made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces.arrays import Array, Columns
+from atomlearn.core.interfaces.factored import MatrixPart
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """a = sum_j values_j e_(columns_j): columns (s,) int64 without repeats, values (s,) float64."""
+
+    columns: Columns
+    values: Array
+
+
+@dataclass(slots=True)
+class WarmStart:
+    """Where to begin: columns with weights, and an intercept. Empty means from zero.
+
+    lifted : the lifted coordinates and weights of an earlier result, for norms with latent parts
+    (their sum is w; without them each feature goes to the first set that has it).
+    atoms : w as a sum of atoms *of the very norm of the problem to solve*, where they are known:
+    solvers over atoms take sum c for a bound on the gauge, so atoms of another norm would make
+    their certificate wrong. Empty is always right.
+    norm : the norm whose atoms these are; ``run`` leaves them out for a problem of another norm.
+    None: the caller vouches for them.
+    matrix_parts : the terms of an earlier fit with the same kinds of matrix norms, in their order.
+    """
+
+    columns: Columns
+    weights: Array
+    intercept: float = 0.0
+    lifted: tuple[Columns, Array] | None = None
+    atoms: tuple[tuple[Atom, float], ...] = ()
+    matrix_parts: tuple[MatrixPart, ...] | None = None
+    norm: object = None
+
+    def arrays(self) -> Arrays:
+        """Return point and atoms as arrays, for a file."""
+        atoms = [atom for atom, _ in self.atoms]
+        sizes = [atom.columns.size for atom in atoms]
+        return {
+            "columns": self.columns,
+            "weights": self.weights,
+            "intercept": np.array(self.intercept),
+            "atom_sizes": np.array(sizes, dtype=np.int64),
+            "atom_columns": np.concatenate([np.zeros(0, np.int64), *(a.columns for a in atoms)]),
+            "atom_values": np.concatenate([np.zeros(0), *(atom.values for atom in atoms)]),
+            "shares": np.array([share for _, share in self.atoms], dtype=np.float64),
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Arrays) -> WarmStart:
+        """Return the warm start that ``arrays`` was called of."""
+        atoms: tuple[tuple[Atom, float], ...] = ()
+        if arrays["shares"].size:
+            ends = np.cumsum(arrays["atom_sizes"])[:-1]
+            columns = np.split(arrays["atom_columns"].astype(np.int64), ends)
+            values = np.split(arrays["atom_values"], ends)
+            atoms = tuple(
+                (Atom(c, v), float(share))
+                for c, v, share in zip(columns, values, arrays["shares"], strict=True)
+            )
+        return cls(
+            arrays["columns"].astype(np.int64),
+            arrays["weights"].astype(np.float64),
+            float(arrays["intercept"]),
+            atoms=atoms,
+        )
