@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Columns, Design, Loss
-from atomlearn.core.losses import FreeIntercepts
+from atomlearn.core.losses import FreeColumns
 from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.sets import Membership
 from atomlearn.core.problem.checks import check_free
+from atomlearn.core.problem.free import task_intercepts
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
@@ -59,10 +60,11 @@ class Outputs:
         columns, places = np.unique(result.columns // self.count, return_inverse=True)
         weights = np.zeros((self.count, columns.size))
         weights[result.columns % self.count, places.ravel()] = result.weights
-        loss, intercepts = problem.plain_loss, np.full(self.count, float(result.intercept))
-        if self.count > 1 and loss.coupled == 0:
+        intercepts = np.full(self.count, float(result.intercept))
+        if self.count > 1 and problem.loss.free is not None:
             linear = problem.design.gather(result.columns).dot(result.weights)
-            intercepts = loss.intercepts(problem.y, linear, problem.weight)
+            own = task_intercepts(problem, linear)
+            intercepts = own if own.size else intercepts
         return Point(columns, weights, intercepts)
 
 
@@ -128,7 +130,7 @@ def _of_classes(
     return Problem.build(
         Tasks(design, n_classes),
         np.ascontiguousarray(target).reshape(-1),
-        FreeIntercepts(inner, n_classes) if fit_intercept else inner,
+        FreeColumns.of_tasks(inner, len(target), n_classes) if fit_intercept else inner,
         Regularizer(_of_rows(norm, design.shape[1], n_classes), "squared", 1.0),
         sample_weight=np.repeat(weight, n_classes),
     )

@@ -62,10 +62,6 @@ class Loss(ABC):
         """Return the loss of these samples: itself, unless it holds something of each sample."""
         return self
 
-    def absorbed(self, y: Array) -> tuple[Loss, Array]:
-        """Return a loss and targets with the same f, where an offset can be taken off y."""
-        return self, y
-
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what rounding leaves open in f(z) + f*(u) beyond ``beside`` y, z and u."""
         return 0.0
@@ -81,14 +77,6 @@ class Loss(ABC):
     def free(self) -> Any:
         """The ``FreeColumns`` that this loss is, None for all others."""
         return None
-
-    def intercepts(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the best intercepts of its own, one a task; of most losses none."""
-        return np.zeros(0)
-
-    def apart(self, y: Array, weight: Array) -> tuple[Loss, Array]:
-        """Return the loss without its own intercepts, and the columns that they are times of."""
-        return self, np.zeros((y.size, 0))
 
     # --- what solvers need ------------------------------------------------------------------
 

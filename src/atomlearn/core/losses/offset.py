@@ -49,24 +49,9 @@ class Offset(Around):
         """As the loss itself."""
         return self.inner.coupled
 
-    def intercepts(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return those of the loss inside at z + o."""
-        return self.inner.intercepts(y, prediction + self.offset, weight)
-
-    def apart(self, y: Array, weight: Array) -> tuple[Loss, Array]:
-        """Return that of the loss inside, with the offset."""
-        inner, columns = self.inner.apart(y, weight)
-        return Offset(inner, self.offset), columns
-
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with their offsets."""
         return Offset(self.inner.part(rows), self.offset[rows])
-
-    def absorbed(self, y: Array) -> tuple[Loss, Array]:
-        """Return the loss itself and y - o, where loss(y, z + o) = loss(y - o, z)."""
-        if not self.inner.translates:
-            return self, y
-        return self.inner, y - self.offset
 
     def smoothed(self, width: float) -> Loss | None:
         """Return the same of the smooth relative of the loss inside, if that has kinks."""

@@ -262,8 +262,8 @@ def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None
 
 def kept_hessian(problem: Problem) -> GrowingGram | None:
     """Return the Hessian that is the same at all points, which the block keeps; None: none is."""
-    loss, free = problem.plain_loss, problem.loss.free
-    if not loss.is_quadratic or free is None:
+    free = problem.loss.free
+    if free is None or not (free.separable and free.inner.is_quadratic):
         return None
     block = CachedBlock.of(block_of(problem))
     return block.growing_gram(problem.weight, False, free.basis)

@@ -253,6 +253,7 @@ def refit_of(problem: Problem, pool: Pool, tolerance: float) -> PoolRefit:
     regularizer, fixed = problem.regularizer, problem.plain_loss
     signed = (
         fixed.coupled == 1
+        and (problem.loss.free is None or problem.loss.free.separable)
         and regularizer.form == "penalized"
         and problem.metric is None
         and regularizer.norm.l1_weights(problem.design.shape[1]) is not None
