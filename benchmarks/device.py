@@ -5,6 +5,7 @@ float32 and float64, dense and sparse; best ten columns of X'v, v sent there and
 the share is that of the copy bandwidth at which X is read. products: a search among all pairs of
 columns, dense and sparse, on the device and by the processor. fits: the same lasso, and the same
 selection among products, of the tensor and of the array, with how far their objectives are apart.
+paths: 50 levels, and a cross-validation in five parts over as many, of the tensor and of the array.
 
 Runs on the first CUDA device where PyTorch sees one, else on tensors of the processor, which tells
 that it works and nothing about devices; the table's notes name what it was.
@@ -21,8 +22,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from atomlearn import FeatureGenerator, solve
+from atomlearn import AtomicRegressorCV, FeatureGenerator, solve
 from atomlearn.designs import OnDevice, Polynomial, as_design
+from atomlearn.paths import path
 from benchmarks.harness import Options, Table
 from benchmarks.harness.machine import machine
 from benchmarks.micro.timing import seconds
@@ -36,6 +38,7 @@ SPARSE = {
 }
 PRODUCTS = {"smoke": (200, 300), "cpu": (1_000, 3_000), "cuda": (4_000, 30_000)}
 FITS = {"smoke": (300, 1_000), "cpu": (2_000, 20_000), "cuda": (10_000, 100_000)}
+PATHS = {"smoke": (200, 1_000), "cpu": (1_000, 20_000), "cuda": (1_000, 1_000_000)}
 
 
 class Place:
@@ -171,6 +174,34 @@ def fits(table: Table, place: Place) -> None:
         )  # fmt: skip
 
 
+def levels(table: Table, place: Place) -> None:
+    """A path of 50 levels, and a cross-validation over 50."""
+    n, p = PATHS[place.size]
+    tensor = place.normal(n, p)
+    array = tensor.cpu().numpy().copy()
+    y = array[:, :20].sum(axis=1) + np.random.default_rng(3).standard_normal(n)
+    found: list[float] = []
+    for who, X in (("device", OnDevice(tensor)), ("processor", array)):
+        began = time.perf_counter()
+        result = path(X, y, norm="l1", n_levels=50, ratio=0.2)
+        taken = time.perf_counter() - began
+        found.append(float(sum(each.objective for each in result.results)))
+        table.add(
+            part="paths", what=f"50 levels to 1e-6, {who}", size=f"{n} x {p}", seconds=taken,
+            passes=result.passes, selected=result.results[-1].columns.size,
+            certified=int(all(each.converged for each in result.results)),
+            apart=abs(found[-1] - found[0]) / abs(found[0]),
+        )  # fmt: skip
+    for who, X in (("device", OnDevice(tensor)), ("processor", array)):
+        began = time.perf_counter()
+        model = AtomicRegressorCV("l1", cv=5, n_alphas=50).fit(X, y)
+        taken = time.perf_counter() - began
+        table.add(
+            part="paths", what=f"cross-validation of 50 levels, {who}", size=f"{n} x {p}",
+            seconds=taken, passes=model.n_passes_, selected=int((model.coef_ != 0).sum()),
+        )  # fmt: skip
+
+
 def main() -> None:
     """All parts."""
     options = Options.parse(__doc__)
@@ -182,7 +213,7 @@ def main() -> None:
     place = Place(options)
     with Table("device", options) as table:
         table.note(device=place.name, is_gpu=place.kind == "cuda", pytorch=place.torch.__version__)
-        for part in (scores, searches, fits):
+        for part in (scores, levels, searches, fits):
             part(table, place)
 
 

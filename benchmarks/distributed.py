@@ -167,7 +167,7 @@ def traffic(table: Table, folder: Path, options: Options) -> None:
     n, p = (20_000, 20_000) if options.smoke else (100_000, 100_000)
     density = 1e-3
     with cluster(2) as client:
-        for rows, columns, whole in ((1, 4, True), (4, 1, True), (2, 2, True), (2, 2, False)):
+        for rows, columns in ((1, 4), (4, 1), (2, 2)):
             chunks = (n // rows, p // columns)
 
             def sparse(block_info: Any = None) -> Any:
@@ -179,18 +179,16 @@ def traffic(table: Table, folder: Path, options: Options) -> None:
                 sparse, chunks=((chunks[0],) * rows, (chunks[1],) * columns), dtype=float,
                 meta=np.zeros((0, 0)),
             )  # fmt: skip
-            design = Dask(array, client=client, whole=2**62 if whole else 0)
+            design = Dask(array, client=client)
             v, bytes_seen, seconds = np.random.default_rng(0).standard_normal(n), [], []
             for _ in range(2 + options.times(5)):
                 before, began = loopback(), time.perf_counter()
                 design.scores(v).top(100)
                 seconds.append(time.perf_counter() - began)
                 bytes_seen.append(loopback() - before)
-            cost = pass_cost(
-                Data(n, p, 12.0, p * density), Machine(), Layout(2, rows, columns, whole)
-            )
+            cost = pass_cost(Data(n, p, 12.0, p * density), Machine(), Layout(2, rows, columns))
             table.add(
-                part="traffic", what=f"{rows} x {columns}, " + ("whole" if whole else "best"),
+                part="traffic", what=f"{rows} x {columns}",
                 pass_s=min(seconds), mb=min(bytes_seen) / 1e6, formula_mb=cost.bytes / 1e6,
                 share=min(bytes_seen) / cost.bytes,
             )  # fmt: skip
@@ -203,7 +201,7 @@ def killed(table: Table, folder: Path, options: Options) -> None:
     wrong, kills, slow = 0, 0, []
     with cluster(2) as client:
         array = made(n, p, (n // 2, p // 4))
-        design = Dask(array, client=client, whole=0)
+        design = Dask(array, client=client)
         y = target(design)
         level = 0.3 * float(np.abs(design.scores(y).full()).max())
 
@@ -211,7 +209,7 @@ def killed(table: Table, folder: Path, options: Options) -> None:
             return solve(fresh, y, norm=norms.KSupport(4), level=level, gap=1e-9)
 
         expected = fit(design)
-        alone = best(lambda: fit(Dask(array, client=client, whole=0)), 1)
+        alone = best(lambda: fit(Dask(array, client=client)), 1)
         for _ in range(runs):
             moment, pids = rng.uniform(0.0, alone), old_workers(client, 2)
 
@@ -225,7 +223,7 @@ def killed(table: Table, folder: Path, options: Options) -> None:
             began = time.perf_counter()
             thread.start()
             # The chunks are made anew in each run, so a kill may hit that, too.
-            found = fit(Dask(array, client=client, whole=0))
+            found = fit(Dask(array, client=client))
             thread.join()
             slow.append(time.perf_counter() - began)
             apart = abs(found.objective - expected.objective)

@@ -56,12 +56,11 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """workers; X in row_chunks x column_chunks; whole : whether all scores come back."""
+    """workers; X in row_chunks x column_chunks."""
 
     workers: int = 1
     row_chunks: int = 1
     column_chunks: int = 1
-    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +87,8 @@ class PassCost:
         return self.sent_bytes + self.reduced_bytes + self.back_bytes
 
 
-def pass_cost(data: Data, machine: Machine, layout: Layout, count: int = 100) -> PassCost:
-    """Return the cost of scores X'v with ``count`` best columns asked for."""
+def pass_cost(data: Data, machine: Machine, layout: Layout) -> PassCost:
+    """Return the cost of scores X'v."""
     wire, rows, columns = machine.network_gb_s * 1e9, layout.row_chunks, layout.column_chunks
     chunks = rows * columns
     busiest = math.ceil(chunks / layout.workers) / chunks
@@ -109,10 +108,10 @@ def pass_cost(data: Data, machine: Machine, layout: Layout, count: int = 100) ->
     busy_roots = math.ceil(columns / layout.workers)
     reduce = levels * busy_roots * partial * min(rows, FAN_IN) / wire
     # Results come back through the scheduler: twice on the wires.
-    back_bytes = 16.0 * data.p if layout.whole else 16.0 * count * (columns + 2)
+    back_bytes = 16.0 * data.p
     sums = sum(math.ceil(rows / FAN_IN**level) for level in range(1, levels + 1))
     n_tasks = chunks + rows + columns * sums
-    trips = machine.trip_s * (1 if layout.whole else 3)
+    trips = machine.trip_s
     return PassCost(
         read, send, reduce, back_bytes / wire, n_tasks * machine.task_s + trips,
         sent, reduced, back_bytes,
@@ -131,7 +130,7 @@ def fit_seconds(
     data: Data, machine: Machine, layout: Layout, passes: int, active: int
 ) -> tuple[float, float, float]:
     """Return the seconds of passes, of columns fetched, and of re-fits."""
-    one = pass_cost(data, machine, layout, max(1, active // passes))
+    one = pass_cost(data, machine, layout)
     column = 8.0 * (data.n if data.per_row is None else data.n * data.per_row / data.p)
     local = layout.workers == 1 and layout.row_chunks * layout.column_chunks == 1
     fetched = column * active / ((machine.read_gb_s if local else machine.network_gb_s) * 1e9)
@@ -174,10 +173,10 @@ CASES = {
         Data(1e9, 1e6, 8.0, 100), Machine(), Layout(1000, 1000, 1),
     ),
     "10^9 x 10^9, 100 entries a row, 1,000 workers by rows": (
-        Data(1e9, 1e9, 8.0, 100), Machine(), Layout(1000, 1000, 1, whole=False),
+        Data(1e9, 1e9, 8.0, 100), Machine(), Layout(1000, 1000, 1),
     ),
     "10^9 x 10^9, 100 entries a row, 1,024 workers, 32 x 32": (
-        Data(1e9, 1e9, 8.0, 100), Machine(), Layout(1024, 32, 32, whole=False),
+        Data(1e9, 1e9, 8.0, 100), Machine(), Layout(1024, 32, 32),
     ),
 }  # fmt: skip
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 from atomlearn.cli import evidence
-from atomlearn.findings.settings import SETTINGS
+from atomlearn.findings import trials
 
 settings.register_profile("same", max_examples=40, derandomize=True, deadline=None, database=None)
 settings.register_profile("drawn", max_examples=300, deadline=None)
@@ -39,21 +39,19 @@ def pytest_collection_finish() -> None:
 def no_halves() -> Iterator[None]:
     """Ten more fits a selection would be half of their time: ``test_cli_halves.py`` has them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evidence, "LIMITS", replace(evidence.LIMITS, halves=0))
+        patch.setattr(evidence, "LIMITS", replace(evidence.LIMITS, seconds_of_halves=0))
         yield
 
 
 @pytest.fixture(autouse=True)
 def one_split(request: pytest.FixtureRequest) -> Iterator[None]:
     """Repeated cross-validations would take minutes: tests marked so have them, without a limit."""
-    wanted = request.node.get_closest_marker("repeats") is not None
-    given = {"few_rows": 50, "most_seconds": 1e6} if wanted else {"few_rows": 0}
-    before = {name: getattr(SETTINGS, name) for name in given}
-    for name, value in given.items():
-        object.__setattr__(SETTINGS, name, value)
-    yield
-    for name, value in before.items():
-        object.__setattr__(SETTINGS, name, value)
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("repeats") is None:
+            patch.setattr(trials, "FEW_ROWS", 0)
+        else:
+            patch.setattr(trials, "MOST_SECONDS", 1e6)
+        yield
 
 
 @pytest.fixture

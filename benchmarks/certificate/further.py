@@ -78,7 +78,7 @@ def _matrix(rng: Any, seed: int) -> Task:
         norms.Union([norms.TraceNorm(), norms.Scaled(norms.L1(), float(rng.uniform(0.2, 1)))]),
     )[int(rng.integers(5))]  # fmt: skip
     dense = np.asarray(design.gather(np.arange(p * q)).dense(), dtype=np.float64)
-    sized = norm.with_shape((p, q))
+    sized = norm.on(p * q, (p, q))
     task = _task(rng, seed, design, dense, y, loss, sized, name, **more)
     # The gauge of sparse atoms is NP-hard: there, the objective that is claimed is compared.
     gauge = None if isinstance(norm, norms.SparseRankOne) else task.gauge

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, AtomicSurvival
-from atomlearn.findings import held_out_verdict
-from atomlearn.findings.settings import SETTINGS
+from atomlearn.findings import held_out_verdict, trials
 from atomlearn.findings.trials import Trial
 from atomlearn.losses import survival_target
 
@@ -55,10 +54,10 @@ def main() -> None:
     parser.add_argument("--strengths", type=float, nargs="*", default=[0.7, 1.0, 1.5])
     parser.add_argument("--kinds", nargs="*", default=KINDS)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/few_rows.csv"))
-    parser.add_argument("--repeats", type=int, default=SETTINGS.n_repeats, help="at most")
+    parser.add_argument("--repeats", type=int, default=trials.N_REPEATS, help="at most")
     parser.add_argument("--power", type=int, default=20, help="tables of a kind and strength")
     options = parser.parse_args()
-    object.__setattr__(SETTINGS, "n_repeats", options.repeats)
+    trials.N_REPEATS = options.repeats
     with_power = Trial._with_power
     warnings.simplefilter("ignore")
     counts: dict[tuple[str, str], list[int]] = {}

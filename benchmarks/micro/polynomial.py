@@ -73,7 +73,7 @@ def sparse_rows(smoke: bool, repeats: int) -> Iterator[dict[str, Any]]:
             "d": d,
             "method": name,
             **times,
-            "computed": scores.work.computed,
+            "products": scores.work.products,
         }
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import csv
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,6 @@ from atomlearn import AtomicClassifier
 from atomlearn.designs import as_design
 from atomlearn.findings import copies
 from atomlearn.findings.held_out import judged_rows
-from atomlearn.findings.settings import SETTINGS
 
 Table = tuple[np.ndarray, np.ndarray]
 
@@ -132,7 +130,7 @@ def verdicts(X: np.ndarray, y: np.ndarray, seed: int, rules: list[float]) -> lis
     for rule in (0.0, *rules):
         known = np.zeros(test.size, dtype=bool)
         if rule:
-            copies.SETTINGS = replace(SETTINGS, near_copy=rule)
+            copies.NEAR_COPY = rule
             known = copies.known_already(design, train, test)
         fresh = test[~known]
         better = fresh.size > 0 and judged_rows(model, X[fresh], y[fresh], seed).better

@@ -13,8 +13,7 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Solver, State, WarmStart
 from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
-from atomlearn.papers.fista import dense_start
-from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
+from atomlearn.papers.fista import NamedProx, dense_start, proximal_of
 from experiments.rivals.ridge import RidgeSystem
 
 #: Changes after which rho stays, as convergence is proved for a rho that settles.
@@ -80,9 +79,6 @@ class ADMM(Solver):
     relaxation: float = 1.6
     rho: float | None = None
     accuracy: float = 1e-8
-
-    def __post_init__(self) -> None:
-        check_name("ADMM", self.prox)
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ADMMState:
         """Gather the Gram matrix, certify the warm start."""

@@ -18,6 +18,7 @@ from atomlearn.core.interfaces import Array, Master, Norm, Refit
 from atomlearn.core.losses import Logistic, Squared, SquaredHinge
 from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.norms.combine import Nonnegative, Scaled
+from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.problem.problem import Problem
 
 #: What is tried until the gap is reached. An accuracy, in units of the relative gap wanted (small
@@ -205,7 +206,7 @@ def _gauge_parts(
 ) -> list[tuple[slice, Array]]:
     """Constrain the program so that gauge(w) <= the sum of the parts, with equality at optima."""
     size = weights.stop
-    price = norm.l1_weights(size, nonnegative=True)
+    price = l1_weights(norm, size, nonnegative=True)
     if isinstance(norm, Scaled):
         return _gauge_parts(program, weights, norm.norm, scale * norm.factor)
     if isinstance(norm, Nonnegative):

@@ -48,13 +48,11 @@ class PairwiseElasticNet(Parameters, Norm):
 
     usual_form = "squared"
 
-    @property
-    def absolute(self) -> bool:
-        """True: it depends on |w| only, and grows with it."""
-        return True
+    #: It depends on |w| only, and grows with it.
+    absolute = True
 
-    def check(self, n_features: int) -> None:
-        """Raise where R is no similarity of so many columns, or the penalty is not convex."""
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> PairwiseElasticNet:
+        """The norm itself; raise where R is no similarity, or the penalty is not convex."""
         R = np.asarray(self.similarity, dtype=np.float64)
         if R.shape != (n_features, n_features):
             raise ValueError(
@@ -73,6 +71,7 @@ class PairwiseElasticNet(Parameters, Norm):
                 f"PairwiseElasticNet: I + 11' - R has the eigenvalue {least:.3g}, so the penalty "
                 "is not convex; shrink R toward the identity"
             )
+        return self
 
     def _matrix(self, size: int) -> Array:
         return np.eye(size) + 1.0 - np.asarray(self.similarity, dtype=np.float64)
@@ -142,8 +141,8 @@ class TraceLasso(Parameters, Norm):
     def __init__(self, X: Any) -> None:
         self.X = X
 
-    def check(self, n_features: int) -> None:
-        """Raise where X has another number of columns, or one that is zero."""
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> TraceLasso:
+        """The norm itself; raise where X has another number of columns, or one that is zero."""
         X = self._data()
         if X.ndim != 2 or X.shape[1] != n_features:
             raise ValueError(
@@ -153,6 +152,7 @@ class TraceLasso(Parameters, Norm):
         empty = np.flatnonzero(~X.any(axis=0))
         if empty.size:
             raise ValueError(f"TraceLasso: column {int(empty[0])} of X is zero; leave it out")
+        return self
 
     def _data(self) -> Array:
         return np.asarray(self.X, dtype=np.float64)

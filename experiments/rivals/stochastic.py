@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Solver, State, WarmStart
 from atomlearn.core.problem.problem import Problem
-from atomlearn.papers.proximal import proximal_of
+from atomlearn.papers.fista import proximal_of
 
 #: Entries of X that are held as rows; more of them belong to another solver.
 ROW_ENTRIES = 2**27

@@ -36,8 +36,7 @@ from atomlearn.storage.device.on_device import (
 )
 from atomlearn.storage.device.tensors import is_foreign_sparse, is_tensor
 from atomlearn.storage.spread.chunks import is_dask, names_of_dask
-from atomlearn.storage.spread.cluster import LostDataError
-from atomlearn.storage.spread.distributed import ChunkScores, Dask
+from atomlearn.storage.spread.distributed import Dask, LostDataError
 from atomlearn.storage.store.files import (
     array_of_anndata,
     is_anndata,
@@ -65,7 +64,6 @@ __all__ = [
     "AnovaMap",
     "ArrayScores",
     "CenteredBlock",
-    "ChunkScores",
     "CodedBlock",
     "ColumnSubset",
     "Concatenated",

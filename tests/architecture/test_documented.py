@@ -51,8 +51,7 @@ RECEIVED = {
     "reports.model": "values that a model file holds",
     "reports.class_displays": "figures: no paper to name",
     "storage.device.on_device.RecheckedScores": "what OnDevice answers with",
-    "storage.spread.cluster": "an error",
-    "storage.spread.distributed.ChunkScores": "what Dask answers with",
+    "storage.spread.distributed.LostDataError": "an error",
     "storage.store.plink.Variants": "what read_variants returns",
     "storage.store.store_file": "an error",
 }

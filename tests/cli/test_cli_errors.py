@@ -39,7 +39,7 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         ([], "which column"),
         (["--target", "label", "--norm", "l3"], "unknown"),
         (["--target", "label", "--norm", "ksupport:k=0"], "at least 1"),
-        (["--target", "label", "--norm", "ksupport:k=x"], "not a number"),
+        (["--target", "label", "--norm", "ksupport:k=x"], "could not convert"),
         (["--target", "label", "--norm", "ksupport:20"], "ksupport:k=20"),
         (["--target", "label", "--norm", "ksupport:q=2"], "--norm 'ksupport:q=2'"),
         (["--target", "label", "--norm", "ksupport:k=1,2", "--alpha", "1"], "candidates"),

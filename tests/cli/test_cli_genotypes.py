@@ -15,7 +15,6 @@ from atomlearn.cli import main
 from atomlearn.datasets import read, write_plink
 from atomlearn.reports import read_model
 from atomlearn.storage.intake.genotypes import (
-    Filters,
     _exact,
     components,
     hardy_weinberg,
@@ -182,7 +181,7 @@ def test_filters_count_what_they_leave_out(study: dict[str, Any]) -> None:
     folder = study["folder"]
     table = read(
         study["path"], pheno=folder / "study.pheno", pheno_name="other",
-        filters=Filters(maf=0.2, geno=0.03),
+        maf=0.2, geno=0.03,
     )  # fmt: skip
     kept = (np.minimum(share, 1 - share) >= 0.2) & (missing <= 0.03)
     assert 0 < kept.sum() < P

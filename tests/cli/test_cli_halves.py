@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,7 @@ from atomlearn.cli.limits import LIMITS
 @pytest.fixture(autouse=True)
 def halves_in_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """As people have it, on a machine that is never too slow."""
-    limits = {"halves": LIMITS.halves, "small": LIMITS.small, "seconds_of_halves": np.inf}
-    monkeypatch.setattr(evidence, "LIMITS", type(LIMITS)(**limits))
+    monkeypatch.setattr(evidence, "LIMITS", replace(LIMITS, seconds_of_halves=np.inf))
 
 
 KINDS = {
@@ -64,7 +64,9 @@ def test_true_features_are_selected_by_every_half(tmp_path: Path, kind: str) -> 
 def test_halves_that_would_take_long_are_left_out(
     tmp_path: Path, left_out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change = {"large": {"small": 1199}, "late": {"seconds_of_halves": 0.0}, "limited": {}}[left_out]
-    monkeypatch.setattr(evidence, "LIMITS", type(LIMITS)(**change))
+    if left_out == "large":
+        monkeypatch.setattr(evidence, "SMALL", 1199)
+    if left_out == "late":
+        monkeypatch.setattr(evidence, "LIMITS", replace(LIMITS, seconds_of_halves=0.0))
     more = ["--time-limit", 100] if left_out == "limited" else []
     assert not selected(tmp_path, "regression", *more)[0]

@@ -79,7 +79,9 @@ def test_the_line_in_the_report_selects_the_same(
     plan = read_plan(options)
     source = read_source(options, plan, lambda text: None)
     rows = np.arange(y.size)
-    fitted = fit(source.features.design(), source.target, rows, plan, Watch(quiet=True), True)
+    fitted = fit(
+        source.features.design(), source.target, rows, plan, Watch(quiet=True), source.given
+    )
     model = eval(fitted.in_python, NAMES).fit(X, y)
     last = model[-1] if "pipeline" in fitted.in_python else model
     columns = np.flatnonzero(np.atleast_2d(last.coef_).any(axis=0))

@@ -102,17 +102,6 @@ def test_the_level_is_chosen_by_cross_validation(study: Path) -> None:
     assert "AtomicSurvival(alpha=" in (study.parent / "out" / "report.html").read_text()
 
 
-def test_ctrl_c_in_the_search_leaves_a_model(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("atomlearn.cli.fitting.AtomicSurvivalCV.fit", interrupted)
-    assert select(study, "--norm", "l1") == 130
-    model = read_model(study.parent / "out" / "model.json")
-    assert model.certificates[0].status == "INTERRUPTED"
-    assert {"x2", "x7"} <= {item.name for item in model.inputs}
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -202,23 +202,6 @@ def test_interactions_and_groups_of_columns_contradict(patients: Path, capsys: A
     assert "interactions of products" in capsys.readouterr().err
 
 
-def test_ctrl_c_in_cross_validation_leaves_a_model(
-    patients: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from atomlearn.estimators import cross_validated
-
-    def interrupted(*arguments: object, **named: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cross_validated.CrossValidatedModel, "fit", interrupted)
-    out = patients.parent / "cut"
-    words = ["--drop", "w", "--missing", "median", "--norm", "l1", "--quiet", "--out", str(out)]
-    assert main(["select", str(patients), "--target", "y", *words]) == 130
-    model = read_model(out / "model.json")
-    assert "interrupted" in model.settings["alpha_chosen_by"]
-    assert len(model.features) > 0
-
-
 def test_counts_are_no_classes_and_codes_are() -> None:
     rng = np.random.default_rng(0)
     counts = np.minimum(rng.poisson(1.2, 300), 5)

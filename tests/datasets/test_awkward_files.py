@@ -109,7 +109,7 @@ TEXT: dict[str, Case] = {
     "NA, null and dots": (".csv", lines("a,b,y", lambda i: f"{('NA', 'null', '.', str(i))[i % 4]},{i % 5},{i % 2}"),
                           {"missing": "drop"}, lambda t: t.X.shape == (3, 2)),
     "own mark of missing": (".csv", lines("a,b,y", lambda i: f"{'x' if i == 4 else i},{i % 5},{i % 2}"),
-                            {"form": TextForm(missing=frozenset({"x"})), "missing": "median"},
+                            {"form": TextForm(na=("x",)), "missing": "median"},
                             lambda t: np.isfinite(t.X).all()),
     "a stray word": (".csv", lines("a,b,y", lambda i: f"{'oops' if i == 4 else i},{i % 5},{i % 2}"), {},
                      "--na oops"),
@@ -329,7 +329,7 @@ def test_what_shows_late_in_a_file(
     rows[280][place] = late
     path = tmp_path / "d.csv"
     path.write_text("a,b,c\n" + "".join(",".join(row) + "\n" for row in rows))
-    form = TextForm(missing=frozenset({"x"}))
+    form = TextForm(na=("x",))
 
     def found() -> Any:
         try:

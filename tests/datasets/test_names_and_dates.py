@@ -93,8 +93,9 @@ def test_a_sample_on_two_rows_has_one_phenotype_and_that_is_told(tmp_path: Path)
 
 def test_dates_are_read_in_the_order_of_the_fit(tmp_path: Path) -> None:
     """3/4/2021 is in April where the model saw 25/4/2021, whatever the new rows would suggest."""
-    from atomlearn.storage.intake.again import encoded_again, frame_again
+    from atomlearn.storage.intake.again import encoded_again
     from atomlearn.storage.intake.cells import TextForm
+    from atomlearn.storage.intake.text import TextFile
 
     path, new = tmp_path / "d.csv", tmp_path / "new.csv"
     days = pd.to_datetime("2021-01-01") + pd.to_timedelta(np.arange(0, 10 * N, 10), "D")
@@ -103,14 +104,12 @@ def test_dates_are_read_in_the_order_of_the_fit(tmp_path: Path) -> None:
     assert fitted.X[:, 1].tolist() == list(range(0, 10 * N, 10))
     for cell, day in (("03/04/2021", 92), ("03.04.2021", 92), ("2021-04-03", 92)):
         new.write_text(f"a,day\n1,{cell}\n")
-        held = frame_again(new, TextForm())
-        assert held is not None
-        assert encoded_again(held[0], fitted.schema.columns).columns["day"].tolist() == [day]
+        held = TextFile(new, TextForm()).frame()
+        assert encoded_again(held, fitted.schema.columns)["day"].tolist() == [day]
     new.write_text("a,day\n1,04/13/2021\n")
-    held = frame_again(new, TextForm())
-    assert held is not None
+    held = TextFile(new, TextForm()).frame()
     with pytest.raises(ValueError, match=r"no dates \(day first\).*2024-03-31"):
-        encoded_again(held[0], fitted.schema.columns)
+        encoded_again(held, fitted.schema.columns)
 
 
 def test_an_order_that_is_a_guess_is_told(tmp_path: Path) -> None:
@@ -155,8 +154,8 @@ def test_truth_is_the_same_in_words_and_as_a_type(tmp_path: Path) -> None:
         cells = format_of(path).cells
         assert cells is not None
         again = encoded_again(cells(path, TextForm(), None).frame(), fitted.schema.columns)
-        [name] = [name for name in again.columns if name.startswith("flag")]
-        assert again.columns[name].tolist() == flags.astype(float).tolist()
+        [name] = [name for name in again if name.startswith("flag")]
+        assert again[name].tolist() == flags.astype(float).tolist()
 
 
 def test_missing_values_of_pandas_own_types() -> None:

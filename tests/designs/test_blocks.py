@@ -126,8 +126,8 @@ def block_of(kind: str, array: np.ndarray) -> Block:
     if kind == "counted dense":
         return DenseBlock(array, nonzeros=int(np.count_nonzero(array)))
     if kind == "sparse":
-        return SparseBlock.from_dense(array)
-    return CenteredBlock(SparseBlock.from_dense(array + 1.0), np.ones(array.shape[1]))
+        return SparseBlock.of(array)
+    return CenteredBlock(SparseBlock.of(array + 1.0), np.ones(array.shape[1]))
 
 
 KINDS = st.sampled_from(["dense", "counted dense", "sparse", "centered"])
@@ -189,7 +189,7 @@ def test_gram_of_sparse_columns_allocates_no_dense_block() -> None:
 def test_gram_is_exactly_symmetric() -> None:
     rng = np.random.default_rng(3)
     array = rng.standard_normal((40, 25))
-    for block in (DenseBlock(array), SparseBlock.from_dense(array)):
+    for block in (DenseBlock(array), SparseBlock.of(array)):
         gram = block.gram(rng.uniform(size=40))
         assert_array_equal(gram, gram.T)
 

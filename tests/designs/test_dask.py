@@ -29,7 +29,6 @@ from atomlearn import (
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import Dask, LostDataError, Standardized, as_design, feature_names
-from atomlearn.storage.spread.distributed import ChunkScores
 from atomlearn.testing.designs import DesignChecks
 
 dask = pytest.importorskip("dask")
@@ -46,22 +45,16 @@ def normal(seed: int = 0, shape: tuple[int, int] = (N_SAMPLES, N_FEATURES)) -> A
 
 
 @pytest.mark.parametrize(
-    ("dtype", "chunks", "whole"),
-    [
-        (np.float64, (23, 41), 2**20),
-        (np.float64, (2, 41), 0),
-        (np.float64, (23, 6), 2**20),
-        (np.float32, (8, 15), 0),
-    ],
+    ("dtype", "chunks"), [(np.float64, (2, 41)), (np.float64, (23, 6)), (np.float32, (8, 15))]
 )
 class TestDense(DesignChecks):
     @pytest.fixture(autouse=True)
-    def _setting(self, dtype: type, chunks: tuple[int, int], whole: int) -> None:
-        self.dtype, self.chunks, self.whole = dtype, chunks, whole
+    def _setting(self, dtype: type, chunks: tuple[int, int]) -> None:
+        self.dtype, self.chunks = dtype, chunks
 
     def build(self) -> tuple[Design, Array]:
         X = normal().astype(self.dtype)
-        design = Dask(da.from_array(X, chunks=self.chunks), whole=self.whole)
+        design = Dask(da.from_array(X, chunks=self.chunks))
         return design, X.astype(np.float64)
 
 
@@ -78,7 +71,7 @@ class _Sparse(DesignChecks):
     def build(self) -> tuple[Design, Array]:
         X = sp.random_array((120, 40), density=self.density, rng=np.random.default_rng(2))
         array = da.from_array(X.toarray(), chunks=(50, 15)).map_blocks(self.container)
-        return Dask(array, whole=0), X.toarray()
+        return Dask(array), X.toarray()
 
 
 class TestSparse(_Sparse):
@@ -243,21 +236,6 @@ def test_chunks_are_made_once_where_they_are_kept(persist: bool) -> None:
     assert len(made) == (2 + 4 if persist else 2 + 3 * 5)
 
 
-def test_scores_that_stay_answer_the_best_from_one_question() -> None:
-    design = Dask(da.from_array(normal(), chunks=(8, 7)), whole=10)
-    scores = design.scores(np.random.default_rng(0).standard_normal(23))
-    assert isinstance(scores, ChunkScores)
-    best = scores.top(9)
-    calls = []
-    original = scores._cluster.compute
-    scores._cluster.compute = lambda *args: calls.append(1) or original(*args)  # type: ignore[func-returns-value]
-    assert_array_equal(scores.top(4)[0], best[0][:4])
-    assert not calls
-    assert_array_equal(scores.full()[best[0]], best[1])
-    scores.at(np.array([3])), scores.top(20), scores.full()
-    assert len(calls) == 1
-
-
 # --- estimators -----------------------------------------------------------------------------------
 
 
@@ -350,7 +328,7 @@ def test_a_cluster_gives_the_same_answer(cluster: Any) -> None:
     X, y = problem()
     array = da.from_array(X, chunks=(40, 11))
     expected = solve(X, y, norm=norms.KSupport(5), level=3.0, gap=1e-10)
-    for design in (Dask(array, client=cluster, whole=0), Dask(array)):
+    for design in (Dask(array, client=cluster), Dask(array)):
         found = solve(design, y, norm=norms.KSupport(5), level=3.0, gap=1e-10)
         assert found.converged
         assert_allclose(found.coef, expected.coef, atol=1e-8)
@@ -362,7 +340,7 @@ def test_a_cluster_gives_the_same_answer(cluster: Any) -> None:
 def test_killed_workers_change_nothing(cluster: Any) -> None:
     X, y = problem(200, 400)
     expected = solve(X, y, level=2.0, gap=1e-9)
-    design = Dask(da.from_array(X, chunks=(70, 150)), client=cluster, whole=0)
+    design = Dask(da.from_array(X, chunks=(70, 150)), client=cluster)
     kept = design.scores(y)
     stop = threading.Event()
     killer = threading.Thread(target=kill_a_worker, args=(cluster, stop))
@@ -382,7 +360,7 @@ def test_killed_workers_change_nothing(cluster: Any) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_data_that_cannot_be_made_again_are_named(cluster: Any) -> None:
+def test_data_that_cannot_be_made_again(cluster: Any) -> None:
     X, _ = problem()
     workers = sorted(cluster.scheduler_info()["workers"])
     pids = cluster.run(os.getpid)
@@ -400,5 +378,5 @@ def test_data_that_cannot_be_made_again_are_named(cluster: Any) -> None:
             design.scores(np.ones(90))
             time.sleep(0.1)
 
-    with pytest.raises(LostDataError, match="the chunk at row 0, column 0"):
+    with pytest.raises(LostDataError, match="a worker was lost"):
         until_noticed()

@@ -14,14 +14,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, solve
-from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import Counted, OnDevice, Polynomial, RowSubset, Standardized, as_design
 from atomlearn.maps.pairs import device as device_pairs
-from atomlearn.maps.pairs.device import DevicePairs, SparseDevicePairs
+from atomlearn.maps.pairs.device import DevicePairs
 from atomlearn.maps.pairs.sparse import SparsePairs
 from atomlearn.storage.device import columns as device_columns
 from atomlearn.storage.device.tensors import (
@@ -35,6 +34,7 @@ from atomlearn.storage.device.tensors import (
 )
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 from tests.oracles.settings import change
+from tests.oracles.tensors import CUPY, PLACE, cupy_tensor, strict_tensor, torch_tensor
 
 pytest.importorskip("array_api_compat")
 
@@ -50,21 +50,12 @@ def _no_warnings_of_a_beta() -> Iterator[None]:
         yield
 
 
-def torch_tensor(X: Array) -> Any:
-    return pytest.importorskip("torch", reason="PyTorch is not installed").from_numpy(X.copy())
-
-
-def strict_tensor(X: Array) -> Any:
-    """Return a tensor on a device whose arrays NumPy may not read."""
-    strict = pytest.importorskip("array_api_strict")
-    return strict.asarray(X.copy(), device=strict.Device("device1"))
-
-
 LIBRARIES: dict[str, Callable[[Array], Any]] = {
     "torch": torch_tensor,
     "torch, sparse": lambda X: torch_tensor(X).to_sparse_csr(),
     "strict": strict_tensor,
 }
+LIBRARIES |= {"cupy": cupy_tensor} if CUPY else {}
 
 
 def inputs(seed: int = 0, dtype: Any = np.float64) -> Array:
@@ -117,18 +108,13 @@ class TestPolynomialOnDevice(DesignChecks):
     ) -> None:
         self.library, self.dtype, self.only = library, dtype, only
         self.scores_are_storable = storable
-        # Both ways in which sparse columns are summed.
-        self.share = 2.0 if only else 0.05
-        monkeypatch.setattr(device_pairs, "LIMITS", replace(LIMITS, blas_from=self.share))
         if not storable:
             change(monkeypatch, "pairs.scores", most_listed=20)
 
     def build(self) -> tuple[Design, Array]:
         X = inputs(dtype=self.dtype)
         design = Polynomial(OnDevice(LIBRARIES[self.library](X)), 0.7, 1.3, self.only)
-        as_sparse = "sparse" in self.library and self.share > 1
-        kind = SparseDevicePairs if as_sparse else DevicePairs
-        assert type(design._pairs) is kind
+        assert isinstance(design._pairs, DevicePairs)
         return design, formed(X, 0.7, 1.3, self.only)
 
     def test_pickles(self) -> None:
@@ -214,21 +200,13 @@ def test_the_best_are_those_of_the_array(library: str, seed: int, kind: str) -> 
             assert_array_equal(values, sizes)
 
 
-@pytest.mark.parametrize("library", [*LIBRARIES, "torch, few"])
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_the_definition_is_that_of_the_array(library: str) -> None:
     """Bit for bit: so is everything that a solver sees of the best products."""
     X = inputs(1).astype(np.float32)
-    make = LIBRARIES[library.replace("few", "sparse")]
-    if library == "torch, few":
-        X = sp.random_array((200, N_INPUTS), density=0.04, rng=np.random.default_rng(3)).toarray()
     v = np.random.default_rng(2).standard_normal(X.shape[0])
-    mine, other = (
-        Polynomial(OnDevice(make(X))),
-        Polynomial(X if "," not in library else sp.csc_array(X)),
-    )
-    if library == "torch, few":
-        assert isinstance(mine._pairs, SparseDevicePairs)
-        assert isinstance(other._pairs, SparsePairs)
+    mine = Polynomial(OnDevice(LIBRARIES[library](X)))
+    other = Polynomial(X if "," not in library else sp.csc_array(X))
     everything = np.arange(mine.shape[1])
     assert_array_equal(
         mine.scores(v)._by_definition(everything)[N_INPUTS:],
@@ -293,9 +271,9 @@ def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch
         columns, values = scores.top(count)
         assert scores._full is None
         assert_array_equal(columns, brute_force_top(z, count)[0])
-        assert_array_equal(values, z[columns])
+        # A GPU adds a few columns up in another order than all of them.
+        assert_allclose(values, z[columns], rtol=1e-13)
         assert scores.work is not None
-        assert scores.work.computed <= scores.work.pairs
         assert count // 2 <= scores.work.rescored < 30 * count + 1000
 
 
@@ -322,7 +300,7 @@ def test_columns_that_cannot_matter_are_not_multiplied(monkeypatch: pytest.Monke
     columns, _ = searched(design, v, 3)
     z = design.scores(v)._by_definition(np.arange(design.shape[1]))
     assert_array_equal(columns, brute_force_top(z, 3)[0])
-    assert design.work.skipped > 0.7 * design.work.pairs
+    assert design.work.skipped_share > 0.7
 
 
 # --- reduced precision ----------------------------------------------------------------------------
@@ -439,7 +417,7 @@ def test_automatic_casts_are_kept_out(layout: str) -> None:
     v = rng.standard_normal(50)
     pairs = Polynomial(design)
     expected = searched(pairs, v, 4)
-    with torch.autocast("cpu"):
+    with torch.autocast(PLACE, dtype=torch.bfloat16):
         assert (tensor.T @ tensor).dtype == torch.bfloat16
         with as_written(tensor):
             assert (tensor.T @ tensor).dtype == torch.float32
@@ -475,7 +453,7 @@ def test_nearly_empty_tensors_are_searched_by_the_processor() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     X = sp.random_array((300, 500), density=0.008, rng=np.random.default_rng(11), format="csc")
     tensor = torch.sparse_csc_tensor(
-        torch.from_numpy(X.indptr), torch.from_numpy(X.indices), torch.from_numpy(X.data), X.shape
+        torch_tensor(X.indptr), torch_tensor(X.indices), torch_tensor(X.data), X.shape
     )
     base = OnDevice(tensor)
     design = Polynomial(base)

@@ -50,14 +50,14 @@ def test_products_are_those_of_the_dense_array(name: str) -> None:
     assert_allclose(block.coupled_gram(c, K), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("other", ["tasks", DenseBlock, SparseBlock.from_dense])
+@pytest.mark.parametrize("other", ["tasks", DenseBlock, SparseBlock.of])
 def test_appended_columns_follow(other: object) -> None:
     block, A = block_of("few")
     extra, B = block_of("one task")
     longer = block.append(other(B) if callable(other) else extra)
     assert_allclose(np.asarray(longer.dense()), np.hstack([A, B]), atol=0)
     assert isinstance(longer, TaskBlock) == (other == "tasks")
-    turned = SparseBlock.from_dense(B).append(block)
+    turned = SparseBlock.of(B).append(block)
     assert_allclose(np.asarray(turned.dense()), np.hstack([B, A]), atol=0)
 
 

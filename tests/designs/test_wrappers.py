@@ -214,15 +214,6 @@ def test_column_subsets_refuse_what_is_not_increasing() -> None:
             ColumnSubset(design, columns)
 
 
-def test_counted_norms_are_remembered() -> None:
-    design = Counted(DenseDesign(X))
-    first = design.squared_norms(np.arange(9.0))
-    assert_array_equal(design.squared_norms(np.arange(9.0)), first)
-    assert design.passes == 1.0
-    assert_allclose(design.squared_norms(), (X**2).sum(axis=0))
-    assert design.passes == 2.0
-
-
 def test_squared_norms_of_lifted_columns_are_never_too_small() -> None:
     design = STORAGES["lifted"]()
     exact = (design.gather(np.arange(8)).dense() ** 2).sum(axis=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from atomlearn import FeatureGenerator, interop, norms, solve, solvers
-from atomlearn.core.losses import as_loss
-from atomlearn.core.solvers.steps import run
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.designs import as_design
-from atomlearn.estimators.classes_together import _of_classes
-from atomlearn.norms import KSupport
+from atomlearn import FeatureGenerator, interop, norms
 
 Array = NDArray[np.float64]
 
@@ -63,28 +56,6 @@ def test_the_refit_over_the_selected_is_the_softmax_of_scikit_learn(digits: Any)
     plain = LogisticRegression(C=0.1, tol=1e-9, max_iter=5000).fit(X[:, chosen], y)
     np.testing.assert_allclose(model.coef_[:, chosen], plain.coef_, atol=1e-3)
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X[:, chosen]), atol=1e-3)
-
-
-def test_two_classes_together_are_the_logistic_loss_at_half_the_level() -> None:
-    """The softmax of +-w/2 is the sigmoid of w, and its rows have half the square of w."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((80, 12))
-    codes = (X[:, :3].sum(axis=1) + rng.standard_normal(80) > 0).astype(int)
-    together = _of_classes(
-        as_design(X), np.eye(2)[codes], as_loss("logistic"), KSupport(2), np.ones(80), True
-    )
-    level = replace(together.regularizer, amount=2.0)
-    solver = solvers.ColumnGeneration(tolerance=1e-10)
-    stop = RelativeGap(1e-10) | Iterations(200)
-    both = run(replace(together, regularizer=level), solver, stop)
-    alone = solve(
-        X, np.where(codes == 1, 1.0, -1.0), loss="logistic", norm=KSupport(2), form="squared",
-        level=1.0, intercept=True, gap=1e-10,
-    )  # fmt: skip
-    assert both.objective == pytest.approx(alone.objective, rel=1e-8)
-    W = np.zeros(24)
-    W[both.columns] = both.weights
-    np.testing.assert_allclose(W.reshape(12, 2) @ [-1.0, 1.0], alone.coef, atol=1e-4)
 
 
 def test_weights_count_rows_and_names_and_sparse_data_change_nothing() -> None:

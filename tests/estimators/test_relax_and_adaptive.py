@@ -88,7 +88,7 @@ def test_bad_parameters():
     X, z = table(4, 20, 6)
     for settings, message in (
         ({"relax": 2.0}, "relax must be a number in"),
-        ({"adaptive": -1.0}, "adaptive must be finite and >= 0"),
+        ({"adaptive": -1.0}, "adaptive must be positive and finite"),
         ({"adaptive": 1.0, "norm": norms.KSupport(2)}, "need a norm with weights"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):

@@ -26,9 +26,9 @@ from atomlearn.findings import (
     unimodal,
 )
 from atomlearn.findings.gaussian import _spectrum, generator, knockoffs_of, standardized
+from atomlearn.findings.halves import first_columns
+from atomlearn.findings.importance import path_with_scores
 from atomlearn.findings.knockoffs import e_threshold, e_values
-from atomlearn.findings.leave_one_out import path_with_scores
-from atomlearn.findings.lockstep import first_columns
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:No features were selected:UserWarning",
@@ -357,7 +357,7 @@ def test_walks_in_lockstep_are_those_of_each_half(kind: str) -> None:
         y = X[:, :5].sum(axis=1) + rng.standard_normal(90)
         parts = [np.sort(rng.permutation(90)[:45]) for _ in range(8)]
         largest = float(np.abs((y - y.mean()) @ (X - X.mean(axis=0))).max()) / 90
-        found, sure = first_columns(X, y, parts, 12, 0.9 * largest, 0.1 * largest, True)
+        found, sure = first_columns(X, y, parts, 12, 0.9 * largest, 0.1 * largest, True, 1e-6)
         assert sure.all()
         for mask, rows in zip(found, parts, strict=True):
             expected = first_on_the_path(X[rows], y[rows], 12, 0.9 * largest, 0.1 * largest)

@@ -13,6 +13,7 @@ from atomlearn import designs, losses, masters, norms, problem
 from atomlearn._kernels import KeptHessian, newton_qp
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.masters.active_set import model_terms
+from atomlearn.core.norms.groups import l1_weights
 
 POSITIVE = ["gamma", "negative_binomial", "poisson", "tweedie"]
 LOSSES = [*POSITIVE, "huber", "logistic", "squared", "squared_hinge"]
@@ -39,8 +40,8 @@ def task(rng, loss, form, *, n=60, p=12, tau=0.0, intercept=True, signed=True, w
 
 def by_kernel(task, weights=None, shift=0.0, **options):
     norm, X = task.regularizer.norm, np.asarray(task.design.array)
-    signed = norm.l1_weights(X.shape[1])
-    price = norm.l1_weights(X.shape[1], nonnegative=True) if signed is None else signed
+    signed = l1_weights(norm, X.shape[1])
+    price = l1_weights(norm, X.shape[1], nonnegative=True) if signed is None else signed
     level, coupling, radius = model_terms(task.regularizer)
     start = np.zeros(X.shape[1]) if weights is None else weights
     return newton_qp(

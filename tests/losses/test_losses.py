@@ -66,6 +66,23 @@ class TestQuantileNearTheEdge(LossChecks):
     loss = Quantile(0.95)
 
 
+@pytest.mark.parametrize("suite", LossChecks.__subclasses__(), ids=lambda suite: suite.__name__)
+def test_no_constant_is_better_than_the_best_shift(suite: type[LossChecks]) -> None:
+    """f(z + b) is least: its slopes on both sides of b have opposite signs, or vanish."""
+    loss = suite.loss
+    if loss.smoothed(1.0) is not None:
+        pytest.skip("a loss with kinks is solved by smooth ones")
+    for seed in range(6):
+        y, linear, weight = suite().sample(seed)
+        if seed % 2 and np.isfinite(loss.smoothness):
+            linear *= 30.0
+        b = optimal_shift(loss, y, weight, linear, 40.0 * (seed % 3 == 0))
+        step = 1e-6 * (1.0 + abs(b))
+        size = 1e-9 * float(np.abs(loss.gradient(y, linear + b, weight)).sum())
+        assert loss.gradient(y, linear + b - step, weight).sum() <= size
+        assert loss.gradient(y, linear + b + step, weight).sum() >= -size
+
+
 LOSSES = (Squared(), Logistic(), SquaredHinge())
 numbers = st.floats(min_value=-1e4, max_value=1e4, allow_nan=False)
 labels = st.sampled_from([-1.0, 1.0])

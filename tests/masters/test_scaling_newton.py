@@ -39,7 +39,7 @@ def group_problem(loss, n, groups, size, level, intercept, seed, sparse=False):
     y = signal + rng.normal(size=n) if loss == "squared" else np.sign(signal + rng.normal(size=n))
     weight = rng.uniform(0.0, 2.0, size=n) * (rng.random(n) < 0.9)
     norm = Groups(np.arange(groups * size) // size, rng.uniform(0.5, 2.0, size=groups))
-    block = SparseBlock.from_dense(X) if sparse else DenseBlock(np.asfortranarray(X))
+    block = SparseBlock.of(X) if sparse else DenseBlock(np.asfortranarray(X))
     problem = Problem.build(
         block,
         y,

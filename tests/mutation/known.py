@@ -14,8 +14,6 @@ KNOWN: list[tuple[str, str, str, str]] = [
      "tests/solvers/test_checkpoint.py"),
     ("core/solvers/checkpoint.py", "        place.written = time.monotonic()\n",
      "        pass\n", "tests/solvers/test_checkpoint.py"),
-    ("core/data/wrappers.py", "None if curvature is None else curvature.copy()", "curvature",
-     "tests/designs/test_wrappers.py tests/designs/test_explicit_designs.py"),
     ("maps/pairs/scores.py", "self._v = np.array(v, dtype=np.float64)",
      "self._v = np.asarray(v, dtype=np.float64)", "tests/designs/test_polynomial.py"),
     ("maps/pairs/search.py", "2.0**-24 + double", "2.0**-27 + double",

@@ -98,7 +98,7 @@ def test_lengths_of_vectors_at_the_ends_of_floats() -> None:
 
 
 def test_norms_without_free_columns_are_without_them() -> None:
-    norm = Nonnegative(L1([1.0, 2.0, 3.0])).without(np.array([1]), 3)
+    _, norm = Nonnegative(L1([1.0, 2.0, 3.0])).without(np.array([1]), 3)
     assert norm.value(np.array([1.0, 0.0, 1.0])) == 4.0
     assert norm.value(np.array([1.0, 5.0, 1.0])) == math.inf
     assert norm.value(np.array([-1.0, 0.0, 1.0])) == math.inf

@@ -125,6 +125,6 @@ class TestLists(NormChecks):
 
 def test_bad_groups_are_refused() -> None:
     with pytest.raises(TypeError, match="LatentKSupport: k"):
-        LatentKSupport(1.5, [[0, 1]]).check(3)  # type: ignore[arg-type]
+        LatentKSupport(1.5, [[0, 1]]).on(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="group 0 names feature 9"):
-        LatentKSupport(1, [[0, 9]]).check(3)
+        LatentKSupport(1, [[0, 9]]).on(3)

@@ -17,7 +17,7 @@ def test_polar_best_atom_and_columns(kind: str) -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         case = KINDS[kind](rng)
-        case.norm.check(case.n_features)
+        case.norm.on(case.n_features)
         z = random_scores(rng, case.n_features)
         scores = ArrayScores(z)
         polar = case.polar(z)

@@ -52,7 +52,7 @@ def random_matrix(seed: int, square: bool = False) -> np.ndarray:
 
 
 def atom_of(norm, Z: np.ndarray) -> np.ndarray:
-    atom = norm.with_shape(Z.shape).best_atom(ArrayScores(Z.reshape(-1)))
+    atom = norm.on(Z.size, Z.shape).best_atom(ArrayScores(Z.reshape(-1)))
     dense = np.zeros(Z.size)
     dense[atom.columns] = atom.values
     return dense.reshape(Z.shape)
@@ -255,7 +255,7 @@ def test_sparse_plus_low_rank_is_that_of_the_cone_program(seed: int) -> None:
     norm = Union([TraceNorm(), Scaled(L1(), share)])
     assert_allclose(norm.value(W), optimum, rtol=1e-6)
     polar = max(np.linalg.norm(W, 2), np.abs(W).max() / share)
-    shaped = norm.with_shape(W.shape)
+    shaped = norm.on(W.size, W.shape)
     assert_allclose(shaped.polar(ArrayScores(W.reshape(-1))), polar)
     atom = atom_of(norm, W)
     assert_allclose((atom * W).sum(), polar)
@@ -265,16 +265,16 @@ def test_sparse_plus_low_rank_is_that_of_the_cone_program(seed: int) -> None:
     ("act", "message"),
     [
         (lambda: TraceNorm().polar(ArrayScores(np.ones(6))), "shape"),
-        (lambda: TraceNorm((2, 2)).check(6), "6 columns"),
+        (lambda: TraceNorm((2, 2)).on(6), "6 columns"),
         (lambda: TraceNorm((2, 3)).value(np.ones((3, 2))), "shape"),
-        (lambda: TraceNorm((2, 3)).with_shape((3, 2)), "leave shape out"),
-        (lambda: PSD((2, 3)).check(6), "square"),
-        (lambda: SparsePSD(0, (2, 2)).check(4), "at least 1"),
-        (lambda: SparseRankOne(1, 1.5, (2, 2)).check(4), "whole number"),
+        (lambda: TraceNorm((2, 3)).on(6, (3, 2)), "leave shape out"),
+        (lambda: PSD((2, 3)).on(6), "square"),
+        (lambda: SparsePSD(0, (2, 2)).on(4), "at least 1"),
+        (lambda: SparseRankOne(1, 1.5, (2, 2)).on(4), "whole number"),
         (lambda: SparsePSD(1).value(np.eye(40)), "NP-hard"),
         (lambda: Union([TraceNorm(), SparseRankOne(1, 1)]).value(np.eye(2)), "NP-hard"),
-        (lambda: TensorTrace((2, 3), [1.0]).check(6), "one for each"),
-        (lambda: TensorTrace((2, 3)).check(7), "6 entries"),
+        (lambda: TensorTrace((2, 3), [1.0]).on(6), "one for each"),
+        (lambda: TensorTrace((2, 3)).on(7), "6 entries"),
     ],
 )
 def test_refusals_name_the_remedy(act, message: str) -> None:

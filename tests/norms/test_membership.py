@@ -117,7 +117,7 @@ def test_solve_and_missing_names():
 )
 def test_unusable_groups(groups, error, match):
     with pytest.raises(error, match=match):
-        LatentGroups(groups).check(7)
+        LatentGroups(groups).on(7)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_unusable_groups(groups, error, match):
 )
 def test_unusable_weights(weights, error, match):
     with pytest.raises(error, match=match):
-        LatentGroups(SETS, weights).check(7)
+        LatentGroups(SETS, weights).on(7)
 
 
 def test_a_million_memberships_are_read_at_once():
@@ -165,4 +165,4 @@ def test_trees_lose_the_weights_of_sets_that_are_not_there():
     assert found.groups == [[0, 3], [3]]
     assert_array_equal(found.weights, [3.0, 2.0])
     with pytest.raises(TypeError, match="Trees: groups name columns"):
-        tree.check(7)
+        tree.on(7)

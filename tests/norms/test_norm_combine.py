@@ -9,7 +9,7 @@ from scipy import sparse
 
 from atomlearn.core.interfaces import proximal
 from atomlearn.core.norms.blocks import Cover
-from atomlearn.core.norms.scores import PositiveScores
+from atomlearn.core.norms.combine import PositiveScores
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm, Scores
 from atomlearn.norms import (

@@ -61,7 +61,7 @@ class TestSettings:
             norm.set_params(factor__x=5)
 
     def test_repr_and_equality(self):
-        assert repr(KSupport(3)) == "KSupport(k=3, groups=None)"
+        assert repr(KSupport(3)) == "KSupport(k=3)"
         assert repr(L1()) == "L1()"
         assert repr(Scaled(L1(), 2.0)) == "Scaled(norm=L1(), factor=2.0)"
         assert KSupport(3) != KSupport(4)
@@ -112,14 +112,14 @@ class TestRefusals:
         ],
     )
     def test_numbers_and_norms(self, norm, kind, message):
-        for ask in (lambda: norm.check(10), lambda: norm.on(10)):
+        for ask in (lambda: norm.on(10), lambda: norm.on(10)):
             with pytest.raises(kind, match=message):
                 ask()
 
     def test_k_of_more_than_there_are(self):
         w = np.arange(10.0)
         for k in (np.int64(3), np.uint8(3), 11, 10**12):
-            KSupport(k).check(10)
+            KSupport(k).on(10)
             assert KSupport(k).value(w) == KSupport(int(min(k, 10))).value(w)
 
     @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ class TestRefusals:
     def test_groups(self, groups, kind, message):
         for norm in (KSupport(2, groups), Groups(groups)):
             with pytest.raises(kind, match=message):
-                norm.check(6)
+                norm.on(6)
 
     def test_matrices_are_not_vectors(self):
         for norm in (L1(), L2(), KSupport(2), ElasticNetNorm(2), Groups([[0]])):

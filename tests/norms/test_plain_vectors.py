@@ -54,7 +54,7 @@ def test_arrays_and_lists_are_scores(norm: Norm) -> None:
 @pytest.mark.parametrize("norm", [norms.TraceNorm(), norms.RowGroups(), norms.SparsePSD(2)])
 def test_matrices_say_their_shape(norm: Norm) -> None:
     Z = np.diag([3.0, 2.0, 1.0])
-    known = norm.with_shape((3, 3))
+    known = norm.on(9, (3, 3))
     assert norm.polar(Z) == known.polar(Z.ravel())
     assert norm.value(Z) == pytest.approx(known.value(Z.ravel()))
 

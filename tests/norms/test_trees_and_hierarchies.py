@@ -18,12 +18,12 @@ def test_from_parents():
     norm = Trees.from_parents([-1, 0, 0, 1, 1, 2], nodes=[1, 3, 4, 5, 5], weights=np.arange(1.0, 7))
     assert norm.groups == [[0, 1, 2, 3, 4], [0, 1, 2], [3, 4], [1], [2], [3, 4]]
     assert_array_equal(norm.weights, np.arange(1.0, 7))
-    norm.check(5)
+    norm.on(5)
     # Node 0 has no feature at it or below it: it is left out, and its weight with it.
     first = Trees.from_parents([-1, -1, 1], nodes=[1, 2, 2], weights=[5.0, 2.0, 1.0])
     assert first.groups == [[0, 1, 2], [1, 2]]
     assert_array_equal(first.weights, [2.0, 1.0])
-    first.check(3)
+    first.on(3)
     with pytest.raises(ValueError, match="cycle"):
         Trees.from_parents([1, 0])
     with pytest.raises(ValueError, match=r"-1\.\.1"):
@@ -32,10 +32,10 @@ def test_from_parents():
 
 def test_groups_that_overlap_are_refused():
     with pytest.raises(ValueError, match="groups 0 and 1 overlap"):
-        Trees([[0, 1], [1, 2]]).check(3)
+        Trees([[0, 1], [1, 2]]).on(3)
     with pytest.raises(ValueError, match="overlap"):
-        Trees([[0, 1, 2, 3], [0, 1], [1, 2]]).check(4)
-    Trees([[0, 1], [0, 1], [0]]).check(2)
+        Trees([[0, 1, 2, 3], [0, 1], [1, 2]]).on(4)
+    Trees([[0, 1], [0, 1], [0]]).on(2)
 
 
 class Unlisted(ArrayScores):
@@ -93,13 +93,13 @@ def test_supports_obey_the_hierarchy(kind, loss):
 
 def test_pairs_given_and_counted():
     with pytest.raises(ValueError, match=r"designs\.Polynomial\.interactions"):
-        Hierarchy().check(11)
+        Hierarchy().on(11)
     with pytest.raises(ValueError, match="'weak' or 'strong'"):
-        Hierarchy("both").check(6)
+        Hierarchy("both").on(6)
     with pytest.raises(ValueError, match="main effects come first"):
-        Hierarchy(pairs=[[0, 5]]).check(4)
+        Hierarchy(pairs=[[0, 5]]).on(4)
     with pytest.raises(TypeError, match=r"\(n_pairs, 2\)"):
-        Hierarchy(pairs=[0, 1]).check(4)
+        Hierarchy(pairs=[0, 1]).on(4)
     sets = Hierarchy("strong", pairs=[[1, 0], [1, 1]]).membership(4)
     pairs = zip(sets.starts[:-1], sets.starts[1:], strict=True)
     assert [sets.members[a:b].tolist() for a, b in pairs] == [[0], [1], [1, 3], [0, 1, 2]]

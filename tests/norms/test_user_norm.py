@@ -189,7 +189,7 @@ def test_what_cannot_be_a_norm_is_refused() -> None:
         (UserNorm(signs, symmetric="yes"), "symmetric"),  # type: ignore[arg-type]
     ):
         with pytest.raises(TypeError, match=words):
-            bad.check(4)
+            bad.on(4)
 
 
 def test_parameters_copies_and_pickles() -> None:

@@ -230,14 +230,6 @@ def pair_histograms(
     return np.array(pairs).reshape(-1, *shape)
 
 
-def row_extremes_csc(
-    data: Data, indices: Indices, indptr: Indices, n_rows: int
-) -> tuple[Array, Array]:
-    """Return (min(0, min_j x_ij), max(0, max_j x_ij)) of every row."""
-    wide = _dense(data, indices, indptr, n_rows, columns_major=True)
-    return wide.min(axis=1, initial=0.0), wide.max(axis=1, initial=0.0)
-
-
 def pair_bounds_csc(
     data: Data,
     indices: Indices,
@@ -258,16 +250,6 @@ def pair_bounds_csc(
     squares = weighted * wide
     rising, falling = squares.clip(0).sum(axis=0), (-squares).clip(0).sum(axis=0)
     return upper, np.sqrt(rising), np.sqrt(falling)
-
-
-def pair_sums_csr(
-    data: Data, indices: Indices, indptr: Indices, v: Data, n_columns: int, chosen: Positions
-) -> tuple[Array, int]:
-    """Return the upper part of X'diag(v) X over some columns, and the multiplications."""
-    wide = _dense(data, indices, indptr, n_columns, columns_major=False)[:, chosen]
-    entries = (wide[np.asarray(v) != 0] != 0).sum(axis=1)
-    sums = np.triu((wide * np.asarray(v, dtype=np.float64)[:, None]).T @ wide)
-    return sums, int((entries * (entries + 1) // 2).sum())
 
 
 def pair_search(

@@ -24,10 +24,8 @@ from atomlearn import (
     AtomicClassifier,
     AtomicRegressor,
     FeatureGenerator,
-    MatrixCompletion,
     MatrixPursuit,
     SparseLowRank,
-    SparsePCA,
     norms,
 )  # fmt: skip
 
@@ -153,27 +151,19 @@ def genotypes() -> tuple[pd.DataFrame, Any]:
 
 NOISE = np.random.default_rng(1).standard_normal((100, 30))
 HOSTILE = [f'<img src=x onerror="window.alerted=1">{"long " * 20}{j}' for j in range(30)]
+#: Each shows pictures or a table that the others have not.
 KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "classes of two": (AtomicClassifier(alpha=0.02), frame(load_breast_cancer), {}),
     "several classes": (AtomicClassifier(alpha=0.05), frame(load_wine), {}),
-    "numbers": (AtomicRegressor(alpha=1.0), frame(load_diabetes), {}),
     "curves": (AtomicRegressor("groups", 2.0, features="splines"), frame(load_diabetes), {}),
     "products": (AtomicRegressor(alpha=2.0, features="interactions"), frame(load_diabetes), {}),
-    "parts": (AtomicRegressor(norms.LatentGroups([[0, 1, 2], [2, 3, 4, 5], [6, 7, 8, 9]]), 0.5),
-              frame(load_diabetes), {}),
+    "groups": (AtomicRegressor(norms.LatentGroups([[0, 1, 2], [2, 3, 4, 5], [6, 7, 8, 9]]), 0.5),
+               frame(load_diabetes), {}),
     "generation": (FeatureGenerator(n_features=6, batch=2), frame(load_breast_cancer), {}),
-    "scikit-learn": (LassoCV(cv=3), frame(load_diabetes), {}),
-    "k-support": (AtomicRegressor(norms.KSupport(3), 0.5, form="squared"),
-                  frame(load_diabetes), {}),
-    "empty": (AtomicRegressor(alpha=1e5), frame(load_diabetes), {}),
-    "leak": (AtomicClassifier(alpha=0.1), (NOISE, NOISE[:, 29] > 0), {}),
-    "noise": (AtomicClassifier(alpha=0.1), (NOISE, np.arange(100) * 11 % 5 > 2), {}),
+    "levels": (LassoCV(cv=3), frame(load_diabetes), {}),
+    "nothing": (AtomicRegressor(alpha=1e5), frame(load_diabetes), {}),
     "genotypes": (AtomicRegressor(alpha=0.2), genotypes(), {}),
-    "disjoint groups": (AtomicRegressor(norms.Groups([[0, 1, 2], [3, 4, 5], [6, 7, 8, 9]]), 0.5),
-                        frame(load_diabetes), {}),
-    "low rank and sparse": (SparseLowRank(), (NOISE, None), {}),
-    "completion": (MatrixCompletion(), (np.where(NOISE > 2, np.nan, NOISE), None), {}),
-    "sparse components": (SparsePCA(k=4), (NOISE[:, :10], None), {}),
+    "matrices": (SparseLowRank(), (NOISE, None), {}),
     "affinity": (MatrixPursuit(), (NOISE[:40], None), {}),
     "hostile": (AtomicClassifier(alpha=0.05), (NOISE, (np.arange(100) * 7 % 3 == 0)),
                 {"feature_names": HOSTILE, "target": "</h1><script>window.alerted=1</script>"}),

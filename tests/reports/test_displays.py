@@ -32,14 +32,14 @@ def test_every_display_draws_on_given_axes_and_keeps_what_it_drew() -> None:
 
     axes = plt.subplots(2, 5)[1].ravel()
     cv = AtomicRegressorCV(n_alphas=5, cv=3).fit(Z, Y)
-    found = reports.PathDisplay.from_estimator(cv, Z, Y, n_levels=6, ax=axes[0])
+    found = reports.PathDisplay.from_estimator(cv, Z, Y, ax=axes[0])
     assert found.ax_ is axes[0]
-    assert found.coefficients.shape == (6, len(found.names))
+    assert found.coefficients.shape == (found.levels.size, len(found.names))
     assert found.chosen == cv.alpha_
     found = reports.ValidationDisplay.from_estimator(cv, Z, Y, ax=axes[1])
     np.testing.assert_allclose(found.mean, cv.cv_results_["mean_test_score"])
     found = reports.ConvergenceDisplay.from_estimator(cv, Z, Y, ax=axes[2])
-    assert found.gaps[0][-1] == cv.results_[0].history[-1].relative_gap
+    assert found.ax_.lines[0].get_ydata()[-1] == cv.results_[0].history[-1].relative_gap
     found = reports.CoefficientDisplay.from_estimator(cv, Z, Y, ax=axes[3])
     np.testing.assert_allclose(
         np.abs(found.values[0, 0]), np.abs(cv.coef_).max(), rtol=SAME_FLOAT64
@@ -77,6 +77,8 @@ def test_what_cannot_be_drawn_is_told() -> None:
     model = AtomicRegressor(alpha=1.0).fit(Z, Y)
     with pytest.raises(TypeError, match="cross-validation"):
         reports.ValidationDisplay.from_estimator(model)
+    with pytest.raises(TypeError, match="Ridge has no path"):
+        reports.PathDisplay.from_estimator(Ridge().fit(Z, Y), Z, Y)
     with pytest.raises(ValueError, match="no products"):
         reports.InteractionsDisplay.from_estimator(model)
     with pytest.raises(ValueError, match="no parts to draw"):

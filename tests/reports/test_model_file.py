@@ -139,7 +139,7 @@ def content() -> dict[str, Any]:
         (("classes",), ["a"], "at least two"),
         (("classes",), ["a", "a"], "different labels"),
         (("classes",), ["a", None], "classes[1]"),
-        (("n_features",), 0, "n_features"),
+        (("n_features",), -1, "n_features"),
         (("n_features",), 5, "features[1].index"),
         (("inputs", 0, "index"), 6, "below 6"),
         (("inputs", 0, "index"), True, "inputs[0].index"),

@@ -29,8 +29,8 @@ from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import plain
 from atomlearn.reports.data_displays import PredictionDisplay, TargetDisplay
 from atomlearn.reports.displays import ConvergenceDisplay
+from atomlearn.reports.drawing import svg_of
 from atomlearn.reports.structure_displays import GroupsDisplay, InteractionsDisplay, MatrixDisplay
-from atomlearn.reports.svg import svg_of
 from atomlearn.result import Record
 
 EVIL = '<script>alert("x")</script>&\'"'
@@ -167,7 +167,7 @@ def test_the_page_is_self_contained_and_tells_the_result() -> None:
     for words in (
         "3 of 9 features were selected, 2 of them again when 25% of the rows were left out; a "
         "model of 3 features predicts outcome",
-        "2 of these 3 were selected again",
+        "features with the final model, which is fitted to all rows",
         "random labels do this well once in 10,000 times",
         "An AUC above 0.700 would count as better than chance.",
         "The held-out AUC is 0.930",
@@ -234,7 +234,8 @@ def test_no_features_many_features_many_classes() -> None:
 def test_regression_page_draws_predictions_and_distribution() -> None:
     values = tuple(np.random.default_rng(0).normal(size=900).tolist())
     score = Score("R²", 0.5, 0.0, "mean", False)
-    held_out = HeldOut(30, 900, (score,), verdict(), 3, 2, truth=values, predicted=values)
+    drawn = [PredictionDisplay(values, values)]
+    held_out = HeldOut(30, 900, (score,), verdict(), 3, 2, displays=drawn)
     content = make_content(
         task="regression", class_counts=(), target_values=values, held_out=held_out
     )
@@ -247,7 +248,7 @@ def test_regression_page_draws_predictions_and_distribution() -> None:
 
 @pytest.mark.parametrize("gap", [0.0, 1e30, np.inf])
 def test_extreme_gaps_stay_inside_the_picture(gap: float) -> None:
-    drawn = svg_of(ConvergenceDisplay.of([[record(0, 1.0), record(1, gap)]], 1e-6))
+    drawn = svg_of(ConvergenceDisplay([[record(0, 1.0), record(1, gap)]], 1e-6))
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', drawn)[0])
     for mark in ElementTree.fromstring(drawn).iter("use"):
         assert 0 <= float(mark.attrib["x"]) <= width
@@ -261,7 +262,7 @@ def test_constant_and_single_values_are_drawn() -> None:
         TargetDisplay(np.array([2.0, 2.0])),
         PredictionDisplay(np.ones(1), np.ones(1)),
         MatrixDisplay(np.zeros((2, 2))),
-        ConvergenceDisplay.of([[record(0, 1e-9)]], 1e-6),
+        ConvergenceDisplay([[record(0, 1e-9)]], 1e-6),
     ):
         ElementTree.fromstring(svg_of(display))
 

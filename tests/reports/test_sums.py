@@ -9,7 +9,7 @@ import pytest
 
 from atomlearn import AtomicRegressor, AtomicRegressorCV, report
 from atomlearn.designs import as_design
-from atomlearn.reports.sums import adding_up
+from atomlearn.reports.suspects import adding_up, suspects
 
 RNG = np.random.default_rng(0)
 PARTS = RNG.poisson([5.0, 20.0, 3.0, 9.0, 1.0], (60, 5)).astype(float)
@@ -27,19 +27,22 @@ NAMES = ["casual", "registered", "wind", "heat", "rain"]
 )
 def test_parts_of_a_total_are_named(weights: list[int], said: str | None) -> None:
     y = PARTS @ np.array(weights) + 7.0
-    found = adding_up(as_design(PARTS), y, [0, 1], NAMES, "cnt")
+    found = adding_up(PARTS, y, NAMES, "cnt")
     assert len(found) == (said is not None)
     assert said is None or found[0].startswith(said)
-    assert adding_up(as_design(PARTS), y + 1e-3 * RNG.standard_normal(60), [0], NAMES, "y") == []
+    assert adding_up(PARTS, y + 1e-3 * RNG.standard_normal(60), NAMES, "y") == []
 
 
 def test_copies_of_parts_are_left_out_and_many_columns_need_many_rows() -> None:
     y = PARTS[:, 0] + PARTS[:, 1]
     twice = np.column_stack([PARTS, PARTS[:, 0]])
-    (found,) = adding_up(as_design(twice), y, [], [*NAMES, "copy"], "cnt")
+    (found,) = adding_up(twice, y, [*NAMES, "copy"], "cnt")
     assert found.startswith("casual + registered = cnt")
-    wide = RNG.standard_normal((60, 55))  # as good as any target
-    assert adding_up(as_design(wide), y, [], [str(j) for j in range(55)], "cnt") == []
+    wide = np.hstack([PARTS, RNG.standard_normal((60, 55))])  # as good as any target
+    names = [*NAMES, *map(str, range(55))]
+    assert adding_up(wide[:, 5:], y, names, "cnt") == []
+    (found,) = suspects(as_design(wide), y, None, [0, 1, 2, 9], names, "cnt")
+    assert found.startswith("casual + registered = cnt")
 
 
 def test_a_report_names_them_and_holds_out_groups(tmp_path: Path) -> None:

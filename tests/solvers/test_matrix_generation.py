@@ -235,7 +235,7 @@ def test_unions_of_everything(form: dict) -> None:
     assert r.status is Status.CONVERGED
     assert len(r.matrix_parts) == 4
     Z = y.reshape(5, 5) - r.coef
-    polars = [part.with_shape((5, 5)) if hasattr(part, "with_shape") else part for part in parts]
+    polars = [part.on(25, (5, 5)) for part in parts]
     top = max(n.polar(designs.ArrayScores(Z.reshape(-1))) for n in polars)
     gauge = sum(part.gauge for part in r.matrix_parts)
     assert (Z * r.coef).sum() >= gauge * top * (1 - 1e-2)

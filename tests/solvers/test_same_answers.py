@@ -19,6 +19,7 @@ from atomlearn.designs import Dask, OnDevice
 from atomlearn.interfaces import Norm
 from atomlearn.losses import as_loss
 from atomlearn.result import Result
+from tests.oracles.tensors import CUPY, cupy_tensor, strict_tensor, torch_tensor
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 N_SAMPLES, N_FEATURES = 150, 24
@@ -74,22 +75,11 @@ def sparse_chunks(X: Array) -> Dask:
     return Dask(array.map_blocks(sp.csr_array), whole=0)
 
 
-def torch_tensor(X: Array, dtype: type) -> OnDevice:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    return OnDevice(torch.from_numpy(X.astype(dtype)))
-
-
-def strict_tensor(X: Array, dtype: type) -> OnDevice:
-    strict = pytest.importorskip("array_api_strict")
-    return OnDevice(strict.asarray(X.astype(dtype), device=strict.Device("device1")))
-
-
 def sparse_tensor(X: Array, dtype: type, layout: str) -> OnDevice:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     with warnings.catch_warnings():
         # Once in a process, that sparse tensors may change.
         warnings.filterwarnings("ignore", message="Sparse ")
-        tensor = torch.from_numpy(X.astype(dtype))
+        tensor = torch_tensor(X.astype(dtype))
         return OnDevice(getattr(tensor, f"to_sparse{layout}")())
 
 
@@ -103,13 +93,15 @@ DESIGNS: dict[str, Callable[[Array], Any]] = {
     "dask by rows": lambda X: chunked(X, (40, N_FEATURES)),
     "dask by both, scores stay": lambda X: chunked(X, (60, 7), whole=0),
     "dask, sparse chunks": sparse_chunks,
-    "torch, float64": lambda X: torch_tensor(X, np.float64),
-    "torch, float32": lambda X: torch_tensor(X, np.float32),
+    "torch, float64": lambda X: OnDevice(torch_tensor(X)),
+    "torch, float32": lambda X: OnDevice(torch_tensor(X.astype(np.float32))),
     "torch, sparse, float64": lambda X: sparse_tensor(X, np.float64, "_csr"),
     "torch, sparse, float32": lambda X: sparse_tensor(X, np.float32, "_csc"),
     "torch, COO, float32": lambda X: sparse_tensor(X, np.float32, ""),
-    "array API, float32": lambda X: strict_tensor(X, np.float32),
+    "array API, float32": lambda X: OnDevice(strict_tensor(X.astype(np.float32))),
 }
+if CUPY:
+    DESIGNS["cupy, float32"] = lambda X: OnDevice(cupy_tensor(X.astype(np.float32)))
 
 
 def fit(X: Any, loss: str, norm: str) -> Result:

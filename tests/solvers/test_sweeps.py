@@ -151,7 +151,7 @@ def test_only_where_the_price_is_known() -> None:
 
     def could(norm: Any, rank: int = 2, **given: Any) -> bool:
         side = (P, P) if isinstance(norm, PSD) else (P, Q)
-        problem = problem_of(rows, cols, y, norm.with_shape(side), 1.0, **given)
+        problem = problem_of(rows, cols, y, norm.on(side[0] * side[1], side), 1.0, **given)
         (term,) = problem.regularizer.norm.terms()
         span = term.norm.at_zero(term, problem.design)
         span = replace(span, left=np.eye(P)[:, :rank], right=np.eye(side[1])[:, :rank])

@@ -56,8 +56,6 @@ from atomlearn._kernels.pairs import (
     PairScratch,
     PairSearch,
     pair_bounds_csc,
-    pair_sums_csr,
-    row_extremes_csc,
 )
 from atomlearn._kernels.pivoting import PivotStatus, pivot_path
 from atomlearn._kernels.sampled import factor_ridge, matrix_product_csr, sampled_products

@@ -7,7 +7,7 @@ unknown of the minimiser is one number t with d_j = clip(t |w_j|, 0, 1).
 from __future__ import annotations
 
 import math
-from enum import IntEnum
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,16 +15,10 @@ import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Data
 
-
-class _Method(IntEnum):
-    SCALING = -1
-    EXHAUSTIVE = 0
-    BOX_NORM = 1
-    BINARY_SEARCH = 2
-    TWO_STEP = 3
+_Prox = Callable[[Data, int, float, Data], float]
 
 
-def _prox(method: _Method, v: Data, k: int, step: float) -> tuple[Data, float]:
+def _prox(method: _Prox, v: Data, k: int, step: float) -> tuple[Data, float]:
     array = _checks.vector(v, "v")
     wanted = _checks.count(k, "k")
     if not 0 < step < math.inf:
@@ -32,10 +26,14 @@ def _prox(method: _Method, v: Data, k: int, step: float) -> tuple[Data, float]:
     w = np.empty_like(array)
     if array.size == 0:
         return w, math.inf
-    status, scale = _native.prox(method, array, min(wanted, array.size), float(step), w)
-    if status == 1:
-        raise ValueError("v holds NaN or infinity: check the point and the step it came from")
-    return w, scale
+    return w, _finite(method(array, min(wanted, array.size), float(step), w), "v")
+
+
+def _finite(found: float, name: str) -> float:
+    """Return what a kernel found, NaN where its vector is not finite."""
+    if math.isnan(found):
+        raise ValueError(f"{name} holds NaN or infinity: check where it came from")
+    return found
 
 
 def ksupport_prox(v: Data, k: int, step: float) -> tuple[Data, float]:
@@ -49,27 +47,18 @@ def ksupport_prox(v: Data, k: int, step: float) -> tuple[Data, float]:
     linear time. References: McDonald, Pontil, Stamos 2014 (the equation); Argyriou, Foygel,
     Srebro 2012 (the norm).
     """
-    return _prox(_Method.SCALING, v, k, step)
+    return _prox(_native.prox, v, k, step)
 
 
-def ksupport_multiplier(
-    v: Data, k: int, amount: float, penalized: bool, start: float, low: float, high: float
-) -> float:
+def ksupport_multiplier(v: Data, k: int, amount: float, penalized: bool, guess: float) -> float:
     """Return the mu at which ``ksupport_prox(v, k, mu)`` is the penalized or constrained prox.
 
-    That is where mu gauge(w(mu)) = amount (``penalized``), or gauge(w(mu)) = amount. ``start`` is
-    the left side's F(0), [low, high] holds the root x = 1 / mu, or mu, of F(x) = amount: see
-    ``core.norms.ksupport_point``.
+    That is where mu gauge(w(mu)) = amount (``penalized``), or gauge(w(mu)) = amount; ``guess`` > 0
+    is of 1 / mu, or of mu. See ``core.norms.ksupport_point``.
     """
     array = _checks.weights(v, "v", np.size(v))
     wanted = _checks.count(k, "k", array.size)
-    bounds = np.array([start, low, high])
-    status, mu = _native.multiplier(
-        array, wanted, float(amount), bool(penalized), bounds, np.empty_like(array)
-    )
-    if status:
-        raise ValueError("v holds NaN or infinity: check the point and the step it came from")
-    return mu
+    return _finite(_native.multiplier(array, wanted, amount, penalized, guess), "v")
 
 
 def ksupport_gauge(w: Data, k: int) -> float:
@@ -81,27 +70,24 @@ def ksupport_gauge(w: Data, k: int) -> float:
     wanted = _checks.count(k, "k")
     if array.size == 0:
         return 0.0
-    status, value = _native.gauge(array, min(wanted, array.size))
-    if status:
-        raise ValueError("w holds NaN or infinity: check where it came from")
-    return value
+    return _finite(_native.gauge(array, min(wanted, array.size)), "w")
 
 
 def ksupport_prox_exhaustive(v: Data, k: int, step: float) -> tuple[Data, float]:
     """As ``ksupport_prox``, by Algorithm 1 of Argyriou et al. 2012: a sort, then every (r, l)."""
-    return _prox(_Method.EXHAUSTIVE, v, k, step)
+    return _prox(_native.prox_exhaustive, v, k, step)
 
 
 def ksupport_prox_box_norm(v: Data, k: int, step: float) -> tuple[Data, float]:
     """As ``ksupport_prox``, by McDonald, Pontil, Stamos 2014: a sort of 2d break points."""
-    return _prox(_Method.BOX_NORM, v, k, step)
+    return _prox(_native.prox_box_norm, v, k, step)
 
 
 def ksupport_prox_binary_search(v: Data, k: int, step: float) -> tuple[Data, float]:
     """As ``ksupport_prox``, by Lai et al. 2014: a sort, then nested binary searches for (r, l)."""
-    return _prox(_Method.BINARY_SEARCH, v, k, step)
+    return _prox(_native.prox_binary_search, v, k, step)
 
 
 def ksupport_prox_two_step(v: Data, k: int, step: float) -> tuple[Data, float]:
     """As ``ksupport_prox``, by Eriksson et al. 2015: a sort, a search for r, another for l."""
-    return _prox(_Method.TWO_STEP, v, k, step)
+    return _prox(_native.prox_two_step, v, k, step)

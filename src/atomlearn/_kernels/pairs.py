@@ -20,15 +20,6 @@ from atomlearn._kernels.sparse import _arrays
 FOUND_AT_A_TIME = 2**16
 
 
-def row_extremes_csc(
-    data: Data, indices: Indices, indptr: Indices, n_rows: int
-) -> tuple[Array, Array]:
-    """(min(0, min_j x_ij), max(0, max_j x_ij)) of every row i of X in CSC."""
-    low, high = np.empty(n_rows), np.empty(n_rows)
-    _native.row_extremes(*_arrays(data, indices, indptr), low, high)
-    return low, high
-
-
 def pair_bounds_csc(
     data: Data,
     indices: Indices,
@@ -57,26 +48,6 @@ def pair_bounds_csc(
     upper, rising, falling = np.empty(size), np.empty(size), np.empty(size)
     _native.pair_bounds(*arrays, subset, packed, upper, rising, falling)
     return upper, rising, falling
-
-
-def pair_sums_csr(
-    data: Data, indices: Indices, indptr: Indices, v: Data, n_columns: int, chosen: object
-) -> tuple[Array, int]:
-    """(s, multiplications): s_ab = sum_k v_k x_ka x_kb, a <= b, over increasing columns ``chosen``.
-
-    X in CSR with sorted columns; s of shape (m, m) is zero below its diagonal. Each thread keeps
-    all of s, so m should be at most some hundreds.
-    """
-    arrays = _arrays(data, indices, indptr)
-    weights = _checks.weights(v, "v", arrays[2].size - 1)
-    columns = _checks.positions(chosen, "chosen", n_columns)
-    if (columns[1:] <= columns[:-1]).any():
-        raise ValueError("chosen must increase; sort it and drop what is repeated")
-    place = np.full(n_columns, -1, dtype=np.int32)
-    place[columns] = np.arange(columns.size, dtype=np.int32)
-    sums = np.empty((columns.size, columns.size))
-    products = _native.pair_sums_by_rows(*arrays, place, weights, sums)
-    return sums, products
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +159,10 @@ class PairSearch:
                 "PairScratch.of"
             )
         counts = np.zeros(3, dtype=np.int64)
-        given = np.array([limits.threshold, limits.relative, limits.absolute, limits.square])
         following, size = _native.pair_search(
             *self.columns, self.order, *self.rows, self.v, self.radii, self.upper, self.costs,
-            given, 0 if limits.squares else 1, begin, end, scratch.sums, scratch.touched,
+            limits.threshold, limits.relative, limits.absolute, limits.square,
+            0 if limits.squares else 1, begin, end, scratch.sums, scratch.touched,
             scratch.seen, scratch.first, scratch.second, scratch.found, counts,
         )  # fmt: skip
         first, second = self.order[scratch.first[:size]], self.order[scratch.second[:size]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import atomlearn._kernels._checks as _checks
@@ -17,7 +19,7 @@ def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:
     array = _checks.vector(z, "z")
     wanted = min(_checks.count(count, "count"), array.size)
     indices, values = np.empty(wanted, dtype=np.int64), np.empty(wanted)
-    if wanted and _native.top(array, indices, values):
+    if wanted and not _native.top(array, indices, values):
         raise ValueError("z holds NaN: check the data and the weights it was computed from")
     return indices, values
 
@@ -28,7 +30,7 @@ def top_norm(z: Data, count: int) -> float:
     wanted = min(_checks.count(count, "count"), array.size)
     if wanted == 0:
         return 0.0
-    status, norm = _native.norm_of_top(array, wanted)
-    if status:
+    norm = _native.norm_of_top(array, wanted)
+    if math.isnan(norm):
         raise ValueError("z holds NaN: check the data and the weights it was computed from")
     return norm

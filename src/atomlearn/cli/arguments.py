@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn
 
 from atomlearn import __version__
-from atomlearn.cli import values
-from atomlearn.cli.data_arguments import add_genotypes, add_offset, add_reading, add_roles, add_text
+from atomlearn.cli.options import (
+    Count,
+    CountOrAuto,
+    Fraction,
+    Place,
+    Positive,
+    PositiveOrAuto,
+    Seed,
+    Share,
+    Size,
+    add_option,
+    add_options,
+    given_to,
+)
+from atomlearn.storage.intake.columns import ROLES
+from atomlearn.storage.intake.reading import Reading
 
 _EXAMPLES = """\
 examples:
@@ -18,7 +33,7 @@ examples:
   atomlearn convert counts.svm.gz counts.store              for data larger than memory
 """
 
-_SELECT_EXAMPLES = """\
+_SELECT = """\
 examples:
   The 50 features that predict `outcome` best together:
     atomlearn select patients.csv --target outcome --n-features 50 --out selected/
@@ -43,11 +58,172 @@ files written:
   report.html    one self-contained page (needs pip install "atomlearn[report]")
 """
 
+_PREDICT = """\
+example:
+  atomlearn predict selected/model.json new.csv --out predictions.csv
 
-_DATA = (
-    "CSV, TSV and other text (also .gz, .bz2, .xz), Parquet, Arrow, Excel, libsvm, .npz, .npy, "
-    ".mat; a column store, PLINK .bed or .pgen, AnnData .h5ad"
-)
+Columns of tables are found by name, in any order; others are left alone.
+"""
+
+_INSPECT = """\
+example:
+  atomlearn inspect patients.csv --target outcome --out schema.json
+  then edit `use` in the schema, for `atomlearn select --schema schema.json`
+"""
+
+_CONVERT = """\
+examples:
+  atomlearn convert counts.svm.gz counts.store --memory 500M
+  atomlearn convert patients.csv patients.store --target outcome --drop id
+  atomlearn convert study.bed study.store
+  atomlearn convert reviews.csv words.store --text review --target stars
+  atomlearn select patients.store --n-features 50 --out selected/
+
+One pass over the file, in the memory allowed. `select`, `predict` and every estimator take the
+store in place of data, and read it as they go: it may be larger than memory. Killed, the command
+goes on where it was when it is started again.
+"""
+
+_DATA = """CSV, TSV and other text (also .gz, .bz2, .xz), Parquet, Arrow, Excel, libsvm, .npz,
+.npy, .mat; a column store, PLINK .bed or .pgen, AnnData .h5ad"""
+
+#: Fields of ``Reading`` that say how a file is written, and what its columns are.
+_WRITTEN = ("sheet", "transpose", "form")
+_COLUMNS = ("target", "drop", "id", "missing", "schema", "text", "dates", "categories", "names")
+_JOINED = ("covariates", "pheno", "pheno_name", "covar")
+_GENOTYPES = ("maf", "geno", "hwe", "pcs")
+
+
+@dataclass
+class Features:
+    """What is predicted, and from what.
+
+    task : word
+        What the target is (default: found out).
+    positive : labels
+        Predict whether the target is one of these labels: LABEL[,LABEL...] (one against the rest).
+    class_weight : text
+        Weights of the classes: balanced, or LABEL=WEIGHT by commas.
+    interactions : bool
+        Add all squares and all products of two columns, named a^2 and a:b.
+    standardize : bool
+        Divide each feature by its standard deviation while selecting (default: yes); results are
+        in the units of the data either way.
+    """
+
+    task: Literal["auto", "classification", "regression"] = "auto"
+    positive: str | None = None
+    class_weight: str | None = None
+    interactions: bool = False
+    standardize: bool | None = None
+
+
+@dataclass
+class Model:
+    """How features are selected.
+
+    n_features : number
+        Select exactly N features (or auto: the fewest within a standard error of the best in
+        cross-validation; feature generation, the default, with N = 50); with more than two classes
+        N for each class, where FeatureGenerator(n_features=N) shares them.
+    norm : text
+        Instead: fit with this norm, NAME or NAME:k=K: l1, l2, linf, ksupport:k=20,
+        elasticnet:k=20, chains:length=5; with groups (of --groups, or of categories): groups,
+        latentgroups, ksupport:k=3, latentksupport:k=3. Several values, as in k=5,10, are chosen
+        among.
+    fdr : share
+        Instead: by knockoffs, with at most this share of false features on average (0.1).
+    stability : bool
+        Instead: select what most random halves of the rows select.
+    alpha : number
+        Weight of the norm against the mean loss (with --norm); auto, the default: chosen by
+        cross-validation.
+    cv : bool
+        Choose alpha by cross-validation (what --norm does without --alpha).
+    one_se : bool
+        In cross-validation take the sparsest within one standard error of the best.
+    groups : file
+        Groups to select whole: a .gmt file, or lines of a name and its columns, patterns (x_*) or
+        regions (chr:start-end); windows:500kb for genotypes.
+    form : word
+        How the norm enters (with --norm; default: squared for ksupport, else penalized).
+    loss : name
+        Name of a loss, such as squared_hinge (default: squared for regression, logistic for
+        classification); one for regression settles that numbers are no classes.
+    C : number
+        Weight of the loss with --n-features (default: 10).
+    batch : number
+        Features taken in at a time with --n-features (default: N / 10, at most 10, but N / 50
+        where that is more).
+    """
+
+    n_features: CountOrAuto = None
+    norm: str | None = None
+    fdr: Share = None
+    stability: bool = False
+    alpha: PositiveOrAuto = None
+    cv: bool = False
+    one_se: bool = False
+    groups: str | None = None
+    form: Literal["penalized", "squared"] | None = None
+    loss: str | None = None
+    C: Positive = None
+    batch: Count = None
+
+
+@dataclass
+class Run:
+    """How a selection is run.
+
+    test_fraction : share
+        Share of rows held out for the scores (default: a quarter; 0: none).
+    seed : number
+        Seed of the split (default: 0).
+    gap : number
+        Relative gap to prove (default: 1e-6).
+    time_limit : seconds
+        Seconds for all fits.
+    checkpoint : folder
+        Keep the state of all fits here; killed anywhere, the same command goes on from it.
+    jobs : number
+        Threads to use (default: all).
+    memory_limit : size
+        Memory, as 8G; larger data stay on disk.
+    config : file
+        The summary.json of an earlier run, to repeat it.
+    json : bool
+        Print the result as JSON.
+    quiet : bool
+        No progress; only the result and errors.
+    """
+
+    test_fraction: Fraction = 0.25
+    seed: Seed = None
+    gap: Positive = None
+    time_limit: Positive = None
+    checkpoint: Place = None
+    jobs: Count = None
+    memory_limit: Size = None
+    config: str | None = None
+    json: bool = False
+    quiet: bool = False
+
+
+@dataclass
+class Conversion:
+    """How a store is made.
+
+    dtype : word
+        Type of the values (default: as in the file); genotype: 0, 1, 2 and missing in two bits.
+    memory : size
+        Memory to work in, such as 500M or 4G (default: 1G).
+    quiet : bool
+        Errors only.
+    """
+
+    dtype: Literal["auto", "float64", "float32", "float16", "int8", "genotype"] = "auto"
+    memory: Size = 2**30
+    quiet: bool = False
 
 
 class _Parser(argparse.ArgumentParser):
@@ -61,279 +237,90 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = _Parser(
         prog="atomlearn",
-        description="Select the few features, out of very many, that explain a target, and get a "
-        "sparse linear model with a proof of how close to optimal it is.",
+        description="Select the few features, out of very many, that explain a target.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"atomlearn {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    _add_select(commands)
-    _add_predict(commands)
-    _add_inspect(commands)
-    _add_convert(commands)
-    _add_demo(commands)
-    shells = commands.add_parser("completion", help="print a script for the shell to complete")
-    shells.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+    def command(name: str, does: str, epilog: str = "") -> argparse.ArgumentParser:
+        shown = argparse.RawDescriptionHelpFormatter
+        made: argparse.ArgumentParser = commands.add_parser(
+            name, help=does, description=does, epilog=epilog, formatter_class=shown
+        )
+        return made
+
+    _add_select(command("select", "select features of a data file and fit a model", _SELECT))
+    _add_predict(command("predict", "predict the rows of a data file with a model", _PREDICT))
+    _add_inspect(command("inspect", "say what `select` would make of a data file", _INSPECT))
+    _add_convert(command("convert", "make a column store, to work on from disk", _CONVERT))
+    demo = command("demo", "select 20 of 495 features: measurements of tumors and their products")
+    demo.add_argument("--out", default="atomlearn-demo", metavar="DIR", help="for the results")
+    demo.add_argument("--quiet", action="store_true", help="no progress, the result only")
     return parser
 
 
-def _add_select(commands: Any) -> None:
-    parser = commands.add_parser(
-        "select",
-        help="select features from a file, fit a model on them, prove its accuracy",
-        description="Select features of a data file, fit a model on them, prove its accuracy.",
-        epilog=_SELECT_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _add_roles(parser: Any, roles: dict[str, str]) -> None:
+    """Add which columns are something else than features."""
+    for role, text in roles.items():
+        if text:
+            add_option(parser, "split_column" if role == "split" else role, str, None, text)
+
+
+def _add_select(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help=_DATA)
-    parser.add_argument(
-        "--out", required=True, type=values.place, metavar="DIR", help="folder for the results"
-    )
-    _add_data(parser.add_argument_group("the data"))
-    add_genotypes(parser.add_argument_group("genotypes"))
-    _add_model(parser.add_argument_group("the model"))
-    run = parser.add_argument_group("the run")
-    run.add_argument(
-        "--test-fraction",
-        type=values.fraction,
-        default=0.25,
-        metavar="F",
-        help="share of rows held out for the scores (default: 0.25; 0: none)",
-    )
-    run.add_argument("--seed", type=values.seed, help="seed of the split (default: 0)")
-    run.add_argument("--gap", type=values.positive, help="relative gap to prove (default: 1e-6)")
-    run.add_argument("--time-limit", type=values.positive, metavar="S", help="seconds for all fits")
-    run.add_argument(
-        "--checkpoint",
-        type=values.place,
-        metavar="DIR",
-        help="keep the state of all fits here; killed anywhere, the same command goes on from it",
-    )
-    run.add_argument("--jobs", type=values.count, metavar="N", help="threads to use (default: all)")
-    run.add_argument(
-        "--memory-limit", type=values.size, metavar="SIZE", help="as 8G; larger data stay on disk"
-    )
-    run.add_argument(
-        "--config", metavar="FILE", help="summary.json of an earlier run, to repeat it"
-    )
-    run.add_argument("--json", action="store_true", help="print the result as JSON")
-    run.add_argument("--quiet", action="store_true", help="no progress; only the result and errors")
-
-
-def _add_data(data: Any) -> None:
-    add_reading(data)
-    add_roles(data)
-    data.add_argument("--task", choices=("auto", "classification", "regression"), default="auto")
-    data.add_argument(
-        "--positive",
-        metavar="LABEL[,LABEL...]",
-        help="predict whether the target is one of these labels (one against the rest)",
-    )
-    data.add_argument(
-        "--interactions",
-        action="store_true",
-        help="add all squares and all products of two columns, named a^2 and a:b",
-    )
+    add_option(parser, "out", Place, None, "Folder for the results.", required=True)
+    data = parser.add_argument_group("the data")
+    add_options(data, Reading, _COLUMNS + _WRITTEN + _JOINED)
+    _add_roles(data, ROLES)
+    add_options(data, Features)
     data.add_argument(
         "--additive",
         nargs="?",
         const="splines",
         choices=("splines", "intersection", "gaussian"),
-        metavar="KIND",
-        help="fit a curve for each selected column instead of a line: splines (the default), "
-        "intersection (steps) or gaussian; the report draws them",
+        help="fit a curve for each selected column instead of a line (splines by default)",
     )
-    data.add_argument(
-        "--standardize",
-        action=argparse.BooleanOptionalAction,
-        help="divide each feature by its standard deviation while selecting (default: yes); "
-        "results are in the units of the data either way",
-    )
+    add_options(parser.add_argument_group("genotypes"), Reading, _GENOTYPES)
+    add_options(parser.add_argument_group("the model"), Model)
+    add_options(parser.add_argument_group("the run"), Run)
 
 
-def _add_model(model: Any) -> None:
-    model.add_argument(
-        "--n-features",
-        type=values.count_or_auto,
-        metavar="N",
-        help="select exactly N features (or auto: the fewest within a standard error of the best "
-        "in cross-validation; feature generation, the default, with N = 50); with more "
-        "than two classes N for each class, where FeatureGenerator(n_features=N) shares them",
-    )
-    model.add_argument(
-        "--norm",
-        metavar="NAME[:k=K]",
-        help="instead: fit with this norm: l1, l2, linf, ksupport:k=20, elasticnet:k=20, "
-        "chains:length=5; with groups (of --groups, or of categories): groups, latentgroups, "
-        "ksupport:k=3, latentksupport:k=3. Several values, as "
-        "in k=5,10, are chosen among",
-    )
-    model.add_argument(
-        "--fdr",
-        type=values.share,
-        metavar="Q",
-        help="instead: by knockoffs, with at most a share Q of false features on average (0.1)",
-    )
-    model.add_argument(
-        "--stability",
-        action="store_true",
-        help="instead: select what most random halves of the rows select",
-    )
-    model.add_argument(
-        "--alpha",
-        type=values.positive_or_auto,
-        metavar="A",
-        help="weight of the norm against the mean loss (with --norm); auto, the default: chosen "
-        "by cross-validation",
-    )
-    model.add_argument(
-        "--one-se",
-        action="store_true",
-        help="in cross-validation take the sparsest within one standard error of the best",
-    )
-    _add_groups(model)
-    _add_fit(model)
-
-
-def _add_groups(model: Any) -> None:
-    model.add_argument(
-        "--groups",
-        metavar="FILE",
-        help="groups to select whole: a .gmt file, or lines of a name and its columns, patterns "
-        "(x_*) or regions (chr:start-end); windows:500kb for genotypes",
-    )
-    model.add_argument(
-        "--class-weight",
-        metavar="balanced|LABEL=W,...",
-        help="weights of the classes (classification)",
-    )
-    model.add_argument(
-        "--cv",
-        action="store_true",
-        help="choose alpha by cross-validation (what --norm does without --alpha)",
-    )
-
-
-def _add_fit(model: Any) -> None:
-    model.add_argument(
-        "--form",
-        choices=("penalized", "squared"),
-        help="how the norm enters (with --norm; default: squared for ksupport, else penalized)",
-    )
-    model.add_argument(
-        "--loss",
-        metavar="NAME",
-        help="name of a loss, such as squared_hinge (default: squared for regression, logistic "
-        "for classification); one for regression settles that numbers are no classes",
-    )
-    model.add_argument(
-        "--C",
-        type=values.positive,
-        metavar="C",
-        help="weight of the loss with --n-features (default: 10)",
-    )
-    model.add_argument(
-        "--batch",
-        type=values.count,
-        metavar="B",
-        help="features taken in at a time with --n-features (default: N / 10, at most 10, but "
-        "N / 50 where that is more)",
-    )
-
-
-def _add_predict(commands: Any) -> None:
-    parser = commands.add_parser(
-        "predict",
-        help="predict new rows with a model file",
-        description="Predict the rows of a data file with a model of `atomlearn select`. Columns "
-        "of CSV files are found by name, in any order; others are left alone.",
-        epilog="example:\n  atomlearn predict selected/model.json new.csv --out predictions.csv\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "model", metavar="MODEL", help="model.json of `atomlearn select`, or its folder"
-    )
+def _add_predict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="model.json of `select`, or its folder")
     parser.add_argument("data", metavar="DATA", help=_DATA)
-    parser.add_argument("--out", metavar="FILE", help="CSV file to write (default: the terminal)")
+    add_option(parser, "out", Place, None, "CSV file to write (default: the terminal).")
     parser.add_argument(
         "--explain",
         metavar="FILE",
         nargs="?",
         const="explanation.csv",
-        help="CSV file (explanation.csv unless named) for what each feature adds to each score, "
-        "against the mean over these rows: base and contributions sum to the score, exactly",
+        help="""CSV file (explanation.csv unless named) for what each feature adds to each score,
+        against the mean over these rows: base and contributions sum to the score, exactly""",
     )
-    parser.add_argument("--id", metavar="NAME", help="column of row names to copy to the CSV")
-    parser.add_argument("--covar", metavar="FILE", help="covariates, joined by FID and IID")
-    add_offset(parser)
-    add_text(parser)
+    add_options(parser, Reading, ("id", "covar", *_WRITTEN))
+    _add_roles(parser, {role: ROLES[role] for role in ("offset", "exposure")})
 
 
-def _add_inspect(commands: Any) -> None:
-    parser = commands.add_parser(
-        "inspect",
-        help="say what the columns of a file are, and what `select` would make of them",
-        description="Read a data file, print what each column is and what `select` would make of "
-        "it; with --out, write a schema that says the same: edit it for `select --schema`.",
-        epilog="example:\n  atomlearn inspect patients.csv --target outcome --out schema.json\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help=_DATA)
-    parser.add_argument("--out", metavar="FILE", help="schema file to write (none by default)")
-    add_reading(parser)
-    add_roles(parser)
-    parser.add_argument("--json", action="store_true", help="print the schema instead of a table")
+    add_option(parser, "out", Place, None, "Schema file to write (none by default).")
+    add_options(parser, Reading, _COLUMNS + _WRITTEN + _JOINED)
+    _add_roles(parser, ROLES)
+    parser.add_argument("--json", action="store_true", help="print the schema, not a table")
 
 
-def _add_convert(commands: Any) -> None:
-    parser = commands.add_parser(
-        "convert",
-        help="make a column store of a data file, to work on from disk",
-        description="Make a column store of a data file, in one pass over it and in the memory "
-        "allowed. `select`, `predict` and every estimator take the store in place of data, and "
-        "read it as they go: it may be larger than memory. Killed, the command goes on where it "
-        "was when it is started again.",
-        epilog="examples:\n"
-        "  atomlearn convert counts.svm.gz counts.store --memory 500M\n"
-        "  atomlearn convert patients.csv patients.store --target outcome --drop id\n"
-        "  atomlearn convert study.bed study.store\n"
-        "  atomlearn convert reviews.csv words.store --text review --target stars\n"
-        "  atomlearn select patients.store --n-features 50 --out selected/\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "source",
-        metavar="IN",
-        help="libsvm, CSV, TSV (also .gz, .bz2, .xz), Parquet, .npz, .npy, PLINK .bed, .h5ad",
-    )
+def _add_convert(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="IN", help=_DATA)
     parser.add_argument("out", metavar="OUT", help="folder of the store, which must not exist")
-    add_reading(parser)
-    parser.add_argument(
-        "--dtype",
-        choices=("auto", "float64", "float32", "float16", "int8", "genotype"),
-        default="auto",
-        help="type of the values (default: as in the file); genotype: 0, 1, 2 and missing in two "
-        "bits",
-    )
-    parser.add_argument(
-        "--memory",
-        type=values.size,
-        default=2**30,
-        metavar="SIZE",
-        help="memory to work in, such as 500M or 4G (default: 1G)",
-    )
-    parser.add_argument("--quiet", action="store_true", help="errors only")
+    add_options(parser, Reading, _COLUMNS + _WRITTEN)
+    add_options(parser, Conversion)
 
 
-def _add_demo(commands: Any) -> None:
-    parser = commands.add_parser(
-        "demo",
-        help="select 20 of 495 features of real data that scikit-learn bundles",
-        description="Select 20 features among the 30 measurements of the breast cancer data that "
-        "scikit-learn bundles, their squares and all their pairs: 495 features in all.",
-    )
-    parser.add_argument(
-        "--out", default="atomlearn-demo", metavar="DIR", help="folder for the results"
-    )
-    parser.add_argument("--quiet", action="store_true", help="no progress, the result only")
+def reading_of(options: argparse.Namespace) -> Reading:
+    """Return what is asked of the data."""
+    given = vars(options)
+    roles = {role: given.get("split_column" if role == "split" else role) for role in ROLES}
+    named = {role: name for role, name in roles.items() if name and ROLES[role]}
+    return Reading(**given_to(Reading, options), roles=named)

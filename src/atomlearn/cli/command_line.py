@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output has gone (``| head``): nothing is left to say, nor to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (CommandError, ValueError, TypeError, OSError, MemoryError) as error:
+    except (ValueError, TypeError, OSError, MemoryError) as error:
         if debugging:
             raise
         print(f"atomlearn: error: {_one_line(error)}", file=sys.stderr)

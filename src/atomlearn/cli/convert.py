@@ -5,26 +5,25 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from atomlearn.cli.data_arguments import reading_options
+from atomlearn.cli.arguments import reading_of
 from atomlearn.storage.conversion.to_store import convert as convert_file
 from atomlearn.storage.formats.held import within
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.sources import MatrixColumns
-from atomlearn.storage.intake.read import read
+from atomlearn.storage.intake.read import read_as
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.streamed import TableRows
 
 
 def convert(options: argparse.Namespace) -> int:
     """Run the command; return 0."""
-    began = time.perf_counter()
-    excluded = [part.strip() for text in options.drop for part in text.split(",") if part.strip()]
+    began, reading = time.perf_counter(), reading_of(options)
     with within(options.memory):
-        opened = _understood(options)
+        opened, notes = _understood(options.source, reading)
+    excluded = [part.strip() for text in reading.drop for part in text.split(",") if part.strip()]
     made = convert_file(
         options.source,
         options.out,
@@ -37,34 +36,26 @@ def convert(options: argparse.Namespace) -> int:
     if not options.quiet:
         resumed = ", resumed" if made.resumed else ""
         print(
+            *(f"  {note}" for note in notes),
             f"{Path(options.source).name}: {made.shape[0]:,} rows, {made.shape[1]:,} columns, "
             f"{made.layout} {made.dtype}, {made.n_bytes / 1e6:,.1f} MB of values, "
             f"{time.perf_counter() - began:.1f} s{resumed}\n{made.path}",
             file=sys.stderr,
+            sep="\n",
         )
     return 0
 
 
-def _understood(options: argparse.Namespace) -> Any:
+def _understood(source: str, reading: Reading) -> tuple[Any, list[str]]:
     """Return the columns of a table as ``select`` reads it, a piece at a time where that does."""
-    given = reading_options(options)
-    form = format_of(options.source)
-    whole = options.text or options.missing == "drop" or options.transpose
+    form = format_of(source)
+    whole = reading.text or reading.missing == "drop" or reading.transpose
     if form.cells is not None and not whole:
-        reading = Reading(target=options.target, **given)
-        table = form.cells(Path(options.source), reading.text_form(), reading.sheet)
-        rows = TableRows(table, reading)
-        _tell(rows.notes, options)
-        return rows
-    if not (whole or options.dates or options.schema or options.names or options.sheet) and (
-        options.missing == "refuse"
-    ):
-        return None
-    found = read(options.source, options.target, **given)
-    _tell(found.notes, options)
-    return MatrixColumns(found.X, found.schema.names, found.y, found.schema.columns)
-
-
-def _tell(notes: Sequence[str], options: argparse.Namespace) -> None:
-    for note in () if options.quiet else notes:
-        print(f"  {note}", file=sys.stderr)
+        rows = TableRows(form.cells(Path(source), reading.text_form(), reading.sheet), reading)
+        return rows, rows.notes
+    asked = whole or reading.dates or reading.schema or reading.names or reading.sheet
+    if not asked and reading.missing == "refuse":
+        return None, []
+    found = read_as(source, reading)
+    opened = MatrixColumns(found.X, found.schema.names, found.y, found.schema.columns)
+    return opened, list(found.notes)

@@ -1,5 +1,5 @@
 """CommandError: what a user can mend; shown as one line, without a traceback."""
 
 
-class CommandError(Exception):
+class CommandError(ValueError):
     """Something is wrong with what was asked or with the data; the message says the remedy."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from atomlearn.cli.errors import CommandError
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.limits import LIMITS
 from atomlearn.cli.plan import Plan
@@ -19,7 +18,13 @@ from atomlearn.reports.chromosomes import ChromosomesDisplay
 from atomlearn.reports.content import HeldOut, SelectedFeature
 from atomlearn.reports.displays import PathDisplay, ValidationDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
-from atomlearn.reports.gathered import along_chromosomes, pictures_of, warnings_of, with_twins
+from atomlearn.reports.gathered import (
+    SMALL,
+    along_chromosomes,
+    pictures_of,
+    warnings_of,
+    with_twins,
+)
 from atomlearn.reports.halves import FEWEST_HALVES, Half, halves
 from atomlearn.reports.structure_displays import GroupsDisplay
 from atomlearn.reports.view import View, level_of, objective_of
@@ -27,45 +32,38 @@ from atomlearn.reports.view import View, level_of, objective_of
 
 def half_fits(source: Source, plan: Plan, fit: Callable[[Rows], Fitted]) -> list[Half]:
     """Return what fits to halves of the rows select; nothing where that would take long."""
-    n_rows, size = source.features.X.shape[0], source.features.n_features
-    if plan.controls or _in_place(source) or n_rows < 8 or n_rows * size > LIMITS.small:
+    target, given = source.target, source.given
+    if plan.controls or given.on_disk or _entries(source) > SMALL:
         return []
 
     def fitted(rows: Rows) -> Half:
         found = fit(rows)
-        return Half.of(found.map, found.columns, found.coefficients)
+        return Half(found.map, found.columns, found.coefficients)
 
-    target = source.target
-    y = target.values if target.codes is None else target.codes
+    y, count = target.values if target.codes is None else target.codes, 2 * FEWEST_HALVES
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = halves(
-                y,
-                LIMITS.halves,
-                plan.seed,
-                fitted,
-                LIMITS.seconds_of_halves,
-                **source.given.dependence,
-            )
-            return found if len(found) >= FEWEST_HALVES else []
-    except (CommandError, ValueError):  # a half without enough rows of a class, or events
+            seconds = LIMITS.seconds_of_halves
+            found = halves(y, count, plan.seed, fitted, seconds, **given.dependence)
+    except ValueError:  # a half without enough rows of a class, or events
         return []
+    return found if len(found) >= FEWEST_HALVES else []
 
 
-def _in_place(source: Source) -> bool:
-    return source.given.on_disk  # opened as it is: each look is a reading
+def _entries(source: Source) -> int:
+    """Return how many numbers the features are."""
+    return int(source.features.X.shape[0] * source.features.n_features)
 
 
 def view_of_fit(source: Source, fitted: Fitted) -> View:
     """Return the model over all rows, as pages about estimators have it."""
     features = source.features
-    design = fitted.map.apply(features.X) if fitted.has_curves else features.design()
     map = fitted.map if fitted.has_curves else features.map
     return View(
         None,
         as_design(features.X),
-        design,
+        map.apply(features.X),
         map,
         features.names,
         fitted.columns,
@@ -86,7 +84,7 @@ def evidence_of(
         ValidationDisplay.of(fitted.model),
         _path(source, fitted),
     ]
-    if not _in_place(source):
+    if not source.given.on_disk:
         found += pictures_of(view, target.values, target.labels, selected)
     return [display for display in found if display is not None]
 
@@ -96,7 +94,7 @@ def warnings_told(
 ) -> tuple[str, ...]:
     """Return warnings about held-out rows and about the data."""
     first, target = () if held_out is None else held_out.warnings, source.target
-    if _in_place(source):
+    if source.given.on_disk:
         return tuple(first)
     return (*first, *warnings_of(view, target.values, target.labels, selected, target.name))
 
@@ -141,11 +139,13 @@ def twins_of(
 ) -> tuple[SelectedFeature, ...]:
     """Add to the largest features what could have stood for them."""
     data, X = fitted.data, source.features.X
-    if _in_place(source) or X.shape[0] * X.shape[1] > LIMITS.large:
+    if source.given.on_disk or X.shape[0] * X.shape[1] > LIMITS.large:
         return selected
 
     def asked() -> Sequence[Twins]:
-        if not _can_be_asked(source, fitted):
+        # Fits without one of the features must be fits like this one.
+        plain = not data.of_rows and not data.parameters and not fitted.interrupted
+        if not plain or _entries(source) > SMALL or fitted.settings["method"] != "atomic norm":
             return []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
@@ -156,13 +156,6 @@ def twins_of(
     return with_twins(view, selected, asked)
 
 
-def _can_be_asked(source: Source, fitted: Fitted) -> bool:
-    """Whether fits without one of the features are fits like this one."""
-    rows = not fitted.data.of_rows and not fitted.data.parameters
-    small = source.features.X.shape[0] * source.features.n_features <= LIMITS.small
-    return rows and small and fitted.settings["method"] == "atomic norm" and not fitted.interrupted
-
-
 def groups_of(given: Given, name_of: Callable[[int], str]) -> dict[int, str]:
     """Return the names of the groups of each column that is in one with others.
 
@@ -170,10 +163,10 @@ def groups_of(given: Given, name_of: Callable[[int], str]) -> dict[int, str]:
     """
     if given.groups is None:
         return {}
-    if isinstance(given.groups, np.ndarray):
-        listed = [np.flatnonzero(given.groups == label) for label in np.unique(given.groups)]
-    else:
-        listed = [np.asarray(group) for group in given.groups]
+    groups = given.groups
+    listed = groups
+    if isinstance(groups, np.ndarray):
+        listed = [np.flatnonzero(groups == label) for label in np.unique(groups)]
     found: dict[int, str] = {}
     for number, members in enumerate(listed):
         if members.size < 2:

@@ -20,14 +20,16 @@ from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
 from atomlearn.core.paths.cross_validation import Rule
-from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.problem.result import Status
 from atomlearn.estimators.classifier import AtomicClassifier
-from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn.estimators.cross_validated import (
+    AtomicClassifierCV,
+    AtomicRegressorCV,
+    AtomicSurvivalCV,
+)
 from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival
-from atomlearn.estimators.survival_cv import AtomicSurvivalCV
 from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import KSupport
@@ -68,30 +70,19 @@ class Fitted(Outcome):
         """True where Ctrl-C ended a fit."""
         return any(result.status is Status.INTERRUPTED for result in self.results)
 
-    def decisions(self, design: Design, rows: Rows) -> Array:
-        """Return X_S w + b for these rows of the unscaled design, shape (n_rows, n_outputs)."""
+    def decisions(self, design: Design, rows: Rows, offset: Array | None = None) -> Array:
+        """Return X_S w + b + offset for rows of the unscaled design, (n_rows, n_outputs)."""
         block = RowSubset(design, rows).gather(self.columns)
-        return np.stack([block.dot(weights) for weights in self.coefficients], axis=1) + (
-            self.intercepts
-        )
+        told = np.stack([block.dot(weights) for weights in self.coefficients], axis=1)
+        return told + self.intercepts + (0.0 if offset is None else offset[rows][:, None])
 
 
 def fit(
-    design: Design,
-    target: Target,
-    rows: Rows,
-    plan: Plan,
-    watch: Watch,
-    center: bool,
-    given: Given | None = None,
+    design: Design, target: Target, rows: Rows, plan: Plan, watch: Watch, given: Given
 ) -> Fitted:
-    """Select and fit on these rows.
-
-    An intercept that is not penalized makes centering change nothing but the rounding, so sparse
-    data is only scaled (``center`` False) and stays sparse.
-    """
-    part, mine = _rows_of(design, rows, plan), (given or Given()).rows(rows)
-    units = _units(part, plan, center, mine.weight)
+    """Select and fit on these rows."""
+    part, mine = _rows_of(design, rows, plan), given.rows(rows)
+    units = _units(part, plan, given.center, mine.weight)
     data = Data(units.design, target, target.values[rows], mine)
     watch.labels = list(target.outputs) if len(target.outputs) > 1 else []
     how = generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
@@ -110,7 +101,7 @@ def fit(
         found=np.array([watch.found.get(column, 0) for column in columns.tolist()], np.int64),
         map=map_of(design),
         data=data,
-        in_python=_in_python(outcome, plan, center),
+        in_python=_in_python(outcome, plan, given.center),
     )
 
 
@@ -160,18 +151,12 @@ def _rows_of(design: Design, rows: Rows, plan: Plan) -> Design:
     return own or RowSubset(design, rows)
 
 
-def _kind_of(target: Target) -> Any:
-    """Return the estimator with a norm at a given level."""
-    if target.is_survival:
-        return AtomicSurvival
-    return AtomicRegressor if target.classes is None else AtomicClassifier
-
-
-def _search_of(target: Target) -> Any:
-    """Return the estimator that chooses norm and level by cross-validation."""
-    if target.is_survival:
-        return AtomicSurvivalCV
-    return AtomicRegressorCV if target.classes is None else AtomicClassifierCV
+#: The estimator at a given level, and the one that chooses norm and level, of each task.
+ESTIMATORS: dict[str, tuple[Any, Any]] = {
+    "regression": (AtomicRegressor, AtomicRegressorCV),
+    "classification": (AtomicClassifier, AtomicClassifierCV),
+    "survival": (AtomicSurvival, AtomicSurvivalCV),
+}
 
 
 def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
@@ -183,14 +168,16 @@ def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
     whole = np.union1d(found.columns, covariates)
     whole = whole if whole.size else np.arange(1)
     over = part_of(data.design, columns=whole)
-    options = {"form": "squared", "loss": plan.loss_for(target.task), "tol": plan.gap}
-    options |= {"unpenalized": np.searchsorted(whole, covariates)} if covariates.size else {}
+    single, search = ESTIMATORS[target.task]
+    options = {"loss": plan.loss_for(target.task), "tol": plan.gap}
+    if covariates.size:
+        options["unpenalized"] = np.searchsorted(whole, covariates)
     if found.columns.size:
         cv, n_folds = _folds(data, plan.seed)
-        model = _search_of(target)("l2", cv=cv, **options, **watch.options)
+        model = search("l2", cv=cv, form="squared", **options, **watch.options)
         watch.searches = model.n_alphas * n_folds * len(target.outputs)
     else:  # nothing was selected: the intercept and the covariates alone
-        model = _kind_of(target)("l1", 1e6, **{**options, "form": "penalized"})
+        model = single("l1", 1e6, **options)
     results = model.fit(
         over, y, **data.of_rows, **fit_parameters(model, **data.given.dependence)
     ).results_
@@ -219,7 +206,8 @@ def _estimate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Fit one norm at one alpha."""
     assert plan.alpha is not None
     target = data.target
-    model = _kind_of(target)(plan.norms[0], plan.alpha, **_options(data, plan, watch))
+    kind = ESTIMATORS[target.task][0]
+    model = kind(plan.norms[0], plan.alpha, **_options(data, plan, watch))
     model.fit(data.design, data.y, **data.of_rows)
     return Outcome(model.results_, model, _settings(plan.norms[0], plan.alpha, plan, target))
 
@@ -230,21 +218,21 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     cv, n_folds = _folds(data, plan.seed)
     rule: Rule = "one_standard_error" if plan.one_se else "best"
     options = _options(data, plan, watch)
-    model = _search_of(target)(list(plan.norms), cv=cv, selection=rule, **options)
+    search = ESTIMATORS[target.task][1]
+    model = search(list(plan.norms), cv=cv, selection=rule, **options)
     watch.searches = len(plan.norms) * model.n_alphas * n_folds * len(target.outputs)
     watch.say(
         f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {len(plan.norms)} norm"
         f"{'s' if len(plan.norms) > 1 else ''}"
     )
-    try:
-        model.fit(data.design, y, **data.of_rows, **data.given.dependence)
-    except KeyboardInterrupt:
-        return _nothing_tried(data, plan, watch)
+    model.fit(data.design, y, **data.of_rows, **data.given.dependence)
     by = _chosen_by(model, n_folds, y.size, watch)
     settings = _settings(model.norm_, model.alpha_, replace(plan, chosen_by=by), target)
     outcome = Outcome(model.results_, model, settings, chosen=(model.norm_, model.alpha_))
-    cut = Status.INTERRUPTED in (model._searched, model.status_)
-    return _interrupted(outcome) if cut else outcome
+    if Status.INTERRUPTED in (model._searched, model.status_):
+        for result in outcome.results:
+            result.status = Status.INTERRUPTED
+    return outcome
 
 
 def _chosen_by(model: Any, n_folds: int, n_rows: int, watch: Watch) -> str:
@@ -257,25 +245,6 @@ def _chosen_by(model: Any, n_folds: int, n_rows: int, watch: Watch) -> str:
     folds = sum(name.startswith("split") for name in table)
     watch.say(f"  {said}: alpha {model.alpha_:.3g} is the best of {known.sum()} that were tried")
     return f"{folds}-fold cross-validation, {said} after {known.sum()} of {known.size} levels"
-
-
-def _nothing_tried(data: Data, plan: Plan, watch: Watch) -> Outcome:
-    """After Ctrl-C before any level was scored: the fit at a guess."""
-    watch.labels, norm = [], plan.norms[0]
-    model = _search_of(data.target)(norm, **_options(data, plan, watch))
-    checked = model._checked(data.design, data.y, data.given.weight)
-    alpha = 0.2 * largest_useful_level(model._problems(checked, norm, 1.0)[0])
-    by = "nothing: the search was interrupted, and this is a fifth of the largest useful one"
-    watch.say("  interrupted: no alpha was chosen; a fifth of the largest useful one is taken")
-    return _interrupted(
-        _estimate(data, replace(plan, norms=(norm,), alpha=alpha, chosen_by=by), watch)
-    )
-
-
-def _interrupted(outcome: Outcome) -> Outcome:
-    for result in outcome.results:
-        result.status = Status.INTERRUPTED
-    return outcome
 
 
 def _options(data: Data, plan: Plan, watch: Watch) -> dict[str, Any]:
@@ -295,22 +264,18 @@ def _folds(data: Data, seed: int) -> tuple[Any, int]:
 
     The search folds those itself, as it is told of them.
     """
-    target, y, codes = data.target, data.y, None
-    most = y.size
+    target, y = data.target, data.y
+    codes, what, most = replace(target, values=y).codes, "the target", y.size
     if target.is_survival:
-        codes = y["event"]
-        most = int(codes.sum())
+        what, most = "the event", int(y["event"].sum())
     elif target.classes is not None:
-        codes, counts = y, np.bincount(y, minlength=len(target.classes))
-        most, rare = int(counts.min()), target.classes[int(np.argmin(counts))]
-        if most < 2:
-            raise CommandError(
-                f"class {rare!r} has {most} row to fit on, and cross-validation needs at least 2 "
-                "of each class; give --alpha, or join classes with --positive"
-            )
+        counts = np.bincount(y, minlength=len(target.classes))
+        what, most = f"class {target.classes[counts.argmin()]!r}", int(counts.min())
     if most < 2:
-        what = "rows" if codes is None else "events"
-        raise CommandError(f"cross-validation needs at least 2 {what}; give --alpha instead")
+        raise CommandError(
+            f"{what} has {most} row to fit on, and cross-validation needs at least 2; give "
+            "--alpha, or join classes with --positive"
+        )
     n_folds = min(LIMITS.folds, most)
     if any(values is not None for values in data.given.dependence.values()):
         return n_folds, n_folds

@@ -17,7 +17,7 @@ from atomlearn.core.interfaces import Array, Columns, Design, Norm
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.estimators.feature_generator import FeatureGenerator
-from atomlearn.estimators.selection import norm_of
+from atomlearn.estimators.generation import norm_of
 from atomlearn.estimators.units import too_many
 
 

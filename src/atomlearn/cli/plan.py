@@ -18,31 +18,20 @@ from atomlearn.norms import L1, Groups, KSupport, as_norm
 #: Norms that groups are part of.
 OF_GROUPS = ("groups", "latentgroups", "latentksupport")
 #: What --norm takes, in the form to type.
-USABLE = (
-    "l1, l2, linf, ksupport:k=20, elasticnet:k=20, chains:length=5, and with groups: groups, "
-    "latentgroups, latentksupport:k=3"
-)
-
-
-_BY_NORM = ", such as l1 or ksupport:k=20"
-_OF_SURVIVAL = (
-    " NAME: survival is a column of times and one that says if the event was seen (1) or not"
-)
-#: Options, the one that each of them goes with, and what is to be said of that one.
-NEEDED = (
-    ("time", "event", _OF_SURVIVAL),
-    ("event", "time", _OF_SURVIVAL),
-    *((name, "norm", _BY_NORM) for name in ("alpha", "cv", "form", "one_se")),
+USABLE = """l1, l2, linf, ksupport:k=20, elasticnet:k=20, chains:length=5, and with groups: groups,
+latentgroups, latentksupport:k=3"""
+#: Options, and the one that each of them goes with.
+NEEDED = {"time": "event", "event": "time"} | dict.fromkeys(
+    ("alpha", "cv", "form", "one_se"), "norm"
 )
 _SELECTORS = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
 _NO_TARGET = ("target", "positive", "class_weight", "fdr", "stability", "pheno", "exposure", "task")
 #: Options, those that each of them excludes, and why.
 EXCLUSIVE = (
-    ("additive", ("interactions",), "curves are of single columns, and interactions of two"),
     (
         "additive",
-        ("covariates", "covar", "pcs"),
-        "a covariate without penalty would be a curve through every row",
+        ("interactions", "covariates", "covar", "pcs"),
+        "curves are of single columns, all of them with a penalty",
     ),
     ("groups", ("interactions",), "groups are of columns, and interactions of products"),
     ("fdr", ("stability", *_SELECTORS), "both decide which features are selected"),
@@ -66,9 +55,9 @@ class Plan:
     standardize : whether features are divided by their standard deviation while selecting; seed :
     of the split and of the folds; additive : the kernel of ``designs.Additive`` where columns
     become curves, else None; chosen_by : how alpha was chosen, where an earlier fit did; one_se :
-    whether cross-validation takes the sparsest within a standard error; norm_words : names and
-    parameters of norms that wait for groups; time : column of survival times; fdr,
-    stability : select by knockoffs or by stability instead.
+    whether cross-validation takes the sparsest within a standard error; norm : the text that
+    norms are made of; time : column of survival times; fdr, stability : select by knockoffs or by
+    stability instead.
 
     Examples
     --------
@@ -91,7 +80,7 @@ class Plan:
     additive: str | None = None
     chosen_by: str = ""
     one_se: bool = False
-    norm_words: tuple[tuple[str, dict[str, Any]], ...] = ()
+    norm: str | None = None
     time: str | None = None
     fdr: float | None = None
     stability: bool = False
@@ -106,23 +95,9 @@ class Plan:
 
         overlap : whether a column is in two of them, which is for latent norms alone.
         """
-        norms = list(self.norms)
-        for place, (name, parameters) in enumerate(self.norm_words):
-            wants = name in OF_GROUPS or (name == "ksupport" and groups is not None)
-            if not wants:
-                continue
-            if groups is None:
-                raise CommandError(
-                    f"--norm {name} needs groups, and no column is a category; give --groups FILE"
-                )
-            if overlap and not name.startswith("latent"):
-                raise CommandError(
-                    f"--norm {name} takes groups without a column in common, and some of --groups "
-                    f"have one; type latent{name} in its place, or keep each column in one "
-                    "group"
-                )
-            norms[place] = as_norm(name, groups=groups, **parameters)
-        return replace(self, norms=tuple(norms))
+        if self.norm is None or self.additive:
+            return self
+        return replace(self, norms=norms_of(self.norm, groups, overlap))
 
     @property
     def generates(self) -> bool:
@@ -174,27 +149,27 @@ def read_plan(options: argparse.Namespace) -> Plan:
         )
     chosen: dict[str, Any] = {}
     if options.norm is not None:
-        words = _words(options.norm)
-        norms = tuple(_norm(options.norm, name, parameters) for name, parameters in words)
+        norms = norms_of(options.norm, [[0]])
+        for norm in norms:
+            norm.on(1)
         if options.additive:
-            norms = tuple(_over_inputs(norm) for norm in norms)
+            norms = tuple(_over_inputs(norm) for norm in norms_of(options.norm, None))
         if len(norms) > 1 and options.alpha is not None:
             raise CommandError(
                 f"--norm {options.norm} gives {len(norms)} candidates, which takes "
                 "cross-validation; leave --alpha out, or give one k"
             )
-        chosen = {"norms": norms, "norm_words": words}
-        chosen |= {"n_features": None, "form": norms[0].usual_form}
+        chosen = {"norms": norms, "n_features": None, "form": norms[0].usual_form}
     values = {each.name: given.get(each.name) for each in fields(Plan)}
     return Plan(**chosen | {name: value for name, value in values.items() if value is not None})
 
 
 def _check_pairs(given: Sequence[str]) -> None:
     """Refuse options without those that they go with, and options that exclude each other."""
-    for name, needed, why in NEEDED:
+    for name, needed in NEEDED.items():
         if name in given and needed not in given:
             raise CommandError(
-                f"{_option(name)} goes with {_option(needed)}{why}; give both, or leave "
+                f"{_option(name)} goes with {_option(needed)} NAME; give both, or leave "
                 f"{_option(name)} out"
             )
     for name, others, why in EXCLUSIVE:
@@ -210,21 +185,30 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _words(text: str) -> tuple[tuple[str, dict[str, Any]], ...]:
-    """Return name and parameters of each candidate of ``l1``, ``ksupport:k=20`` or ``k=5,10``."""
+def norms_of(text: str, groups: Any, overlap: bool = False) -> tuple[Norm, ...]:
+    """Return each candidate of ``l1``, ``ksupport:k=20`` or ``k=5,10``; ``groups`` : or None."""
     name, *rest = text.split(":")
-    plain = name.lower().replace("-", "").replace("_", "")
+    name = name.lower().replace("-", "").replace("_", "")
     candidates: list[dict[str, Any]] = [{}]
-    for part in rest:
-        key, equals, values = part.partition("=")
-        if not equals or not key.isidentifier():
+    if name in OF_GROUPS or (name == "ksupport" and groups is not None):
+        if groups is None:
             raise CommandError(
-                f"--norm {text!r} is not understood; write NAME or NAME:k=K, for example "
-                "ksupport:k=20"
+                f"--norm {name} needs groups, and no column is a category; give --groups FILE"
             )
-        given = [_value(text, value) for value in values.split(",")]
-        candidates = [{**others, key: value} for others in candidates for value in given]
-    return tuple((plain, parameters) for parameters in candidates)
+        if overlap and not name.startswith("latent"):
+            raise CommandError(
+                f"--norm {name} takes groups without a column in common, and some of --groups "
+                f"have one; type latent{name} in its place, or keep each column in one group"
+            )
+        candidates = [{"groups": groups}]
+    try:
+        for part in rest:
+            key, _, values = part.partition("=")
+            given = [int(v) if v.isdecimal() else float(v) for v in values.split(",")]
+            candidates = [{**others, key: value} for others in candidates for value in given]
+        return tuple(as_norm(name, **parameters) for parameters in candidates)
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"--norm {text!r}: {error}. Type one of {USABLE}") from error
 
 
 def _over_inputs(norm: Norm) -> Norm:
@@ -232,25 +216,3 @@ def _over_inputs(norm: Norm) -> Norm:
     if isinstance(norm, KSupport):
         return KSupport(norm.k, "inputs")
     return Groups("inputs") if norm == L1() else norm
-
-
-def _value(text: str, part: str) -> int | float:
-    for kind in (int, float):
-        try:
-            return kind(part)
-        except ValueError:
-            continue
-    raise CommandError(f"--norm {text!r}: {part!r} is not a number; write for example k=20")
-
-
-def _norm(text: str, name: str, parameters: dict[str, Any]) -> Norm:
-    try:
-        if name in OF_GROUPS:
-            return as_norm(name, groups=[[0]], **parameters)
-        norm = as_norm(name, **parameters)
-        norm.check(1)
-        if norm.usual_form not in ("penalized", "squared"):
-            raise ValueError(f"{name} is no norm of columns")
-    except (TypeError, ValueError) as error:
-        raise CommandError(f"--norm {text!r}: {error}. Type one of {USABLE}") from error
-    return norm

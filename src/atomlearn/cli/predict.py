@@ -6,33 +6,31 @@ import argparse
 import csv
 import io
 import sys
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from atomlearn.cli.data_arguments import reading_options
+from atomlearn.cli.arguments import reading_of
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.genotypes import harmonized
 from atomlearn.cli.source import offset_of
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
 from atomlearn.storage.formats.messages import shortened
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.formats.table import Request, Schema
-from atomlearn.storage.intake.again import encoded_again, frame_again
+from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
+from atomlearn.storage.intake.again import encoded_again
 from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.frame import Frame, frame_of_columns, transposed
 from atomlearn.storage.intake.genotypes import distinct
 from atomlearn.storage.intake.join import Samples, joined, named_frame
-
-#: What ends the name of a column that tells where another one has no value.
-_MISSING = "=missing"
+from atomlearn.storage.intake.reading import Reading
 
 
 def predict(options: argparse.Namespace) -> int:
@@ -56,7 +54,7 @@ def predict(options: argparse.Namespace) -> int:
             raise CommandError(f"--out and --explain are two files, and both are {options.out}")
         write_text(options.explain, explanations_csv(model, inputs.X))
         print(f"{len(scores):,} explanations written to {options.explain}", file=sys.stderr)
-    text = predictions_csv(model, scores, inputs.ids)
+    text = predictions_csv(model, scores, inputs.header, inputs.ids)
     if options.out is None:
         sys.stdout.write(text)
     else:
@@ -73,260 +71,216 @@ def explanations_csv(model: SavedModel, inputs: Any) -> str:
     """
     parts = model.parts(inputs)
     outputs = [model.target] if model.classes is None else [str(label) for label in model.classes]
-    outputs = outputs[1:] if len(model.classes or ()) == 2 else outputs
+    outputs = outputs[1:] if len(outputs) == 2 else outputs
     means = parts.mean(axis=0)
-    base = means.sum(axis=0) + model.intercepts
+    scores, base = parts.sum(axis=1) + model.intercepts, means.sum(axis=0) + model.intercepts
+    header = ["row", "output", "score", "base", *(feature.name for feature in model.features)]
+    rows = [
+        [row, output, *found]
+        for row, score in enumerate(scores)
+        for output, *found in zip(
+            outputs, score.tolist(), base.tolist(), *(parts[row] - means).tolist(), strict=True
+        )
+    ]
+    return _csv([header, *rows])
+
+
+def _csv(rows: Iterable[Sequence[Any]]) -> str:
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    names = [feature.name for feature in model.features]
-    writer.writerow(["row", "output", "score", "base", *names])
-    for row, values in enumerate(parts):
-        score = values.sum(axis=0) + model.intercepts
-        for place, output in enumerate(outputs):
-            added = (values - means)[:, place].tolist()
-            writer.writerow([row, output, float(score[place]), float(base[place]), *added])
+    csv.writer(stream, lineterminator="\n").writerows(rows)
     return stream.getvalue()
 
 
 @dataclass(slots=True)
 class Inputs:
-    """What a model reads of new data: (n_samples, len(model.inputs)) columns, in its order; ids :
-    header and names of the rows, where they have any; notes : what was done; offset : what is
-    added to the scores of each row, or None."""
+    """What a model reads of new data: X, (n_samples, len(model.inputs)), in its order.
+
+    header, ids : names of the rows, where they have any; notes : what was done; offset : what is
+    added to the scores of each row, or None.
+    """
 
     X: Any
-    ids: tuple[list[str], Sequence[tuple[str, ...]]] | None = None
+    header: Sequence[str] = ()
+    ids: Sequence[Sequence[str]] | None = None
     notes: list[str] = field(default_factory=list)
     offset: Array | None = None
 
 
 def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> Inputs:
     """Return the columns that the model reads, in the order of ``model.inputs``."""
-    plans = list(model.columns)
-    if model.is_named and not plans:  # fitted to a matrix, whose columns have names
-        plans = [ColumnPlan(given.name) for given in model.inputs]
-    named = options.id or model.settings.get("id")
-    table = None
-    if plans and not model.alleles:
-        form = reading_options(options)["form"]
-        table = frame_again(path, form, options.sheet, options.transpose, named)
-    if table is not None:
-        return _of_table(model, plans, *table, named, options)
-    if options.offset is not None or options.exposure is not None:
-        raise CommandError(f"--offset and --exposure name a column of a table, and {path} is none")
-    return _of_matrix(model, path, options)
+    reading, form = reading_of(options), format_of(path)
+    if form.cells is None:
+        if reading.roles:
+            raise CommandError(
+                f"--offset and --exposure name a column of a table, and {path} is none"
+            )
+        names = tuple(item.name for item in model.inputs) if model.is_named else None
+        width = len(model.inputs) if model.is_named else model.n_inputs
+        asked = Request(schema=Schema(width, names, model.first_index), missing=bool(model.columns))
+        return _of_matrix(model, path, form.table(path, asked), reading)
+    named = reading.id or model.settings.get("id")
+    text, ids = replace(reading.form, labels=frozenset({str(named)})), None
+    frame = form.cells(path, text, reading.sheet).frame()
+    if reading.transpose:
+        frame, ids = transposed(frame)
+    elif named is not None and (reading.id or named in frame.header):
+        frame.require([named])
+        ids = frame.cells(named).tolist()
+    if not model.is_named and len(frame.header) != model.n_inputs:
+        raise _other_width(model, path, len(frame.header))
+    return _of_table(model, frame, ids, reading, explained=options.explain is not None)
 
 
 def _of_table(
-    model: SavedModel,
-    plans: Sequence[ColumnPlan],
-    frame: Frame,
-    ids: list[str] | None,
-    named: str | None,
-    options: argparse.Namespace,
+    model: SavedModel, frame: Frame, ids: list[str] | None, reading: Reading, explained: bool
 ) -> Inputs:
-    """Return what the plans make of the cells of a table, and of those of --covar."""
-    if options.id is not None:
-        frame.require([options.id])
-    if ids is None and named is not None and named in frame.header:
-        ids = frame.cells(named).tolist()
-    beside = [plan for plan in plans if plan.is_used and plan.name not in frame.header]
-    columns, notes = dict[str, Any](), list[str]()
-    if beside and options.covar is not None and ids is not None:
-        columns, notes = _from_file(Path(options.covar), beside, Samples(ids))
+    """Return what the model makes of the cells of a table, and of those of --covar."""
+    plans = [plan for plan in model.columns if plan.is_used]
+    made = {name for plan in plans for name in plan.made()}
+    plans += [ColumnPlan(item.name) for item in model.inputs if item.name not in made]
+    notes, columns = list[str](), dict[str, Array]()
+    beside = [plan for plan in plans if plan.name not in frame.header]
+    if beside and reading.covar is not None and ids is not None:
+        columns = _of_samples(beside, Samples(ids), reading, notes)
         plans = [plan for plan in plans if plan not in beside]
-    again = encoded_again(frame, plans)
-    offset, told = _offset(model, frame, options)
+    columns |= encoded_again(frame, plans)
+    roles = reading.roles
+    if roles and explained:
+        raise CommandError(f"--explain is of features alone; leave it or --{min(roles)} out")
+    frame.require(list(roles.values()))
+    for role, neutral in (("offset", 0), ("exposure", 1)):
+        if role in model.settings and not roles:
+            notes.append(
+                f"the model was fitted with --{role} {model.settings[role]}, and none is given "
+                f"here: predictions are for an {role} of {neutral}"
+            )
     return Inputs(
-        _side_by_side(model, columns | again.columns, again.n_rows),
-        None if ids is None else (["id"], [(name,) for name in ids]),
-        notes + told,
-        offset,
+        _side_by_side(model, columns, frame.n_rows),
+        ["id"] if ids else (),
+        None if ids is None else [(name,) for name in ids],
+        notes,
+        offset_of({role: frame.held(name) for role, name in roles.items()}),
     )
 
 
-def _offset(
-    model: SavedModel, frame: Frame, options: argparse.Namespace
-) -> tuple[Array | None, list[str]]:
-    """Return what is added to the scores; a note where the model was fitted with some."""
-    asked = {"offset": options.offset, "exposure": options.exposure}
-    given = {role: name for role, name in asked.items() if name is not None}
-    if given and options.explain is not None:
-        raise CommandError(f"--explain is of features alone; leave it or --{min(given)} out")
-    frame.require(list(given.values()))
-    notes = [
-        f"the model was fitted with --{role} {model.settings[role]}, and none is given here: "
-        f"predictions are for an {role} of {neutral}"
-        for role, neutral in (("offset", 0), ("exposure", 1))
-        if role in model.settings and not given
-    ]
-    return offset_of({role: frame.held(name) for role, name in given.items()}), notes
-
-
-def _of_matrix(model: SavedModel, path: Path, options: argparse.Namespace) -> Inputs:
+def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading) -> Inputs:
     """Return the columns of data that are a matrix, genotypes counted as the model does."""
-    schema = Schema(model.n_inputs, first_index=model.first_index)
-    if model.is_named:
-        names = tuple(item.name for item in model.inputs)
-        schema = Schema(len(names), names, model.first_index)
-    kind = format_of(path)
-    table = kind.table(path, Request(schema=schema, missing=bool(model.columns)))
-    samples, variants = table.samples, table.variants
-    ids = None
+    found, samples = Inputs(None), table.samples
     if samples is not None:
-        ids = (["FID", "IID"], list(zip(samples.family, samples.name, strict=True)))
-    if model.alleles and variants is not None:
-        return _of_genotypes(model, table.X, variants, ids, options)
-    if kind.in_place:
-        places = np.array(_places(model, table.schema, path), dtype=np.int64)
-        return Inputs(table.X.gather(places).dense(), ids)
-    plans = {plan.name: plan for plan in model.columns}
-    X = table.X[:, _places(model, table.schema, path, plans)]
-    return Inputs(_filled(X, model, plans) if plans else X, ids)
+        found.header = "FID", "IID"
+        found.ids = list(zip(samples.family, samples.name, strict=True))
+    if model.alleles and table.variants is not None:
+        names = distinct(table.variants)
+        held = harmonized(model.alleles, table.variants, names, table.X)
+        columns = {allele.name: held.X[:, n] for n, allele in enumerate(model.alleles)}
+        found.notes = held.notes()
+        lacking = {item.name for item in model.inputs} - set(columns)
+        plans = [plan for plan in model.columns if not lacking.isdisjoint(plan.made())]
+        beside = Samples(samples.name, samples.family)
+        columns |= _of_samples(plans, beside, reading, found.notes)
+        found.X = _side_by_side(model, columns, table.X.shape[0])
+        return found
+    schema = table.schema
+    if not model.columns and not (model.is_named and schema.names is not None):
+        if schema.n_features != model.n_inputs:
+            raise _other_width(model, path, schema.n_features)
+        found.X = _taken(table.X, [item.index for item in model.inputs])
+        return found
+    known = {schema.name(column): column for column in range(schema.n_features)}
+    # What a store holds is made already; what it is made of, it need not hold.
+    plans = [plan for plan in model.columns if plan.name in known]
+    made = {name: plan.name for plan in plans for name in plan.made()}
+    wanted = dict.fromkeys(made.get(item.name, item.name) for item in model.inputs)
+    for name in wanted:
+        require_name(name, tuple(known), path)
+    X = _taken(table.X, [known[name] for name in wanted])
+    if plans:
+        columns = {name: X[:, place] for place, name in enumerate(wanted)}
+        plain = [ColumnPlan(name) for name in wanted if name not in made.values()]
+        columns = encoded_again(frame_of_columns(path, columns), [*plans, *plain])
+        X = _side_by_side(model, columns, X.shape[0])
+    found.X = X
+    return found
 
 
-def _filled(X: Any, model: SavedModel, plans: dict[str, ColumnPlan]) -> Array:
-    """Return the columns with missing values as they counted when the model was fitted."""
-    filled = np.array(X, dtype=np.float64)
-    for column, item in zip(filled.T, model.inputs, strict=True):
-        gaps, plan = np.isnan(column), plans.get(item.name.removesuffix(_MISSING))
-        if plan is not None and plan.name != item.name:
-            column[:] = gaps
-        elif plan is not None and plan.fill is not None:
-            column[gaps] = float(plan.fill)
-    return filled
+def _taken(X: Any, columns: list[int]) -> Any:
+    if isinstance(X, Design):
+        return X.gather(np.array(columns, dtype=np.int64)).dense()
+    return X[:, columns]
 
 
-def _of_genotypes(
-    model: SavedModel, design: Any, variants: Any, ids: Any, options: argparse.Namespace
-) -> Inputs:
-    """Return genotypes counted as the model counts them, beside covariates of another file."""
-    names = distinct(variants)
-    held = harmonized(model.alleles, variants, names, design)
-    columns = {allele.name: held.X[:, n] for n, allele in enumerate(model.alleles)}
-    notes = held.notes()
-    others = [item.name for item in model.inputs if item.name not in columns]
-    if others:
-        found, told = _covariates(model, others, design, options)
-        columns |= found
-        notes += told
-    return Inputs(_side_by_side(model, columns, design.shape[0]), ids, notes)
+def _other_width(model: SavedModel, path: Path, width: int) -> CommandError:
+    return CommandError(
+        f"{path} has {width:,} columns, and the model was fitted to {model.n_inputs:,}; give data "
+        "with the same columns"
+    )
 
 
 def _side_by_side(model: SavedModel, columns: dict[str, Any], n_rows: int) -> Array:
     """Return the columns that the model reads, in its order."""
     names = [item.name for item in model.inputs]
-    _require(names, columns)
-    return np.column_stack([np.zeros((n_rows, 0)), *(columns[name] for name in names)])
-
-
-def _require(names: Sequence[str], made: Any) -> None:
-    """Raise where the model reads a column that nothing of it makes: it was edited, or damaged."""
-    lost = next((name for name in names if name not in made), None)
-    if lost is not None:
+    lost = next((name for name in names if name not in columns), None)
+    if lost is not None:  # the model was edited, or damaged
         raise CommandError(
             f"the model reads {shortened(lost)!r}, which none of its columns makes of these data; "
             "give data of the format it was fitted to, or write it again with `atomlearn select`"
         )
+    return np.column_stack([np.zeros((n_rows, 0)), *(columns[name] for name in names)])
 
 
-def _covariates(
-    model: SavedModel, names: list[str], design: Any, options: argparse.Namespace
-) -> tuple[dict[str, Any], list[str]]:
+def _of_samples(
+    plans: Sequence[ColumnPlan], samples: Samples, reading: Reading, notes: list[str]
+) -> dict[str, Array]:
     """Return covariates of the samples, from --covar; principal components at their mean."""
-    made = {name: plan for plan in model.columns for name in plan.made()}
-    n_samples = design.shape[0]
-    _require(names, made)
-    components = [name for name in names if made[name].why == "of the variants"]
-    columns: dict[str, Any] = {name: np.zeros(n_samples) for name in components}
-    notes = []
+    components = [plan.name for plan in plans if plan.why == "of the variants"]
     if components:
         notes.append(
             f"{len(components)} principal components belong to the samples of the fit: taken as 0"
         )
-    asked = [name for name in names if name not in components]
+    columns = {name: np.zeros(len(samples.names)) for name in components}
+    asked = [plan for plan in plans if plan.name not in components]
     if not asked:
-        return columns, notes
-    if options.covar is None:
-        raise CommandError(
-            f"the model has the covariates {', '.join(asked[:6])}; give --covar FILE with them"
-        )
-    plans = list({made[name].name: made[name] for name in asked}.values())
-    samples = Samples(design.samples.name, design.samples.family)
-    found, told = _from_file(Path(options.covar), plans, samples)
-    return columns | found, notes + told
-
-
-def _from_file(
-    path: Path, plans: Sequence[ColumnPlan], samples: Samples
-) -> tuple[dict[str, Any], list[str]]:
-    """Return what these plans make of a file of covariates, one row a sample."""
+        return columns
+    path = reading.covar
+    if path is None:
+        names = ", ".join(plan.name for plan in asked[:6])
+        raise CommandError(f"the model has the covariates {names}; give --covar FILE with them")
     frame, count = joined(named_frame(path), samples, path)
-    missing = len(samples.names) - count
-    if missing and all(plan.fill is None for plan in plans):
+    n_samples = len(samples.names)
+    if count < n_samples and all(plan.fill is None for plan in asked):
         raise CommandError(
-            f"{missing} of {len(samples.names)} samples are not in {path.name}, and the model has "
-            "no rule for covariates that are missing: add them there, or fit with --missing median"
+            f"{n_samples - count} of {n_samples} samples are not in {path.name}, and the model has "
+            "no rule for covariates that are missing: add them, or fit with --missing median"
         )
-    note = f"{count} of {len(samples.names)} samples are in {path.name}"
-    return encoded_again(frame, plans).columns, [note]
-
-
-def _places(
-    model: SavedModel, schema: Schema, path: Path, flagged: Container[str] = ()
-) -> list[int]:
-    """Return where the inputs stand in an array: by name where both have names, else by number.
-
-    flagged : columns whose missing values are another column of the model, made of these.
-    """
-    if model.is_named and schema.names is not None:
-        known = {name: place for place, name in enumerate(schema.names)}
-        wanted = [item.name for item in model.inputs]
-        sources = [name.removesuffix(_MISSING) for name in wanted]
-        wanted = [s if s in flagged else name for name, s in zip(wanted, sources, strict=True)]
-        if lost := [name for name in wanted if name not in known]:
-            raise CommandError(
-                f"{path} has no column {lost[0]!r}, which the model reads; give data with "
-                "the columns that the model was fitted to"
-            )
-        return [known[name] for name in wanted]
-    if schema.n_features != model.n_inputs:
-        raise CommandError(
-            f"{path} has {schema.n_features:,} columns, and the model was fitted to "
-            f"{model.n_inputs:,}; give data with the same columns"
-        )
-    return [item.index for item in model.inputs]
+    notes.append(f"{count} of {n_samples} samples are in {path.name}")
+    return columns | encoded_again(frame, asked)
 
 
 def predictions_csv(
     model: SavedModel,
     scores: Array,
-    ids: tuple[list[str], Sequence[tuple[str, ...]]] | None = None,
+    header: Sequence[str] = (),
+    ids: Sequence[Sequence[str]] | None = None,
 ) -> str:
     """Return the CSV: prediction, then scores and (logistic loss) probabilities of the classes.
 
-    ``ids`` : header and names of the rows, which come first.
+    header, ids : names of the rows, which come first.
     """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
     labels = model.predict(scores)
-    before, names = ids or ([], [()] * len(labels))
-    if model.classes is None:
-        writer.writerow([*before, "prediction"])
-        writer.writerows([*name, label] for name, label in zip(names, labels, strict=True))
-        return stream.getvalue()
-    probabilities = model.probabilities(scores)
-    header = ["prediction"]
-    if len(model.classes) == 2:
-        # One score for two classes: above zero it speaks for this one.
-        header.append(f"score[{model.classes[1]}]")
-    else:
-        header += [f"score[{label}]" for label in model.classes]
-    columns = scores
-    if probabilities is not None:
-        header += [f"probability[{label}]" for label in model.classes]
-        columns = np.hstack([scores, probabilities])
-    writer.writerow(map(inert, [*before, *header]))
-    for name, label, row in zip(names, labels, columns.tolist(), strict=True):
-        writer.writerow([*map(inert, name), inert(label), *row])
-    return stream.getvalue()
+    names = [()] * len(labels) if ids is None else ids
+    columns, titles = np.zeros((len(labels), 0)), ["prediction"]
+    if model.classes is not None:
+        # One score for two classes: above zero it speaks for the second.
+        scored = model.classes[1:] if len(model.classes) == 2 else model.classes
+        titles += [f"score[{label}]" for label in scored]
+        columns, probabilities = scores, model.probabilities(scores)
+        if probabilities is not None:
+            titles += [f"probability[{label}]" for label in model.classes]
+            columns = np.hstack([scores, probabilities])
+    rows = zip(names, labels, columns.tolist(), strict=True)
+    return _csv(
+        [
+            [*map(inert, (*header, *titles))],
+            *([*map(inert, (*name, label)), *found] for name, label, found in rows),
+        ]
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import resource
@@ -11,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from atomlearn.cli.errors import CommandError
 
@@ -76,19 +74,3 @@ def cost(began: float) -> str:
     unit = 1.0 if sys.platform == "darwin" else 1024.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return f"{seconds:.1f} s, {peak / 2**20:,.0f} MB of memory at most"
-
-
-def options_of(parser: argparse.ArgumentParser) -> dict[str, list[str]]:
-    """Return the options of each command, for shells that complete them."""
-    found: dict[str, list[str]] = {}
-    for action in parser._actions:
-        choices: Any = action.choices
-        if isinstance(choices, dict):
-            for name, command in choices.items():
-                found[name] = sorted(
-                    option
-                    for item in command._actions
-                    for option in item.option_strings
-                    if option.startswith("--")
-                )
-    return found

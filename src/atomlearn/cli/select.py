@@ -25,26 +25,24 @@ from atomlearn.cli.source import Source, read_source
 from atomlearn.cli.survival import with_baseline
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
-from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
-from atomlearn.findings.settings import SETTINGS
-from atomlearn.findings.trials import Trial
+from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
 from atomlearn.maps.additive import Additive
 from atomlearn.norms import as_norm
 from atomlearn.reports.class_displays import curves_of_classes
 from atomlearn.reports.content import Content, HeldOut
+from atomlearn.reports.data_displays import PredictionDisplay
 from atomlearn.reports.drawing import Display
 from atomlearn.reports.halves import Half
 from atomlearn.reports.html import ReportUnavailable, write_report
 from atomlearn.reports.model_file import write_model
-from atomlearn.reports.summary import write_summary
 from atomlearn.reports.suspects import recurring
-from atomlearn.reports.tables import summary_lines, write_selected_csv
+from atomlearn.reports.tables import summary_lines, write_selected_csv, write_summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +132,12 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
     target, whole = source.target, Deadline.after(way.time_limit or np.inf)
     with whole.kept():
         design = _design(source, plan)
-    center = not is_sparse(source.features.X)
     train, test = split(target, way.test_fraction, plan.seed, source.given)
     everything = np.arange(target.values.size)
 
     def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
         watch = Watch(Deadline.after(share * whole.left), way.quiet, checkpoint=way.checkpoint)
-        fitted = fit(design, target, rows, chosen, watch, center, source.given)
+        fitted = fit(design, target, rows, chosen, watch, source.given)
         return with_baseline(fitted, design, target, rows, source.given)
 
     if test.size == 0:
@@ -149,27 +146,19 @@ def _fits(source: Source, plan: Plan, way: Way) -> tuple[Fitted, HeldOut | None,
         return final, None, [], final.interrupted
     way.say(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
     began = time.process_time()
-    first = one(train, plan, 0.5)
-    seconds, trial = time.process_time() - began, _trial(source, plan, way, first)
-    if first.interrupted:
-        note = f"interrupted: this model was fitted to the {train.size:,} training rows only"
-        held_out = _held_out(source, design, train, test, first, first, trial, np.inf)
-        return first, held_out, [note], True
-    way.say(f"fitting on all {everything.size:,} rows: the model that is written")
-    note = (
-        f"the fit on all rows was interrupted: this is the model of the {train.size:,} training "
-        "rows, the one that the held-out scores belong to"
-    )
-    try:
-        final = one(everything, _refit_plan(plan, first), 1.0)
-    except KeyboardInterrupt:
-        final = first
-    interrupted = final is first or final.interrupted
-    if interrupted:
-        final = first
-    seconds = np.inf if interrupted or way.time_limit is not None else seconds
+    final = first = one(train, plan, 0.5)
+    seconds = np.inf if way.time_limit is not None else time.process_time() - began
+    trial = _trial(source, plan, way, first)
+    if not first.interrupted:
+        way.say(f"fitting on all {everything.size:,} rows: the model that is written")
+        with suppress(KeyboardInterrupt):
+            final = one(everything, _refit_plan(plan, first), 1.0)
+    notes = []
+    if interrupted := final is first or final.interrupted:
+        final, seconds = first, np.inf
+        notes = [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
     held_out = _held_out(source, design, train, test, first, final, trial, seconds)
-    return final, held_out, [note] if interrupted else [], interrupted
+    return final, held_out, notes, interrupted
 
 
 def _design(source: Source, plan: Plan) -> Design:
@@ -181,10 +170,11 @@ def _design(source: Source, plan: Plan) -> Design:
 
 def _of_half(source: Source, plan: Plan, final: Fitted, rows: Rows) -> Fitted:
     """Return the same selection from some rows, without a word."""
-    design, center = _design(source, plan), not is_sparse(source.features.X)
     chosen = _refit_plan(plan, final)
-    chosen = replace(chosen, gap=max(chosen.gap, 1e-3))  # who is selected hangs on no more
-    return fit(design, source.target, rows, chosen, Watch(quiet=True), center, source.given)
+    # The selection does not depend on a smaller gap.
+    chosen = replace(chosen, gap=max(chosen.gap, 1e-3))
+    design = _design(source, plan)
+    return fit(design, source.target, rows, chosen, Watch(quiet=True), source.given)
 
 
 def _refit_plan(plan: Plan, first: Fitted) -> Plan:
@@ -205,10 +195,8 @@ def _held_out(
     trial: Trial,
     seconds: float,
 ) -> HeldOut:
-    target, offset = source.target, source.given.offset
-    decisions = first.decisions(design, test)
-    if offset is not None:
-        decisions = decisions + offset[test][:, None]
+    target = source.target
+    decisions = first.decisions(design, test, source.given.offset)
     known, regression = trial.copies(train, test), target.task == "regression"
     verdict = trial.verdict(train, test, decisions, seconds)
     if regression:
@@ -227,8 +215,6 @@ def _held_out(
         n_test=int(test.size),
         scores=scores,
         confusion=confusion(target, test, decisions),
-        truth=target.values[test] if regression else (),
-        predicted=decisions[:, 0] if regression else (),
         n_selected=int(found.size),
         overlap=int(np.intersect1d(found, final.units).size),
         refitted=final is not first,
@@ -244,15 +230,16 @@ def _alone(source: Source, design: Design, train: Rows, test: Rows, first: Fitte
     free = np.array(given.covariates, dtype=np.int64)
     over = part_of(design, columns=free if free.size else np.arange(1))
     plan = Plan(norms=(as_norm("l1"),), alpha=1e6, loss=loss, n_features=None)
-    mine = replace(given, covariates=tuple(range(free.size)), groups=None)
-    fitted = fit(over, source.target, train, plan, Watch(quiet=True), False, mine)
-    decisions = fitted.decisions(over, test)
-    decisions = decisions + (0.0 if given.offset is None else given.offset[test][:, None])
+    mine = replace(given, covariates=tuple(range(free.size)), groups=None, center=False)
+    fitted = fit(over, source.target, train, plan, Watch(quiet=True), mine)
+    decisions = fitted.decisions(over, test, given.offset)
     return as_loss(loss).mean(decisions) if source.target.task == "regression" else decisions
 
 
 def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Sequence[Display]:
-    """Return ROC, precision-recall and calibration of the held-out rows, for classes."""
+    """Return curves of classes of the held-out rows, or predicted against true numbers."""
+    if target.task == "regression":
+        return [PredictionDisplay(target.values[test], decisions[:, 0])]
     if target.classes is None:
         return ()
     told, loss = None, as_loss(fitted.settings["loss"])
@@ -265,7 +252,7 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
     given, target, X = source.given, source.target, source.features.X
     listed, loss = not given.on_disk, as_loss(fitted.settings["loss"])
-    inputs, plan = as_design(X), replace(plan, gap=max(plan.gap, SETTINGS.loose_gap))
+    inputs, plan = as_design(X), replace(plan, gap=max(plan.gap, LOOSE_GAP))
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()
     if free.size:
@@ -274,15 +261,12 @@ def _trial(source: Source, plan: Plan, way: Way, fitted: Fitted) -> Trial:
         known += [given.offset[:, None], loss.mean(given.offset[:, None])]
 
     def decide(train: Rows, test: Rows, values: Any, order: Rows | None) -> Array:
-        features, center = source.features, not is_sparse(X)
+        features = source.features
         if order is not None:
             features = replace(features, X=X[order])
         mine = target if values is None else replace(target, values=values)
         design = _design(replace(source, features=features), plan)
-        try:
-            again = fit(design, mine, train, plan, Watch(quiet=True), center, given)
-        except CommandError as error:
-            raise ValueError(str(error)) from error
+        again = fit(design, mine, train, plan, Watch(quiet=True), given)
         return again.decisions(design, test)
 
     return Trial(

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
+from atomlearn.cli.arguments import reading_of
 from atomlearn.cli.belonging import belonging
-from atomlearn.cli.data_arguments import reading_options
 from atomlearn.cli.errors import CommandError
 from atomlearn.cli.features import Features, plain, with_interactions
 from atomlearn.cli.grouping import overlap, read_groups
@@ -25,10 +25,10 @@ from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
-from atomlearn.storage.intake.read import read
+from atomlearn.storage.intake.read import read_as
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Given:
     """What rows and columns have beside X and y.
 
@@ -36,7 +36,9 @@ class Given:
     or None; group_names : of them; overlap : whether columns are in several; covariates : columns
     without penalty; test_rows : which rows a column of the data holds out, or None; on_disk :
     whether X is read as it is used, so that readings are what counts; row_groups, order : whose
-    each row is, and its place in a series, or None.
+    each row is, and its place in a series, or None; center : whether features are centered. An
+    intercept that is not penalized makes that change nothing but the rounding, so sparse data is
+    only scaled, and stays sparse.
     """
 
     weight: Array | None = None
@@ -49,16 +51,14 @@ class Given:
     on_disk: bool = False
     row_groups: NDArray[np.int64] | None = None
     order: NDArray[np.int64] | None = None
+    center: bool = True
 
     def rows(self, rows: NDArray[np.int64]) -> Given:
         """Return the same for these rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        offset = None if self.offset is None else self.offset[rows]
-        groups = None if self.row_groups is None else self.row_groups[rows]
-        order = None if self.order is None else self.order[rows]
-        return replace(
-            self, weight=weight, offset=offset, test_rows=None, row_groups=groups, order=order
-        )
+        of_rows = ("weight", "offset", "row_groups", "order")
+        found = {name: vars(self)[name] for name in of_rows}
+        kept = {name: values[rows] for name, values in found.items() if values is not None}
+        return replace(self, test_rows=None, **kept)
 
     @property
     def dependence(self) -> dict[str, Any]:
@@ -77,7 +77,6 @@ class Source:
     command: str
     given: Given = field(default_factory=Given)
     notes: tuple[str, ...] = ()
-    ids: tuple[str, ...] | None = None
     variants: Any = None
 
 
@@ -90,7 +89,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
             f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
         )
     began = time.perf_counter()
-    table = read(path, options.target, **reading_options(options))
+    table = read_as(path, reading_of(options))
     if table.y is None and not plan.is_survival:
         if form.cells is not None:
             raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
@@ -101,7 +100,8 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
     target = _target(table, options, plan)
     n_samples, n_features = table.X.shape
     on_disk = isinstance(table.X, Design)
-    kind = "on disk" if on_disk else "sparse" if is_sparse(table.X) else "dense"
+    sparse = is_sparse(table.X)
+    kind = "on disk" if on_disk else "sparse" if sparse else "dense"
     say(
         f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}, "
         f"{time.perf_counter() - began:.1f} s"
@@ -116,9 +116,8 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
     if options.interactions:
         say(f"interactions: {features.n_features:,} features")
     command = shlex.join(["atomlearn", *options.given])
-    given = replace(_given(table, options, target, names, say), on_disk=on_disk)
+    given = _given(table, options, target, names, say)
     groups, order, told = belonging(table, options, given.test_rows)
-    given = replace(given, row_groups=groups, order=order)
     for note in told:
         say(f"  {note}")
     return Source(
@@ -127,9 +126,8 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         table.schema,
         target,
         command,
-        given,
+        replace(given, row_groups=groups, order=order, on_disk=on_disk, center=not sparse),
         (*told, *table.notes),
-        table.ids,
         table.variants,
     )
 
@@ -210,16 +208,18 @@ def _class_weights(text: str, target: Target) -> Array:
         raise CommandError("--class-weight is for a classification; use --weights NAME")
     if text == "balanced":
         return np.asarray(compute_sample_weight("balanced", target.values), dtype=np.float64)
-    given = dict(part.partition("=")[::2] for part in text.split(","))
-    for label, value in given.items():
+    weights: dict[int, float] = {}
+    for part in text.split(","):
+        label, _, value = part.partition("=")
         if label not in shown:
             raise CommandError(
                 f"--class-weight: {label!r} is no class; there are {', '.join(shown[:8])}"
             )
-        if not value.replace(".", "", 1).isdigit():
-            raise CommandError(f"--class-weight: write {label}=2.5, got {value!r}")
-    weights = np.array([float(given.get(label, 1.0)) for label in shown])
-    return np.asarray(weights[target.values], dtype=np.float64)
+        try:
+            weights[shown.index(label)] = float(value)
+        except ValueError as error:
+            raise CommandError(f"--class-weight: write {label}=2.5, got {part!r}") from error
+    return np.asarray(compute_sample_weight(weights, target.values), dtype=np.float64)
 
 
 _TEST, _TRAIN = {"test", "holdout", "held-out", "2"}, {"train", "training", "validation", "valid"}

@@ -25,9 +25,7 @@ def with_baseline(
     if not target.is_survival:
         return fitted
     fitted = replace(fitted, intercepts=np.zeros(1))
-    risk = fitted.decisions(design, rows)[:, 0]
-    if given.offset is not None:
-        risk = risk + given.offset[rows]
+    risk = fitted.decisions(design, rows, given.offset)[:, 0]
     middle = float(risk.mean())
     weight = np.ones(rows.size) if given.weight is None else given.weight[rows]
     with np.errstate(over="ignore"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,17 +141,13 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
     if values.dtype.kind not in "iuf":
         return "classification", f"{name!r} holds labels"
     distinct = np.unique(values)
-    whole = values.dtype.kind in "iu" or bool(np.all(distinct == np.round(distinct)))
+    whole = bool(np.all(distinct == np.round(distinct)))
     few = whole and distinct.size <= min(LIMITS.most_classes_guessed, values.size // 2)
     if whole and distinct.size > 2 and _looks_like_counts(values, distinct, few):
         span = f"from {distinct[0]:g} to {distinct[-1]:g}"
         return "regression", f"{name!r} looks like counts, {span}: --loss poisson is for those"
     if distinct.size <= 2 or few:
         return "classification", f"{name!r} has {distinct.size} different values"
-    times = r"(?<![a-z])(time|duration|survival|follow_?up|days|weeks|months|years)(?![a-z])"
-    if distinct[0] > 0 and re.search(times, name.casefold()):
-        event = f"--time {name} --event NAME is for those, where a column says which have ended"
-        return "regression", f"{name!r} looks like durations: {event}"
     return "regression", f"{name!r} has {distinct.size} different numbers"
 
 
@@ -198,28 +193,20 @@ def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
 
 
 def _labels(values: NDArray[Any], name: str) -> tuple[tuple[Label, ...], NDArray[np.int64]]:
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        _numbers(values, name)
-    try:
-        distinct, codes = np.unique(values, return_inverse=True)
-    except TypeError:
-        # Labels of several types have no order of their own.
-        distinct, codes = np.unique(values.astype(str), return_inverse=True)
-    return tuple(_plain(label) for label in distinct.tolist()), codes.astype(np.int64).ravel()
-
-
-def _plain(label: Any) -> Label:
-    if isinstance(label, float) and label.is_integer() and abs(label) < 2**53:
-        return int(label)
-    return label if isinstance(label, bool | int | float | str) else str(label)
+    if values.dtype.kind == "f":
+        values = _numbers(values, name)
+        if (values == np.rint(values)).all() and (np.abs(values) < 2**53).all():
+            values = values.astype(np.int64)
+    distinct, codes = np.unique(values, return_inverse=True)
+    return tuple(distinct.tolist()), codes.astype(np.int64)
 
 
 def _one_against_rest(values: NDArray[Any], name: str, positive: str) -> Target:
     labels, codes = _labels(values, name)
     shown = {str(label): code for code, label in enumerate(labels)}
     # The whole text first: a label may hold a comma itself.
-    whole = positive in shown
-    wanted = [positive] if whole else [part.strip() for part in positive.split(",")]
+    parts = [part.strip() for part in positive.split(",")]
+    wanted = [positive] if positive in shown else parts
     for part in wanted:
         if part not in shown:
             raise CommandError(
@@ -232,6 +219,6 @@ def _one_against_rest(values: NDArray[Any], name: str, positive: str) -> Target:
             f"--positive {positive!r} covers every row of target {name!r}; leave a label out"
         )
     rest = [label for label in labels if str(label) not in wanted]
-    positive_label = labels[shown[wanted[0]]] if len(wanted) == 1 else ", ".join(wanted)
-    negative_label = rest[0] if len(rest) == 1 else f"not {', '.join(wanted)}"
-    return Target(name, (negative_label, positive_label), chosen.astype(np.int64))
+    one = labels[shown[wanted[0]]] if len(wanted) == 1 else ", ".join(wanted)
+    other = rest[0] if len(rest) == 1 else f"not {', '.join(wanted)}"
+    return Target(name, (other, one), chosen.astype(np.int64))

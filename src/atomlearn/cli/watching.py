@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from atomlearn.core.interfaces import Deadline, State
+from atomlearn.core.interfaces import Deadline
 from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.progress import Progress, RunObserver
 
@@ -22,8 +22,7 @@ class Watch(RunObserver):
     terminal; checkpoint : folder for the state of each fit, or None; labels : names of the outputs
     that are fitted next, printed as their turn comes; searches : number of fits of a
     cross-validation that are still to come and are only counted; found : column -> first pass that
-    gave it a weight; searches_a_line : how many of these fits one line of progress stands for;
-    useful_gap : a proved gap above it says nothing worth a line.
+    gave it a weight; searches_a_line : how many of these fits one line of progress stands for.
 
     Examples
     --------
@@ -45,8 +44,6 @@ class Watch(RunObserver):
     searches: int = 0
     found: dict[int, int] = field(default_factory=dict)
     searches_a_line: int = 50
-    useful_gap: float = 0.5
-    least_s: float = 1e-3
 
     @property
     def options(self) -> dict[str, Any]:
@@ -54,7 +51,7 @@ class Watch(RunObserver):
         left = self.deadline.left
         return {
             "observers": self.observers,
-            "time_limit": None if math.isinf(left) else max(left, self.least_s),
+            "time_limit": None if math.isinf(left) else max(left, sys.float_info.min),
         }
 
     @property
@@ -87,10 +84,12 @@ class Watch(RunObserver):
             # All columns of small data are fitted before the first pass.
             step = max(state.iteration, 1)
             self.found[column] = min(step, self.found.get(column, step))
+        proved, selected = state.certificate.relative_gap, state.selected_gap()
+        told = f"{proved:.1e}" if selected is None else f"on these {selected:.1e}"
         self.say(
             f"  pass {state.iteration + 1:>3}  {used.size:>7,} features  "
             f"objective {state.certificate.objective:<11.6g}  "
-            f"{self._proved(state)}  {progress.seconds:.2f} s"
+            f"proved gap {told}  {progress.seconds:.2f} s"
         )
 
     def of_features(self, n_outputs: int) -> None:
@@ -100,12 +99,6 @@ class Watch(RunObserver):
             feature = column // n_outputs
             found[feature] = min(step, found.get(feature, step))
         self.found = found
-
-    def _proved(self, state: State) -> str:
-        selected = state.selected_gap()
-        if selected is None or state.certificate.relative_gap < self.useful_gap:
-            return f"proved gap {state.certificate.relative_gap:.1e}"
-        return f"proved gap on these {selected:.1e}"
 
     def say(self, line: str) -> None:
         """Print one line to the stream, unless quiet."""

@@ -7,7 +7,6 @@ first rows are the training part). None of them is part of the package.
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.numpy_files import Archive
 from atomlearn.storage.formats.table import tidy_target
@@ -109,10 +107,12 @@ def _csv(target: str, *exclude: str) -> Callable[[Path], RealData]:
 
 
 def _npz(path: Path) -> RealData:
-    """Read an .npz file as ``read`` does; the first ``n_train`` rows, if noted, train."""
+    """Read an .npz file as ``read`` does: the first ``n_train`` rows train, ``scale`` divides X."""
     arrays, table = Archive(path), read(path, "y")
     X, y, feature_names = table.X, table.y, table.feature_names
     assert y is not None
+    if "scale" in arrays:
+        X = X / arrays["scale"]
     meanings = tuple(arrays["target_names"].tolist()) if "target_names" in arrays else None
     if "n_train" not in arrays:
         return RealData("", X, y, feature_names, target_names=meanings)
@@ -147,23 +147,14 @@ def _genotypes(path: Path) -> RealData:
     """Read genotypes ``G`` with the body mass index of the mice that have one as target."""
     arrays = Archive(path)
     phenotypes = path.with_name("mice_pheno.csv.gz")
-    y = _column_of_numbers(phenotypes, "Obesity.BMI", arrays["ids"])
-    known = np.isfinite(y)
-    X = arrays["G"][known].astype(np.float64)
-    return RealData("", X, y[known], tuple(arrays["snp"].tolist()))
-
-
-def _column_of_numbers(path: Path, column: str, ids: NDArray[Any]) -> NDArray[np.float64]:
-    """Return one column of a CSV whose first column is ``ids``, NaN where it is empty."""
-    with open_text(path) as stream:
-        rows = csv.reader(stream)
-        header = next(rows)
-        position = header.index(column)
-        found = {row[0]: float(row[position] or "nan") for row in rows}
-    missing = [name for name in ids.tolist() if name not in found]
-    if missing:
-        raise ValueError(f"{path} has no line for {missing[0]!r}")
-    return np.array([found[name] for name in ids.tolist()])
+    table = read(phenotypes, "Obesity.BMI", id="SUBJECT.NAME", missing="median")
+    assert table.ids is not None
+    assert table.y is not None
+    known = dict(zip(table.ids, table.y.tolist(), strict=True))
+    names = arrays["ids"].tolist()
+    rows = np.flatnonzero([name in known for name in names])
+    y = np.array([known[names[row]] for row in rows])
+    return RealData("", arrays["G"][rows].astype(np.float64), y, tuple(arrays["snp"].tolist()))
 
 
 #: Homes of several data sets.

@@ -1,81 +1,84 @@
-"""AtomicModel: what regressor and classifier share. It builds problems, runs them, reports."""
+"""AtomicModel: what all linear models share. It builds problems, runs them, reports, predicts."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
-from atomlearn.core.interfaces import Array, Deadline, Design, Form, Norm, Solver, WarmStart
-from atomlearn.core.norms.names import named
-from atomlearn.core.paths.relax import checked_shares
+from atomlearn.core.interfaces import Array, Deadline, Design, Loss, Norm, Task, WarmStart
+from atomlearn.core.losses.probabilities import log_probabilities
+from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import task_of
-from atomlearn.core.problem.checks import positive
+from atomlearn.core.problem.checks import check_weight, positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
-from atomlearn.core.solvers.progress import Observer, Progress
 from atomlearn.core.solvers.schedule import drive
-from atomlearn.core.solvers.stopping import StoppingRule, check_rule
-from atomlearn.estimators.adaptive import adapted, blended, checked_power
-from atomlearn.estimators.callbacks import CallbackSupport, Steps, classes_at_step
+from atomlearn.core.solvers.stopping import check_rule
+from atomlearn.estimators.callbacks import CallbackSupport, Steps, with_callbacks
 from atomlearn.estimators.checks import (
     amount_of,
     as_solver,
     checked_design,
     free_columns,
-    grouped,
+    has_probabilities,
     input_names,
-    names_of,
+    loss_task,
+    norm_for,
     whole,
 )
-from atomlearn.estimators.targets import Checked, offset_of
+from atomlearn.estimators.matrices.tasks import fit_tasks
+from atomlearn.estimators.parameters import FitParameters
+from atomlearn.estimators.targets import Checked, checked_data, joint_loss, offset_of, target_of
+from atomlearn.losses import as_loss
 from atomlearn.maps.feature_map import FeatureMap, map_of
-from atomlearn.norms import as_norm
 
 
-class AtomicModel(CallbackSupport, BaseEstimator):
+def _has_decisions(estimator: Any) -> bool:
+    if loss_task(estimator) != "regression" or type(as_loss(estimator.loss)).mean is not Loss.mean:
+        return True
+    raise AttributeError(f"the loss {estimator.loss!r} has no link: predict returns X w + b itself")
+
+
+class AtomicModel(CallbackSupport, FitParameters):
     """(1 / sum s) sum_i s_i loss_i + alpha * penalty: the shared part; not for direct use.
 
-    Subclasses have the parameters norm, form, tol, max_iter, solver, fit_intercept and verbose.
+    Subclasses have the parameters norm, alpha (or more) and loss.
     """
 
-    norm: str | Norm
-    form: Form
-    fit_intercept: bool
-    tol: float
-    max_iter: int
-    verbose: int
     #: scikit-learn's ``SelectFromModel`` asks by this name whether zeros are exact: then it keeps
     #: coefficients from 1e-5 on, and not those above the mean.
     penalty: ClassVar[str] = "l1"
+    #: The task that the loss must be for.
+    task: ClassVar[Task] = "regression"
+    several_targets: ClassVar[bool] = False
+    #: Whether the steps of a run are over the columns of the fit.
+    steps_are_fits: ClassVar[bool] = True
     #: What the parameters of these names are where an estimator has none.
-    observers: Sequence[Observer] | None = None
-    stop: StoppingRule | None = None
-    time_limit: float | None = None
-    unpenalized: Any = None
-    relax: Any = 0.0
-    adaptive: float = 0.0
-    solver: str | Solver = "auto"
-    features: str = "linear"
+    fit_intercept: bool = True
     multi_class: str = "ovr"
+    class_weight: Any = None
     warm_start: bool = False
     n_jobs: int | None = None
     #: scikit-learn's callbacks, while a fit is told to them.
     _steps: Steps | None = None
     #: Of the last fit, if there was one.
     results_: Sequence[Result] = ()
+    norm: str | Norm
+    loss: str | Loss
     n_features_in_: int
     coef_: NDArray[Any]
     intercept_: Any
@@ -86,71 +89,81 @@ class AtomicModel(CallbackSupport, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
+        tags.target_tags.multi_output = self.several_targets
         return tags
+
+    # --- fitting ----------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
+        """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.
+
+        y : numbers, labels, or a structured array for survival, as the class says. ``offset``
+        (n_samples,) is added to X w + b, such as the logarithm of an exposure; where there are
+        several outputs it is (n_samples, n_outputs).
+        """
+        settings = self._settings()
+        with settings.deadline.kept():
+            data = self._checked(X, y, sample_weight).with_offset(offset)
+        self._fit(data, settings)
+        return self
 
     def _settings(self) -> Settings:
         """Return how problems are solved; the time limit of the fit begins now."""
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
-        solver = as_solver(self.solver, tol)
         if self.stop is not None:
             check_rule(self.stop)
-        observers = () if self.observers is None else tuple(self.observers)
         limit, deadline = self.time_limit, Deadline.never()
         if limit is not None:
             deadline = Deadline.after(positive("time_limit", limit, "seconds, for example 60"))
-        steps = whole("max_iter", self.max_iter)
+        solver, steps = as_solver(self.solver, tol), whole("max_iter", self.max_iter)
+        observers = tuple(self.observers or ())
         settings = Settings(tol, steps, solver, self.stop, observers, deadline)
         return settings if self._steps is None else self._steps.added_to(settings)
 
-    def _at_step(self, problem: Problem, progress: Progress, y: Any) -> dict[str, Any] | None:
-        """Return what this model would have, were it fitted at this step, for callbacks."""
-        more = classes_at_step(y) if is_classifier(self) else {}
-        if more is None or np.ndim(y) > 1:
-            return None
-        warm, design = progress.warm_start(), problem.design
-        map = map_of(design)
-        rows = coefficient_rows(
-            [(warm.columns, warm.weights)], design.shape[1], design.dtype, map.implicit
-        )
-        coef = rows if more else single_row(rows)
-        intercept = np.array([warm.intercept]) if more else warm.intercept
-        return {"coef_": coef, "intercept_": intercept, "feature_map_": map, **more}
-
-    def _problems(self, data: Checked, norm: str | Norm, amount: float) -> list[Problem]:
-        """Return one checked problem an output; the parts are the same objects in all of them."""
-        design = data.design
-        the_norm = named(as_norm(grouped(norm, design)), input_names(self))
-        if design.matrix_shape is None:  # W has one column, unless the norm knows its shape
-            shape: Any = the_norm.matrix_shape or (design.shape[1], 1)
-            the_norm = the_norm.with_shape(shape)
-        penalty = Regularizer(the_norm, self.form, amount)
-        first = Problem.of_checked(
-            design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
-        )
-        others = (replace(first, y=y) for y in data.targets[1:])
-        free = free_columns(self, design)
-        offsets = [None] * len(data.targets) if data.offset is None else data.offset.T
-        return [
-            problem.with_offset(offset).freed(free)
-            for problem, offset in zip([first, *others], offsets, strict=True)
-        ]
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
+        """Return the data, or say what is wrong with X, y or the weights."""
+        return checked_data(self, X, y, sample_weight, self.task)
 
     def _regularized_by(self) -> tuple[str | Norm, float]:
         """Return the norm, and alpha or radius, of the fit."""
         return self.norm, amount_of(self)
 
+    def _problems(self, data: Checked, norm: str | Norm, amount: float) -> list[Problem]:
+        """Return one checked problem an output; the parts are the same objects in all of them."""
+        design = data.design
+        the_norm = norm_for(self, norm, design)
+        if design.matrix_shape is None:  # W has one column, unless the norm knows its shape
+            shape: Any = the_norm.matrix_shape or (design.shape[1], 1)
+            the_norm = the_norm.on(design.shape[1], shape)
+        penalty = Regularizer(the_norm, self.form, amount)
+        first = Problem.of_checked(
+            design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
+        )
+        free, problems = free_columns(self, design), []
+        for output, y in enumerate(data.targets):
+            offset = None if data.offset is None else data.offset[:, output]
+            problems.append(replace(first, y=y).with_offset(offset).freed(free))
+        return problems
+
     def _fit(self, data: Checked, settings: Settings) -> None:
         """Fit ``norm`` at ``alpha`` (or ``radius``) to checked data."""
+        joint = joint_loss(self.multi_class, data)
+        if joint is not None:
+            fit_tasks(self, data, joint, settings)
+            return
         problems = self._problems(data, self.norm, amount_of(self))
         starts = self._starts(len(problems), data.design.shape[1], data.classes)
-        power, [share] = checked_power(self.adaptive), checked_shares(self.relax)[:1]
+        power, share = power_of(self.adaptive), checked_shares(self.relax)[0]
         results = self._solve(problems, starts, settings)
         if power:
             self.first_results_ = results
             problems = [adapted(p, r, power) for p, r in zip(problems, results, strict=True)]
             starts = [result.warm_start() for result in results]
             results = self._solve(problems, starts, settings)
-        self._take(data, blended(problems, results, share))
+        if share:
+            results = [relaxed(p, r, share) for p, r in zip(problems, results, strict=True)]
+        self._take(data, results)
 
     def _starts(
         self, n_outputs: int, n_columns: int, classes: NDArray[Any] | None = None
@@ -160,28 +173,14 @@ class AtomicModel(CallbackSupport, BaseEstimator):
         if (
             self.warm_start
             and len(former) == n_outputs
-            and all(result.n_features == n_columns for result in former)
+            and former[0].n_features == n_columns
             and (classes is None or np.array_equal(self.classes_, classes))
         ):
             return [result.warm_start() for result in former]
         return [None] * n_outputs
 
-    def _take(self, data: Checked, results: list[Result]) -> None:
-        """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
-        coef = coefficients_of(results, data.design)
-        if data.classes is not None:
-            self.classes_ = data.classes
-            self.coef_, self.intercept_ = coef, np.array([result.intercept for result in results])
-        else:
-            self.coef_ = single_row(coef)
-            self.intercept_ = float(results[0].intercept)
-        self._report(results, design=data.design)
-
     def _solve(
-        self,
-        problems: Sequence[Problem],
-        warm: Sequence[WarmStart | None],
-        settings: Settings,
+        self, problems: Sequence[Problem], warm: Sequence[WarmStart | None], settings: Settings
     ) -> list[Result]:
         """Return one result a problem; they take their steps in turns.
 
@@ -189,79 +188,52 @@ class AtomicModel(CallbackSupport, BaseEstimator):
         """
         if self.verbose:
             settings = replace(settings, observers=(*settings.observers, PrintProgress(every=1)))
-        tasks = [
-            task_of(problem, np.array([problem.regularizer.amount]), settings, warm=start)
-            for problem, start in zip(problems, warm, strict=True)
-        ]
-        drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
-        results = [result for task in tasks for result in task.results]
-        if not results:
+        tasks = []
+        for problem, start in zip(problems, warm, strict=True):
+            level = np.array([problem.regularizer.amount])
+            tasks.append(task_of(problem, level, settings, warm=start))
+        interrupted = drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
+        if interrupted and not any(task.results for task in tasks):
             raise KeyboardInterrupt("interrupted before the first point")
-        if len(results) < len(tasks):
-            begun = replace(settings, max_iter=0, observers=(), deadline=Deadline.after(0.0))
-            results = []
-            for task, problem, start in zip(tasks, problems, warm, strict=True):
-                result = next(iter(task.results), None) or begun.run(problem, start)
-                result.status = result.status if task.results else Status.INTERRUPTED
-                results.append(result)
+        results = []
+        for task, problem, start in zip(tasks, problems, warm, strict=True):
+            results += task.results
+            if interrupted and not task.results:
+                results.append(_begun(problem, settings, start))
         for result in results:
             result.state = None
         return results
 
-    def _expanded(self, design: Design) -> Design:
-        """Return the design of new rows, with the columns that the model was fitted to."""
-        # A design that was made by the user comes made again.
-        return design if self.features == "linear" else self.feature_map_.apply(design)
+    def _take(self, data: Checked, results: list[Result]) -> None:
+        """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
+        coef = coefficients_of(results, data.design)
+        if data.classes is None:
+            self._take_coefficients(data.design, single_row(coef), float(results[0].intercept))
+        else:
+            self.classes_, intercepts = data.classes, [result.intercept for result in results]
+            self._take_coefficients(data.design, coef, np.array(intercepts))
+        self._report(results)
 
-    def curve(self, feature: int | str, output: int = 0) -> tuple[Array, Array]:
-        """Return values of one input and what the additive model adds at them.
+    def _take_coefficients(self, design: Design, coef: Any, intercept: Any) -> None:
+        """Set coefficients, intercepts and the columns that are selected by them."""
+        self.coef_, self.intercept_, self.feature_map_ = coef, intercept, map_of(design)
+        self.selected_ = nonzero_coefficients(coef)[0]
+        self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
 
-        ``feature`` : its number, or its name in ``feature_names_in_``; ``output`` : the class, of
-        more than two. The curve is 0 at the origin of the input; for models whose ``features`` are
-        additive.
-        """
-        check_is_fitted(self)
-        return self.feature_map_.curve(self._input(feature), self._coefficients_of(output))
-
-    def _coefficients_of(self, output: int) -> Any:
-        return (self.coef_[None] if self.coef_.ndim == 1 else self.coef_)[output]
-
-    def _input(self, feature: int | str) -> int:
-        return list(self.feature_names_in_).index(feature) if isinstance(feature, str) else feature
-
-    def surface(
-        self, first: int | str, second: int | str, output: int = 0
-    ) -> tuple[Array, Array, Array]:
-        """Return values of two inputs, and what their pair adds at them beyond the two curves.
-
-        Inputs and ``output`` as in ``curve``; the last array is (n_values, n_values) and zero
-        where the pair is not selected. For ``features="anova"``.
-        """
-        check_is_fitted(self)
-        inputs = self._input(first), self._input(second)
-        return self.feature_map_.surface(*inputs, self._coefficients_of(output))
-
-    def _report(
-        self, results: list[Result], complete: bool | None = None, design: Design | None = None
-    ) -> None:
+    def _report(self, results: list[Result], complete: bool | None = None) -> None:
         """Set what is known of the fit; several outputs report the sum of their objectives.
 
         ``complete`` None means: where every gap is proved. Else the fit says so itself.
-        ``design`` is that of the fit, whose columns the coefficients belong to.
         """
-        several = len(results) > 1
         self.results_ = results
-        self.parts_ = [result.parts for result in results] if several else results[0].parts
-        if design is not None:
-            self.feature_map_ = map_of(design)
-            self.selected_ = np.unique(np.concatenate([nonzeros_of(r)[0] for r in results]))
-            self.selected_names_ = names_of(self, self.feature_map_, self.selected_)
-        self.gap_ = float(sum(result.gap for result in results))
-        self.objective_ = float(sum(result.objective for result in results))
+        self.parts_: Any = [result.parts for result in results]
+        self.history_: Any = [result.history for result in results]
+        sums = np.sum([(r.gap, r.objective, r.passes) for r in results], axis=0)
+        self.gap_, self.objective_, self.n_passes_ = sums.tolist()
+        self.n_iter_ = max(map(len, self.history_))
         self.status_ = _joint_status(results)
-        self.n_passes_ = float(sum(result.passes for result in results))
-        self.n_iter_ = max(len(result.history) for result in results)
-        self.history_ = [r.history for r in results] if several else results[0].history
+        if len(results) == 1:
+            [self.parts_], [self.history_] = self.parts_, self.history_
         if not (self.status_.is_converged if complete is None else complete):
             relative = max(result.relative_gap for result in results)
             warnings.warn(
@@ -270,6 +242,13 @@ class AtomicModel(CallbackSupport, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    # --- what the fitted model says ---------------------------------------------------------
+
+    def _expanded(self, design: Design) -> Design:
+        """Return the design of new rows, with the columns that the model was fitted to."""
+        # A design that was made by the user comes made again.
+        return design if self.features == "linear" else self.feature_map_.apply(design)
 
     def _linear(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return X coef' + intercept + offset, (n_samples, n_outputs), in the dtype of X."""
@@ -289,26 +268,127 @@ class AtomicModel(CallbackSupport, BaseEstimator):
         in_dtype: NDArray[Any] = values.astype(design.dtype, copy=False)
         return in_dtype
 
+    @available_if(_has_decisions)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return X w + b (+ offset), (n_samples,), or (n_samples, n_outputs) of several outputs.
+
+        Of regressions only where the loss has a link, such as Poisson: of others it is what
+        ``predict`` returns, and scikit-learn allows a regressor but one.
+        """
+        values = self._linear(X, offset)
+        return values if values.shape[1] > 1 else values[:, 0]
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return the label of the largest decision, or what is expected at X w + b (+ offset).
+
+        That is X w + b itself for the squared loss and survival (the log hazard ratio: the larger
+        the earlier), and what the link of another loss makes of it.
+        """
+        values, loss = self._linear(X, offset), as_loss(self.loss)
+        several = values.shape[1] > 1
+        if loss.task != "classification":
+            means = loss.mean(values)
+            return means if several else means[:, 0]
+        codes = np.argmax(values, axis=1) if several else (values[:, 0] > 0).astype(np.int64)
+        labels: NDArray[Any] = self.classes_[codes]
+        return labels
+
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
+
+        Two classes: 1 / (1 + exp(-decision)). More: the one-against-rest values scaled to sum 1,
+        or the softmax where the loss is multinomial.
+        """
+        probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X, offset))
+        return probabilities
+
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
+        joint = self.multi_class == "multinomial"
+        return log_probabilities(as_loss(self.loss), self._linear(X, offset), joint)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Return the share of labels that are right, or the score of the loss, 1 at best.
+
+        That is R^2 for the squared loss, the concordance for survival, and of others D^2, the share
+        of the deviance of the best constant that is explained: R^2 would be of squared errors,
+        which such a fit does not minimize. Of several targets the mean.
+        """
+        loss = as_loss(self.loss)
+        if loss.task == "classification":
+            return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
+        decisions = self._linear(X, offset).astype(np.float64)
+        weight = check_weight(sample_weight, len(decisions))
+        targets = target_of(self, y, len(decisions), loss).reshape(decisions.shape)
+        each = zip(targets.T, decisions.T, strict=True)
+        return float(np.mean([loss.score(loss.check_target(t), z, weight) for t, z in each]))
+
+    def curve(self, feature: int | str, output: int = 0) -> tuple[Array, Array]:
+        """Return values of one input and what the additive model adds at them.
+
+        ``feature`` : its number, or its name in ``feature_names_in_``; ``output`` : the class, of
+        more than two. The curve is 0 at the origin of the input; for models whose ``features`` are
+        additive.
+        """
+        check_is_fitted(self)
+        return self.feature_map_.curve(self._input(feature), np.atleast_2d(self.coef_)[output])
+
+    def surface(
+        self, first: int | str, second: int | str, output: int = 0
+    ) -> tuple[Array, Array, Array]:
+        """Return values of two inputs, and what their pair adds at them beyond the two curves.
+
+        Inputs and ``output`` as in ``curve``; the last array is (n_values, n_values) and zero
+        where the pair is not selected. For ``features="anova"``.
+        """
+        check_is_fitted(self)
+        inputs = self._input(first), self._input(second)
+        return self.feature_map_.surface(*inputs, np.atleast_2d(self.coef_)[output])
+
+    def _input(self, feature: int | str) -> int:
+        return list(self.feature_names_in_).index(feature) if isinstance(feature, str) else feature
+
 
 def coefficients_of(results: Sequence[Result], design: Design) -> Any:
     """Return the coefficients of all outputs, (n_outputs, n_columns), in the dtype of X."""
-    parts = [nonzeros_of(result) for result in results]
-    implicit = map_of(design).implicit
-    return coefficient_rows(parts, results[0].n_features, results[0].dtype, implicit)
+    parts = []
+    for result in results:
+        columns, weights = result.columns, result.weights
+        if result.matrix_parts is not None:
+            whole = result.coef.ravel()
+            columns = np.flatnonzero(whole)
+            weights = whole[columns]
+        parts.append((columns, weights))
+    first = results[0]
+    return coefficient_rows(parts, first.n_features, first.dtype, map_of(design).implicit)
 
 
-def nonzeros_of(result: Result) -> tuple[NDArray[np.int64], Array]:
-    """Return the columns with a coefficient, and those; of a factored point its entries."""
-    if result.matrix_parts is None:
-        return result.columns, result.weights
-    whole = np.sum([part.dense((result.n_features,)) for part in result.matrix_parts], axis=0)
-    columns = np.flatnonzero(whole)
-    return columns, whole[columns]
+def power_of(adaptive: Any) -> float:
+    """Return the power of adaptive weights, 0 for no second fit, or say what is wrong with it."""
+    return positive("adaptive", adaptive, "or 0: no second fit") if adaptive else 0.0
+
+
+def adapted(problem: Problem, result: Result, power: float) -> Problem:
+    """Return the problem with weights 1 / |w_j|^power of its first solution w.
+
+    Columns that the first fit did not select are left out of the second.
+    """
+    return problem.with_norm(problem.regularizer.norm.adapted(result.coef, power))
+
+
+def _begun(problem: Problem, settings: Settings, start: WarmStart | None) -> Result:
+    """Return the starting point of a problem that an interrupt left no time for."""
+    settings = replace(settings, max_iter=0, observers=(), deadline=Deadline.after(0.0))
+    result = settings.run(problem, start)
+    result.status = Status.INTERRUPTED
+    return result
 
 
 def _joint_status(results: Sequence[Result]) -> Status:
     """Return CONVERGED where all outputs are, INTERRUPTED where one is, else the first reason."""
-    statuses = [result.status for result in results]
+    statuses = [result.status for result in results if not result.converged]
     if Status.INTERRUPTED in statuses:
         return Status.INTERRUPTED
-    return next((status for status in statuses if not status.is_converged), Status.CONVERGED)
+    return statuses[0] if statuses else Status.CONVERGED

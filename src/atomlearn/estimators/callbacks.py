@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from atomlearn._kernels import single_threaded_blas
+from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.progress import Progress, RunObserver
 from atomlearn.core.solvers.stopping import Callback
+from atomlearn.maps.feature_map import map_of
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
@@ -29,7 +31,7 @@ except ImportError:  # before scikit-learn 1.9 there is nothing to tell
         return fit
 
 
-__all__ = ["CallbackSupport", "Steps", "classes_at_step", "with_callbacks"]
+__all__ = ["CallbackSupport", "Steps", "with_callbacks"]
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -45,40 +47,45 @@ class Steps(RunObserver):
     context: Any
     given: dict[str, Any]
     asked: bool = False
-    problem: Problem | None = None
+    problem: Any = None
 
     def begin(self, problem: Problem, solver: Any) -> None:
         self.problem = problem
 
     def __call__(self, progress: Progress) -> None:
-        problem, estimator = self.problem, self.given["estimator"]
-        assert problem is not None
         task = self.context.subcontext(task_name="step")
         task.call_on_fit_task_begin(**self.given)
-        whole = problem.design.shape[0] == len(self.given["y"])  # no fold, no half
-        point = functools.partial(estimator._at_step, problem, progress, self.given["y"])
-        self.asked |= task.call_on_fit_task_end(
-            **self.given, reconstruction_attributes=point if whole else None
-        )
+        whole = self.problem.design.shape[0] == len(self.given["y"])  # no fold, no half
+        point = functools.partial(self._fitted_here, progress) if whole else None
+        self.asked |= task.call_on_fit_task_end(**self.given, reconstruction_attributes=point)
+
+    def _fitted_here(self, progress: Progress) -> dict[str, Any] | None:
+        """Return what the model would have, were it fitted at this step; None of several outputs.
+
+        None too where steps are not of the columns of X, as those of ``FeatureGenerator``.
+        """
+        estimator, y, design = self.given["estimator"], self.given["y"], self.problem.design
+        labels = np.unique(y) if is_classifier(estimator) else None
+        if (
+            not estimator.steps_are_fits
+            or np.ndim(y) > 1
+            or (labels is not None and labels.size > 2)
+        ):
+            return None
+        warm, map = progress.warm_start(), map_of(design)
+        parts = [(warm.columns, warm.weights)]
+        rows = coefficient_rows(parts, design.shape[1], design.dtype, map.implicit)
+        if labels is None:
+            coef, intercept = single_row(rows), warm.intercept
+            return {"coef_": coef, "intercept_": intercept, "feature_map_": map}
+        found = {"coef_": rows, "intercept_": np.array([warm.intercept]), "feature_map_": map}
+        return {**found, "classes_": labels}
 
     def added_to(self, settings: Settings) -> Settings:
         """Return the settings with these callbacks among observers and stopping rules."""
         rule = Callback(lambda progress: self.asked)
         stop = rule if settings.stop is None else settings.stop | rule
         return replace(settings, observers=(*settings.observers, self), stop=stop)
-
-
-@contextmanager
-def _told(estimator: Any, X: Any, y: Any) -> Iterator[None]:
-    context = estimator._init_callback_context(max_subtasks=None)
-    given = {"estimator": estimator, "X": X, "y": y}
-    context.call_on_fit_task_begin(**given)
-    estimator._steps = Steps(context, given)
-    try:
-        yield
-    finally:
-        del estimator._steps
-    context.call_on_fit_task_end(**given, reconstruction_attributes=dict)
 
 
 def with_callbacks(fit: Fit) -> Fit:
@@ -92,14 +99,16 @@ def with_callbacks(fit: Fit) -> Fit:
         with single_threaded_blas():
             if not (hasattr(self, "_skl_callbacks") or hasattr(self, "_parent_callback_ctx")):
                 return fit(self, X, y, *more, **named)
-            with _told(self, X, y):
-                return fit(self, X, y, *more, **named)
+            context = self._init_callback_context(max_subtasks=None)
+            given = {"estimator": self, "X": X, "y": y}
+            context.call_on_fit_task_begin(**given)
+            self._steps = Steps(context, given)
+            try:
+                result = fit(self, X, y, *more, **named)
+            finally:
+                del self._steps
+            context.call_on_fit_task_end(**given, reconstruction_attributes=dict)
+            return result
 
     made: Fit = torn_down(fitted)
     return made
-
-
-def classes_at_step(y: Any) -> dict[str, Any] | None:
-    """Return the attributes of a classifier beside its coefficients; None for several classes."""
-    classes = np.unique(y)
-    return {"classes_": classes} if classes.size == 2 else None

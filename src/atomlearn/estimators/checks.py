@@ -1,28 +1,26 @@
-"""Checks of what users give to estimators: parameters, data, weights, targets."""
+"""Checks of what users give to estimators: parameters, data, losses, solvers."""
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_n_features, validate_data
 
 from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, held_design, readable
-from atomlearn.core.interfaces import Array, Columns, Design, Loss, Norm, Solver, Task, whole_number
+from atomlearn.core.interfaces import Columns, Design, Loss, Norm, Solver, Task, whole_number
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.names import named_columns
+from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.problem.checks import check_free, positive
-from atomlearn.core.problem.result import Status
 from atomlearn.designs import as_design, feature_names, is_opened
 from atomlearn.losses import as_loss
-from atomlearn.maps.feature_map import FeatureMap, map_of
+from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
+from atomlearn.norms import as_norm
 
 #: What ``solver=`` may name; those that re-fit want to know how exactly.
 SOLVERS: dict[str, Callable[[float], Solver]] = {
@@ -92,19 +90,18 @@ def _take_shape(estimator: Any, X: Any, names: list[str] | None, reset: bool) ->
             estimator.feature_names_in_ = np.array(names, dtype=object)
         return
     known = input_names(estimator)
-    if names is None or known is None or names == known:
-        return
-    other = next(j for j, name in enumerate(names) if name != known[j])
-    raise ValueError(
-        f"The feature names should match those that were passed during fit: column {other} is "
-        f"{names[other]!r} and was {known[other]!r}; give the columns in that order"
-    )
+    if names and known and names != known:
+        raise ValueError(
+            "The feature names should match those that were passed during fit: "
+            f"{sorted({*names} ^ {*known}) or 'their order differs'}; give the same columns in the "
+            "same order"
+        )
 
 
 def expanded(
     design: Design,
     features: str,
-    weight: Array | None = None,
+    weight: Any = None,
     scales: tuple[float, float] = (1.0, 1.0),
 ) -> Design:
     """Return the design of what ``features`` names: columns, their products, curves, surfaces.
@@ -121,6 +118,11 @@ def expanded(
             "them at 1"
         )
     return kind.scaled(design, *scales)
+
+
+def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
+    """Return the norm over the columns of the design, its groups by number."""
+    return named(as_norm(grouped(norm, design)), input_names(estimator))
 
 
 def grouped(norm: str | Norm, design: Design) -> str | Norm:
@@ -161,31 +163,27 @@ def input_names(estimator: Any) -> list[str] | None:
     return None if names is None else list(names)
 
 
-def names_of(estimator: Any, map: FeatureMap, columns: Columns) -> list[str]:
-    """Return readable names of columns: those of the table, x0, x1, ..., products as "a:b"."""
-    return map.names(columns, input_names(estimator))
-
-
-def amount_of(estimator: Any) -> float:
-    """Return alpha, or radius where the form is constrained."""
-    if estimator.form == "constrained":
+def amount_of(estimator: Any, default: float | None = None) -> float:
+    """Return alpha, or radius where the form is constrained; ``default`` where alpha is None."""
+    if isinstance(estimator.form, str) and estimator.form == "constrained":
         return positive("radius", estimator.radius, "bound on the gauge")
+    if estimator.alpha is None and default is not None:
+        return default
     return positive("alpha", estimator.alpha, "weight of the penalty")
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
-    """Return a parameter as an int >= ``least``, or raise with the remedy."""
-    return whole_number("the estimator", name, value, least)
+def whole(name: str, value: Any) -> int:
+    """Return a parameter as an int >= 1, or raise with the remedy."""
+    return whole_number("the estimator", name, value)
 
 
 def keep(estimator: Any, parameters: dict[str, Any]) -> None:
     """Set each argument of a constructor as the attribute of its name, as scikit-learn wants it."""
-    for name, value in parameters.items():
-        if name != "self":
-            setattr(estimator, name, value)
+    del parameters["self"]
+    vars(estimator).update(parameters)
 
 
-def task_of(estimator: Any) -> str:
+def loss_task(estimator: Any) -> str:
     """Return the task of the estimator's loss; "" where ``fit`` will say that there is no such."""
     try:
         return as_loss(estimator.loss).task
@@ -196,7 +194,7 @@ def task_of(estimator: Any) -> str:
 def has_probabilities(estimator: Any) -> bool:
     """Return whether the estimator's loss gives probabilities, or raise with the remedy."""
     loss = estimator.loss
-    if task_of(estimator) == "classification" and as_loss(loss).has_probabilities:
+    if loss_task(estimator) == "classification" and as_loss(loss).has_probabilities:
         return True
     raise AttributeError(
         f"probabilities need loss='logistic', and loss is {loss!r}; use decision_function, or "
@@ -218,22 +216,11 @@ def as_solver(solver: str | Solver, tol: float) -> Solver | None:
     """Return the solver of a name, or the object itself; "auto" is None, what suits the norm."""
     if isinstance(solver, Solver):
         return solver
-    if not isinstance(solver, str):
-        raise TypeError(
-            f"solver must be 'auto', one of {sorted(SOLVERS)} or a Solver such as "
-            f"solvers.ColumnGeneration(), got {type(solver).__name__}"
-        )
     if solver == "auto":
         return None
-    if solver not in SOLVERS:
-        raise ValueError(f"solver must be 'auto' or one of {sorted(SOLVERS)}, got {solver!r}")
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        raise ValueError(
+            f"solver must be 'auto' or one of {sorted(SOLVERS)}, or a Solver such as "
+            f"solvers.ColumnGeneration(); got {solver!r}"
+        )
     return SOLVERS[solver](tol)
-
-
-def warn_of_cut(model: Any, scores: Array, status: Status) -> None:
-    """Warn where Ctrl-C or a time limit ended the search; unknown mean scores are NaN."""
-    known = f"chosen among {np.isfinite(scores).sum()} of {scores.size} candidates"
-    if not status.is_converged:
-        by = "Ctrl-C" if status is Status.INTERRUPTED else "the time limit"
-        said = f"{type(model).__name__}: the search was cut short by {by}: {known}"
-        warnings.warn(said, ConvergenceWarning, stacklevel=5)

@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.base import ClassifierMixin
 
-from atomlearn.core.interfaces import Form, Loss, Norm, Solver
-from atomlearn.core.losses.probabilities import for_classes
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.estimators.checks import keep
-from atomlearn.estimators.linear import LinearModel
-from atomlearn.estimators.matrices.tasks import fit_tasks
+from atomlearn.core.interfaces import Loss
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.parameters import OneLevel
 from atomlearn.estimators.selects_columns import SelectsColumns
-from atomlearn.estimators.targets import Checked, checked_classification
 
 
-def loss_of_classes(multi_class: Any, loss: Loss, n_classes: int) -> Loss | None:
-    """Return the one loss that all classes share, None for one against rest; or what is wrong."""
-    if multi_class not in ("ovr", "multinomial"):
-        raise ValueError(f"multi_class must be 'ovr' or 'multinomial', got {multi_class!r}")
-    if multi_class == "ovr":
-        return None
-    together = for_classes(loss, n_classes)
-    if together is None:
-        raise ValueError(
-            f"multi_class='multinomial' is the logistic loss of several classes, and loss is "
-            f"{loss.name!r}; use loss='logistic', or multi_class='ovr'"
-        )
-    return together if n_classes > 2 else None
-
-
-class LinearClassifier(ClassifierMixin, LinearModel):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearClassifier(ClassifierMixin, AtomicModel):
     """Shared by ``AtomicClassifier`` and ``AtomicClassifierCV``; not for direct use."""
 
-    class_weight: Any
-    score = LinearModel.score
+    task = "classification"
+    loss: str | Loss = "logistic"
+    fit_intercept: bool = True
+    class_weight: Any = None
+    score = AtomicModel.score
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
-        return checked_classification(self, X, y, sample_weight, self.class_weight)
 
-
-class AtomicClassifier(SelectsColumns, LinearClassifier):
+@dataclass(eq=False, repr=False)
+class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
     """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
@@ -132,39 +112,7 @@ class AtomicClassifier(SelectsColumns, LinearClassifier):
     (True, 4)
     """
 
-    def __init__(
-        self,
-        norm: str | Norm = "l1",
-        alpha: float = 0.01,
-        *,
-        form: Form = "penalized",
-        radius: float = 1.0,
-        loss: str | Loss = "logistic",
-        features: str = "linear",
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        unpenalized: Any = None,
-        relax: float = 0.0,
-        adaptive: float = 0.0,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        solver: str | Solver = "auto",
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        observers: Sequence[Observer] | None = None,
-        stop: StoppingRule | None = None,
-        time_limit: float | None = None,
-    ) -> None:
-        keep(self, locals())
-
-    def _fit(self, data: Checked, settings: Settings) -> None:
-        assert data.classes is not None
-        together = loss_of_classes(self.multi_class, data.loss, data.classes.size)
-        if together is None:
-            super()._fit(data, settings)
-            return
-        indicators = np.eye(data.classes.size)[data.codes]
-        of_classes = data.classes, data.offset
-        fit_tasks(self, data.design, indicators, data.weight, together, settings, *of_classes)
+    alpha: float = 0.01
+    _: KW_ONLY
+    multi_class: str = "ovr"
+    n_jobs: int | None = None

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.interfaces import Array
+from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
-from atomlearn.estimators.linear import LinearModel
 from atomlearn.losses import as_loss
 
 #: What becomes of X w + b: the prediction, its exponential, or probabilities of classes.
@@ -212,7 +212,7 @@ def numpy_code(estimator: Any, name: str = "score") -> str:
 def _linear_model(estimator: Any) -> Formula:
     """Return what the estimator predicts with, or say why it is not linear in columns."""
     check_is_fitted(estimator)
-    if not isinstance(estimator, LinearModel):
+    if not isinstance(estimator, AtomicModel):
         owner = type(estimator).__name__
         raise TypeError(f"{owner} is not a linear model of atomlearn with coef_ and a loss")
     used, weights = nonzero_coefficients(estimator.coef_)

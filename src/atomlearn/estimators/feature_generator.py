@@ -12,35 +12,42 @@ from numpy.typing import NDArray
 from sklearn.utils import ClassifierTags, RegressorTags
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.interfaces import Loss
+from atomlearn.core.interfaces import Array, Columns, Loss
+from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.checks import check_weight, positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result, Status
 from atomlearn.core.solvers.observers import PrintProgress
-from atomlearn.core.solvers.progress import Observer, Progress
+from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
+from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import (
     checked_design,
     expanded,
     input_names,
     keep,
-    task_of,
+    loss_task,
     whole,
 )
-from atomlearn.estimators.classes_together import Point, problem_of
-from atomlearn.estimators.linear import LinearModel
-from atomlearn.estimators.selection import Selected, debiased, generation_of, target_of
+from atomlearn.estimators.generation import (
+    Selected,
+    choice_of_size,
+    debiased,
+    point_of,
+    problem_of,
+)
 from atomlearn.estimators.selects_columns import SelectsColumns
-from atomlearn.estimators.sizes import choice_of_size
+from atomlearn.estimators.targets import checked_targets
 from atomlearn.estimators.units import Units, units_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
+from atomlearn.papers.feature_generation import FeatureGeneration
 from atomlearn.papers.generated import generated
 
 
-class FeatureGenerator(SelectsColumns, LinearModel):
+class FeatureGenerator(SelectsColumns, AtomicModel):
     """min over d, w, b of  1/2 sum_j w_j^2 / d_j + C sum_i s_i loss(y_i, x_i'w + b).
 
     d lies in [0, 1] with sum d <= batch: a scaling of the features, sparse at the optimum. Each
@@ -200,10 +207,12 @@ class FeatureGenerator(SelectsColumns, LinearModel):
 
     #: Several classes are one problem (``AtomicClassifier`` has the choice).
     multi_class = "multinomial"
+    #: Units are standardized and lifted within a run: a model there is only at its end.
+    steps_are_fits = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if task_of(self) in ("regression", "survival"):
+        if loss_task(self) in ("regression", "survival"):
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         else:
@@ -234,70 +243,84 @@ class FeatureGenerator(SelectsColumns, LinearModel):
         features_named(self.features)
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
-        self.size_choice_ = choice_of_size(self, inputs, y, sample_weight, offset, groups, order)
-        chosen = self.size_choice_
-        self.n_wanted_ = self.n_features if chosen is None else chosen.chosen
+        self.size_choice_, self.n_wanted_ = None, self.n_features
+        if self.n_features == "auto":
+            rows = (y, sample_weight, offset, groups, order)
+            self.size_choice_ = choice_of_size(self, inputs, *rows)
+            self.n_wanted_ = self.size_choice_.chosen
         weight = C * check_weight(sample_weight, inputs.shape[0])
-        target, classes = target_of(self, y, weight, loss)
+        data = checked_targets(self, inputs, y, weight, loss)
         with settings.deadline.kept():
             design = expanded(inputs, self.features, weight, (self.gamma, self.r))
         self.feature_map_ = map_of(design)
         units = units_of(self, design, weight)
-        problem, n_units, outputs = problem_of(self, units.design, target, loss, weight, offset)
-        wanted = min(self.n_wanted_, n_units)
-        # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
-        limit = wanted if wanted < n_units else None
-        observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
+        problem, n_units = problem_of(self, replace(data, design=units.design), offset)
         problem = replace(problem, deadline=settings.deadline)
-        lifted, lift = problem.entered(lifts=True)
-        ends = (settings.gap, settings.max_iter, observers, settings.stop, self.selected_tol)
-        result = generated(lifted, limit, wanted, *ends, generation_of(self))
-        selected = outputs.selected(Selected.of(lifted, result.state, lift))
-        result = result if lift is None else result.lowered(lift)
-        if chosen is not None and chosen.interrupted:
-            result.status = Status.INTERRUPTED
+        wanted = min(self.n_wanted_, n_units)
+        selected, result = self._generated(problem, wanted, n_units, settings, len(data.targets))
         self.debiased_ = None
         if self.debias is not None:
             factor = positive("debias", self.debias, "C of the re-fit") / C
-            self.debiased_ = debiased(problem, result, factor)
-        point = outputs.point(problem, self.debiased_ or result)
-        self._record_selection(units, selected, result, point, classes, wanted)
+            self.debiased_ = debiased(problem, result, factor, settings.gap)
+        point = point_of(problem, self.debiased_ or result, len(data.targets))
+        self._record_selection(units, selected, result, point, data.classes)
+        self._report_selection(result, wanted)
         return self
+
+    def _generated(
+        self, problem: Problem, wanted: int, n_units: int, settings: Settings, n_outputs: int
+    ) -> tuple[Selected, Result]:
+        """Return what generation selects, and its solution."""
+        # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
+        limit = wanted if wanted < n_units else None
+        observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
+        # It starts as the paper does where the paper's stops are asked for.
+        paper = self.outer_tol is not None or self.max_blocks is not None
+        solver = FeatureGeneration(
+            outer_tolerance=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper
+        )
+        lifted, lift = problem.entered(lifts=True)
+        ends = (settings.gap, settings.max_iter, observers, settings.stop, self.selected_tol)
+        result = generated(lifted, limit, wanted, *ends, solver)
+        selected = Selected.of(lifted, result.state, lift, self.feature_map_, n_outputs)
+        if self.size_choice_ is not None and self.size_choice_.interrupted:
+            result.status = Status.INTERRUPTED
+        self.n_selected_ = int(result.state.units)
+        self.selected_gap_ = result.state.selected_gap()
+        result.state = None
+        return selected, result if lift is None else result.lowered(lift)
 
     def _record_selection(
         self,
         units: Units,
         selected: Selected,
         result: Result,
-        point: Point,
+        point: tuple[Columns, Array, Array],
         classes: NDArray[Any] | None,
-        wanted: int,
     ) -> None:
-        state, result.state = result.state, None
-        self.selected_gap_ = state.selected_gap()
-        map, columns, rounds = self.feature_map_, selected.columns, selected.rounds
-        terms, first = np.unique(map.term_of(columns), return_index=True)
-        in_order = np.argsort(first)
-        self.selected_, self.rounds_ = terms[in_order], rounds[np.sort(first)]
+        """Set what was selected, and the coefficients in the units of the data."""
+        map, (columns, weights, intercepts) = self.feature_map_, point
+        self.selected_, self.rounds_ = selected.terms, selected.rounds
         self.selected_names_ = map.term_names(self.selected_, input_names(self))
         if map.has_pairs:
             self.pairs_ = map.inputs_of(self.selected_)
-        self.n_selected_ = int(state.units)
-        # All columns of a term have one scaling.
-        of_terms = [(map.term_of(selected.scaled), selected.scaling)]
+        of_terms = [(selected.scaled, selected.scaling)]
         rows = coefficient_rows(of_terms, map.n_terms, np.float64, map.implicit)
         self.scaling_ = single_row(rows)
-        means, scales = units.of(point.columns)
-        self.moments_, self.scaled_by_ = (point.columns, means, scales), units.words
-        weights = point.weights / scales
-        entries = [(point.columns, row) for row in weights]
+        means, scales = units.of(columns)
+        self.moments_, self.scaled_by_ = (columns, means, scales), units.words
+        weights = weights / scales
+        entries = [(columns, row) for row in weights]
         n_columns = units.design.shape[1]
         self.coef_ = coefficient_rows(entries, n_columns, result.dtype, map.implicit)
-        self.intercept_ = point.intercepts - weights @ means
+        self.intercept_ = intercepts - weights @ means
         if classes is not None:
             self.classes_ = classes
         else:
             self.coef_, self.intercept_ = single_row(self.coef_), float(self.intercept_[0])
+
+    def _report_selection(self, result: Result, wanted: int) -> None:
+        """Set what is known of the fit; warn where it has fewer features than asked for."""
         chosen = result.converged or result.status is Status.SELECTED
         enough = self.n_selected_ >= wanted and result.status is not Status.INTERRUPTED
         self._report([result], complete=enough or chosen)
@@ -308,9 +331,6 @@ class FeatureGenerator(SelectsColumns, LinearModel):
                 UserWarning,
                 stacklevel=3,
             )
-
-    def _at_step(self, problem: Problem, progress: Progress, y: Any) -> None:
-        """Units are standardized and lifted within a run: a model there is only at its end."""
 
     def _terms_selected(self) -> NDArray[np.int64]:
         """Return ``selected_``, which are terms here."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Solver
 from atomlearn.core.paths.settings import Settings
+from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.classifier import LinearClassifier
-from atomlearn.estimators.linear import LinearModel
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.targets import Checked
 from atomlearn.maps.kernels import KernelOn, Kernels
@@ -39,7 +39,7 @@ def default_kernels(
     return found
 
 
-class _KernelModel(LinearModel):
+class _KernelModel(AtomicModel):
     """What the two estimators share: data become columns of kernels."""
 
     #: The columns of X are what kernels work on.

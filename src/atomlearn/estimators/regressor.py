@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from sklearn.base import RegressorMixin
 
-from atomlearn.core.interfaces import Form, Loss, Norm, Solver
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.checks import check_weight
-from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.estimators.checks import checked_design, checked_loss, expanded, keep
-from atomlearn.estimators.linear import LinearModel
-from atomlearn.estimators.matrices.tasks import (
-    absorbable,
-    checked_tasks,
-    fit_tasks,
-    is_of_tasks,
-)
-from atomlearn.estimators.targets import Checked, checked_regression, normalized
+from atomlearn.core.interfaces import Loss
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.parameters import OneLevel
 
 
-class LinearRegressor(RegressorMixin, LinearModel):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearRegressor(RegressorMixin, AtomicModel):
     """Shared by ``AtomicRegressor`` and ``AtomicRegressorCV``; not for direct use."""
 
-    score = LinearModel.score
+    loss: str | Loss = "squared"
+    fit_intercept: bool = True
+    score = AtomicModel.score
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
-        return checked_regression(self, X, y, sample_weight)
 
-
-class AtomicRegressor(LinearRegressor):
+@dataclass(eq=False, repr=False)
+class AtomicRegressor(OneLevel, LinearRegressor):
     r"""min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
@@ -143,50 +132,4 @@ class AtomicRegressor(LinearRegressor):
     True
     """
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def __init__(
-        self,
-        norm: str | Norm = "l1",
-        alpha: float = 1.0,
-        *,
-        form: Form = "penalized",
-        radius: float = 1.0,
-        loss: str | Loss = "squared",
-        features: str = "linear",
-        fit_intercept: bool = True,
-        unpenalized: Any = None,
-        relax: float = 0.0,
-        adaptive: float = 0.0,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        solver: str | Solver = "auto",
-        warm_start: bool = False,
-        verbose: int = 0,
-        observers: Sequence[Observer] | None = None,
-        stop: StoppingRule | None = None,
-        time_limit: float | None = None,
-    ) -> None:
-        keep(self, locals())
-
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
-        if not is_of_tasks(y):
-            return super()._checked(X, y, sample_weight)
-        inputs = checked_design(self, X, reset=True)
-        weight = normalized(check_weight(sample_weight, inputs.shape[0]))
-        targets = checked_tasks(y, inputs.shape[0])
-        loss = checked_loss(self.loss, "regression")
-        design = expanded(inputs, self.features, weight=weight)
-        return Checked(design, targets, list(targets.T), weight, loss)
-
-    def _fit(self, data: Checked, settings: Settings) -> None:
-        if data.y.ndim == 1:
-            super()._fit(data, settings)
-            return
-        targets = data.y
-        if data.offset is not None:
-            targets = targets - absorbable(data.offset, data.loss, targets.shape)
-        fit_tasks(self, data.design, targets, data.weight, data.loss, settings)
+    several_targets = True

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -22,46 +24,43 @@ from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.parts import check_rows
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Loss, Norm, Rows, WarmStart
+from atomlearn.core.interfaces import Array, Norm, Rows
 from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.names import named
 from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
 from atomlearn.core.paths.cross_validation import Rule, cross_validate
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import Fold, Score, held_out_loss, training_part
 from atomlearn.core.paths.levels import check_levels, level_grids
-from atomlearn.core.paths.relax import checked_shares
+from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result
+from atomlearn.core.problem.result import Result, Status
 from atomlearn.designs import is_opened
-from atomlearn.estimators.adaptive import blended, checked_power, dense
-from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.base import AtomicModel, adapted, power_of
 from atomlearn.estimators.callbacks import with_callbacks
-from atomlearn.estimators.checks import grouped, input_names, warn_of_cut
+from atomlearn.estimators.checks import norm_for
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.targets import Checked
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
 from atomlearn.norms import as_norm
 
-Norms = str | Norm | Sequence[str | Norm]
 
-
+@dataclass(eq=False, repr=False)
 class CrossValidatedModel(AtomicModel):
-    """The search over (norm, alpha) that both estimators share; not for direct use."""
+    """The search over (norm, alpha) that all estimators share; not for direct use."""
 
-    norms: Norms
-    alphas: Any
-    n_alphas: int
-    alpha_ratio: float | None
-    loss: str | Loss
-    cv: Any
-    scoring: str | Callable[..., float] | None
-    selection: Rule
-    refit: bool
-    n_jobs: int | None
-    until: End | None
+    norms: str | Norm | Sequence[str | Norm] = "l1"
+    alphas: Any = None
+    _: KW_ONLY
+    n_alphas: int = 20
+    alpha_ratio: float | None = None
+    cv: Any = None
+    scoring: str | Callable[..., float] | None = None
+    selection: Rule = "best"
+    refit: bool = True
+    n_jobs: int | None = None
+    until: End | None = None
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing: fit to the splitter and the scorer, score to the scorer."""
@@ -137,16 +136,7 @@ class CrossValidatedModel(AtomicModel):
         if not given:
             raise ValueError("norms is empty; give at least one norm, for example norms='l1'")
         unit = features_named(self.features).kind.unit
-        if unit is not None:
-            own = Groups(unit)
-            given = [own if norm == "groups" else norm for norm in given]
-        return [as_norm(norm) for norm in given]
-
-    def _grids(self, problems: Sequence[Problem], norms: Sequence[Norm]) -> Array:
-        """Return the levels of each norm, shape (n_norms, n_levels)."""
-        if self.alphas is not None:
-            return np.tile(check_levels(self.alphas, self.form, "alphas"), (len(norms), 1))
-        return level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
+        return [Groups(unit) if unit and norm == "groups" else as_norm(norm) for norm in given]
 
     @with_callbacks
     def fit(
@@ -170,7 +160,9 @@ class CrossValidatedModel(AtomicModel):
         data = self._checked(X, y, sample_weight).with_offset(offset)
         folds = self._folds(X, data.y, groups, order, for_splitter)
         score = None if self.scoring is None else self._score_by(data, for_scorer)
-        results = self._search(data, folds, score, settings)
+        final, results = self._search(data, folds, score, settings)
+        if self.relax_:
+            results = [relaxed(p, r, self.relax_) for p, r in zip(final, results, strict=True)]
         searched = self.n_passes_
         self._take(data, results)
         self.status_ = self._searched if self.status_.is_converged else self.status_
@@ -178,26 +170,26 @@ class CrossValidatedModel(AtomicModel):
         return self
 
     def _search(
-        self,
-        data: Checked,
-        folds: Sequence[Fold],
-        score: Score | None,
-        settings: Settings,
-    ) -> list[Result]:
-        """Choose norm and alpha by held-out scores; return the results of the final fit."""
-        candidates = self._candidates()
-        names = input_names(self)
-        norms = [named(as_norm(grouped(norm, data.design)), names) for norm in candidates]
+        self, data: Checked, folds: Sequence[Fold], score: Score | None, settings: Settings
+    ) -> tuple[list[Problem], list[Result]]:
+        """Choose norm and alpha by held-out scores; return the final problems and their results."""
+        candidates, power = self._candidates(), power_of(self.adaptive)
+        norms = [norm_for(self, norm, data.design) for norm in candidates]
         counted = Counted(data.design)
         problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
         for norm in norms[1:]:
-            norm.check(data.design.shape[1])
-        power, score = checked_power(self.adaptive), score or held_out_loss(problems)
-        self.n_passes_ = 0.0
-        chosen, starts = self._choose(problems, norms, folds, score, settings)
+            norm.on(data.design.shape[1])
+        score = score or held_out_loss(problems)
+
+        def best(norms: Sequence[Norm]) -> tuple[int, list[Problem], list[Result]]:
+            chosen, starts = self._choose(problems, norms, folds, score, settings)
+            final = self._problems(data, norms[chosen], self.alpha_)
+            if not self.refit:  # the one training part is what is kept
+                final = [training_part(p, folds[0][0]) for p in final]
+            return chosen, final, self._solve(final, starts, settings)
+
+        chosen, final, results = best(norms)
         self.norm_ = clone(candidates[chosen], safe=False)
-        final = self._final(data, norms[chosen], folds)
-        results = self._solve(final, starts, settings)
         if power:
             if len(final) > 1:
                 raise ValueError(
@@ -205,12 +197,10 @@ class CrossValidatedModel(AtomicModel):
                     "AtomicClassifier, or one class at a time"
                 )
             self.first_results_ = results
-            self.norm_ = final[0].regularizer.norm.adapted(dense(results[0]), power)
-            _, starts = self._choose(problems, [self.norm_], folds, score, settings)
-            final = self._final(data, self.norm_, folds)
-            results = self._solve(final, starts, settings)
-        self.n_passes_ += counted.passes
-        return blended(final, results, self.relax_)
+            self.norm_ = adapted(final[0], results[0], power).regularizer.norm
+            _, final, results = best([self.norm_])
+        self.n_passes_ = counted.passes
+        return final, results
 
     def _choose(
         self,
@@ -219,10 +209,14 @@ class CrossValidatedModel(AtomicModel):
         folds: Sequence[Fold],
         score: Score,
         settings: Settings,
-    ) -> tuple[int, list[WarmStart | None]]:
+    ) -> tuple[int, list[Any]]:
         """Choose alpha and the share of a refit; return the number of the norm, and starts."""
-        levels, shares = self._grids(problems, norms), checked_shares(self.relax)
-        half, rule, more = settings.within(0.5), self.selection, (problems, norms, levels)
+        shares, half, rule = checked_shares(self.relax), settings.within(0.5), self.selection
+        if self.alphas is None:
+            levels = level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
+        else:
+            levels = np.tile(check_levels(self.alphas, self.form, "alphas"), (len(norms), 1))
+        more = problems, norms, levels
         if rule in CRITERIA:
             scores = criterion_scores(*more, rule, half, shares, self.until)
         else:
@@ -230,15 +224,13 @@ class CrossValidatedModel(AtomicModel):
         chosen, position = scores.choose(rule)
         self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
         self.alphas_ = levels[0] if len(norms) == 1 else levels
-        self.cv_results_ = scores.table()
-        self._searched = scores.status
-        warn_of_cut(self, scores.mean, scores.status)
+        self.cv_results_, self._searched = scores.table(), scores.status
+        if not scores.status.is_converged:
+            by = "Ctrl-C" if scores.status is Status.INTERRUPTED else "the time limit"
+            known = f"{np.isfinite(scores.mean).sum()} of {scores.mean.size} candidates"
+            said = f"{type(self).__name__}: the search was cut short by {by}: chosen among {known}"
+            warnings.warn(said, ConvergenceWarning, stacklevel=5)
         return chosen, scores.warm_starts(chosen, position)
-
-    def _final(self, data: Checked, norm: Norm, folds: Sequence[Fold]) -> list[Problem]:
-        """Return the problems whose solution is kept: over all rows, or the one training part."""
-        problems = self._problems(data, norm, self.alpha_)
-        return problems if self.refit else [training_part(p, folds[0][0]) for p in problems]
 
     def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
         """Return what splitters see, and whether each fold has its part of the values."""

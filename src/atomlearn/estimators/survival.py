@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Form, Norm, Solver
-from atomlearn.core.problem.checks import check_weight
+from atomlearn.core.interfaces import Array
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.estimators.checks import checked_design, expanded, keep
-from atomlearn.estimators.linear import LinearModel
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.parameters import OneLevel
 from atomlearn.estimators.selects_columns import SelectsColumns
-from atomlearn.estimators.targets import Checked, normalized, of_samples
+from atomlearn.estimators.targets import Checked
 from atomlearn.survival.cox import Cox
-from atomlearn.survival.target import checked_survival
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +63,12 @@ class Baseline:
             return cls(times, np.cumsum(totals / at_risk))
 
 
-class LinearSurvival(LinearModel):
+class LinearSurvival(AtomicModel):
     """Hazards. Shared by ``AtomicSurvival`` and ``AtomicSurvivalCV``; not for direct use."""
 
+    task = "survival"
     fit_intercept = False
     ties: Literal["efron", "breslow"]
-    features: str
     baselines_: dict[int, Baseline]
     unique_times_: Array
 
@@ -81,17 +76,6 @@ class LinearSurvival(LinearModel):
     def loss(self) -> Cox:  # type: ignore[override]
         """The partial likelihood."""
         return Cox(self.ties)
-
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
-        """Return the data, or say what is wrong with X, y or the weights."""
-        inputs = checked_design(self, X, reset=True)
-        loss = self.loss
-        target: Any = of_samples(checked_survival(y), inputs.shape[0])
-        weight = normalized(check_weight(sample_weight, inputs.shape[0]))
-        if not target["event"][weight > 0.0].any():
-            raise ValueError("y holds no event of a sample with a weight: nothing can be learned")
-        design = expanded(inputs, self.features, weight=weight)
-        return Checked(design, target, [loss.check_target(target)], weight, loss)
 
     def _take(self, data: Checked, results: list[Result]) -> None:
         """Set what was fitted, and the baseline hazard of each stratum."""
@@ -154,7 +138,8 @@ class LinearSurvival(LinearModel):
         return np.array([function(self.unique_times_) for function in functions])
 
 
-class AtomicSurvival(SelectsColumns, LinearSurvival):
+@dataclass(eq=False, repr=False)
+class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
     """min over w of  (1 / sum s) f(X w) + alpha * penalty(w),  f Cox's partial likelihood.
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
@@ -214,25 +199,4 @@ class AtomicSurvival(SelectsColumns, LinearSurvival):
     True
     """
 
-    def __init__(
-        self,
-        norm: str | Norm = "l1",
-        alpha: float = 1.0,
-        ties: Literal["efron", "breslow"] = "efron",
-        *,
-        form: Form = "penalized",
-        radius: float = 1.0,
-        features: str = "linear",
-        unpenalized: Any = None,
-        relax: float = 0.0,
-        adaptive: float = 0.0,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        solver: str | Solver = "auto",
-        warm_start: bool = False,
-        verbose: int = 0,
-        observers: Sequence[Observer] | None = None,
-        stop: StoppingRule | None = None,
-        time_limit: float | None = None,
-    ) -> None:
-        keep(self, locals())
+    ties: Literal["efron", "breslow"] = "efron"

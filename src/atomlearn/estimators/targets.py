@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from atomlearn.core.interfaces import Array, Design, Loss
+from atomlearn.core.interfaces import Array, Design, Loss, Task
 from atomlearn.core.interfaces.numbers import unmasked
+from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.problem.checks import check_offset, check_weight
 from atomlearn.estimators.checks import checked_design, checked_loss, expanded
 
@@ -22,11 +23,11 @@ from atomlearn.estimators.checks import checked_design, checked_loss, expanded
 class Checked:
     """The data of a fit.
 
-    design : what ``features`` makes of X; y : (n_samples,) what was given, labels or numbers;
-    targets : of each output the same as the loss takes it, for more than two classes one vector of
-    -1 and +1 a class; weight : (n_samples,) with sum 1, those of classes included; classes :
-    sorted labels, and codes : (n_samples,) their positions in it, None for a regression; offset :
-    (n_samples, n_outputs) what is added to the predictions.
+    design : what ``features`` makes of X; y : (n_samples,) what was given, labels or numbers,
+    (n_samples, n_tasks) of several targets; targets : of each output the same as the loss takes it,
+    for more than two classes one vector of -1 and +1 a class; weight : (n_samples,) those of
+    classes included; classes : sorted labels, and codes : (n_samples,) their positions in it, None
+    for a regression; offset : (n_samples, n_outputs) what is added to the predictions.
     """
 
     design: Design
@@ -35,7 +36,7 @@ class Checked:
     weight: Array
     loss: Loss
     classes: NDArray[Any] | None = None
-    codes: NDArray[np.int64] | None = None
+    codes: Any = None
     offset: Array | None = None
 
     def with_offset(self, offset: Any) -> Checked:
@@ -43,6 +44,60 @@ class Checked:
         if offset is None:
             return self
         return replace(self, offset=offset_of(offset, (self.y.shape[0], len(self.targets))))
+
+
+def checked_data(estimator: Any, X: Any, y: Any, sample_weight: Any, task: Task) -> Checked:
+    """Return the data of a fit, weights with sum 1, or say what is wrong with X, y or weights."""
+    inputs = checked_design(estimator, X, reset=True)
+    loss = checked_loss(estimator.loss, task)
+    weight = normalized(check_weight(sample_weight, inputs.shape[0]))
+    found = checked_targets(estimator, inputs, y, weight, loss)
+    # Labels do not decide what the curves of an input look like: nor do their weights.
+    return replace(found, design=expanded(inputs, estimator.features, weight=weight))
+
+
+def checked_targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) -> Checked:
+    """Return the targets as the task of the loss has them, or say what is wrong with them."""
+    n_samples = inputs.shape[0]
+    if loss.task != "classification":
+        target = target_of(estimator, y, n_samples, loss)
+        if loss.task == "survival" and not target["event"][weight > 0.0].any():
+            raise ValueError("y holds no event of a sample with a weight: nothing can be learned")
+        return Checked(
+            inputs, target, list(target.T) if target.ndim > 1 else [target], weight, loss
+        )
+    labels = checked_labels(estimator, y, n_samples)
+    classes, codes = np.unique(labels, return_inverse=True)
+    present = np.unique(codes[weight > 0])
+    if present.size < 2:
+        where = "y" if classes.size < 2 else "y, where sample_weight is positive,"
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes, but {where} holds "
+            f"only 1 class: {classes[present].tolist()[0]!r}"
+        )
+    if estimator.class_weight is not None:
+        factors = class_weights(estimator.class_weight, classes, codes, weight)
+        weight = normalized(weight * factors[codes])
+    positive = [1] if classes.size == 2 else range(classes.size)
+    targets = [np.where(codes == code, 1.0, -1.0) for code in positive]
+    return Checked(inputs, labels, targets, weight, loss, classes, codes)
+
+
+def joint_loss(multi_class: Any, data: Checked) -> Loss | None:
+    """Return the one loss of several targets or classes; None where each has its own problem."""
+    if data.classes is None:
+        return data.loss if data.y.ndim > 1 else None
+    if multi_class not in ("ovr", "multinomial"):
+        raise ValueError(f"multi_class must be 'ovr' or 'multinomial', got {multi_class!r}")
+    if multi_class == "ovr":
+        return None
+    together = for_classes(data.loss, data.classes.size)
+    if together is None:
+        raise ValueError(
+            f"multi_class='multinomial' is the logistic loss of several classes, and loss is "
+            f"{data.loss.name!r}; use loss='logistic', or multi_class='ovr'"
+        )
+    return together if data.classes.size > 2 else None
 
 
 def offset_of(offset: Any, shape: tuple[int, int]) -> Array:
@@ -56,33 +111,6 @@ def offset_of(offset: Any, shape: tuple[int, int]) -> Array:
             f"and output; got {given.shape}"
         )
     return np.column_stack([check_offset(column, n_samples) for column in columns])
-
-
-def checked_regression(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Checked:
-    """Return the data of a regression, or say what is wrong with X, y or the weights."""
-    inputs = checked_design(estimator, X, reset=True)
-    loss = checked_loss(estimator.loss, "regression")
-    target = loss.check_target(checked_target(estimator, y, inputs.shape[0]))
-    weight = normalized(check_weight(sample_weight, inputs.shape[0]))
-    design = expanded(inputs, estimator.features, weight=weight)
-    return Checked(design, target, [target], weight, loss)
-
-
-def checked_classification(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any
-) -> Checked:
-    """Return the data of a classification, or say what is wrong with X, y or the weights."""
-    inputs = checked_design(estimator, X, reset=True)
-    target = checked_labels(estimator, y, inputs.shape[0])
-    weight = unlabeled = normalized(check_weight(sample_weight, inputs.shape[0]))
-    classes, codes = encoded(estimator, target, weight)
-    if class_weight is not None:
-        weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
-    # Labels do not decide what the curves of an input look like: nor do their weights.
-    design = expanded(inputs, estimator.features, weight=unlabeled)
-    loss = checked_loss(estimator.loss, "classification")
-    targets = signs(classes.size, codes)
-    return Checked(design, target, targets, normalized(weight), loss, classes, codes)
 
 
 def checked_labels(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
@@ -100,25 +128,29 @@ def checked_labels(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
     return target
 
 
-def signs(n_classes: int, codes: NDArray[np.int64]) -> list[Array]:
-    """Return one vector of -1 and +1 an output: one for two classes, else one a class."""
-    positive = [1] if n_classes == 2 else range(n_classes)
-    return [np.where(codes == code, 1.0, -1.0) for code in positive]
-
-
-def class_weights(
-    class_weight: Any, classes: NDArray[Any], codes: NDArray[np.int64], weight: Array
-) -> Array:
+def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: Array) -> Array:
     """Return one factor a class; "balanced" gives every class the same total weight."""
     if isinstance(class_weight, str) and class_weight == "balanced":
-        total = np.bincount(codes, weights=weight, minlength=classes.size)
-        factors = np.zeros(classes.size)
-        np.divide(weight.sum() / classes.size, total, out=factors, where=total > 0)
-        return factors
+        totals = np.bincount(codes, weights=weight)
+        return np.asarray(weight.sum() / classes.size / np.maximum(totals, np.finfo(float).tiny))
     found: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
     if not (np.isfinite(found).all() and (found >= 0).all()):
         raise ValueError(f"class_weight must hold finite numbers >= 0, got {class_weight!r}")
     return found
+
+
+def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any]:
+    """Return numbers, or records of survival, as the loss takes them; (n_samples, n_tasks)."""
+    if loss.task == "survival":
+        return of_samples(loss.check_target(y), n_samples)
+    # What is merely like an array may refuse np.shape.
+    shape = np.asarray(y).shape if estimator.several_targets else ()
+    if len(shape) == 2 and shape[1] > 1:
+        several = check_array(
+            unmasked("y", y), dtype=np.float64, input_name="y", ensure_min_samples=0
+        )
+        return of_samples(several, n_samples)
+    return loss.check_target(checked_target(estimator, y, n_samples))
 
 
 def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
@@ -153,21 +185,6 @@ def of_samples(target: NDArray[Any], n_samples: int) -> NDArray[Any]:
             f"and y has {len(target)} targets; they must describe the same samples"
         )
     return target
-
-
-def encoded(
-    estimator: Any, target: NDArray[Any], weight: Array
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return sorted labels and the position of each target in them; two must carry weight."""
-    classes, codes = np.unique(target, return_inverse=True)
-    present = np.unique(codes[weight > 0])
-    if present.size < 2:
-        where = "y" if classes.size < 2 else "y, where sample_weight is positive,"
-        raise ValueError(
-            f"{type(estimator).__name__} needs samples of at least 2 classes, but {where} holds "
-            f"only 1 class: {classes[present].tolist()[0]!r}"
-        )
-    return classes, codes
 
 
 def normalized(weight: Array) -> Array:

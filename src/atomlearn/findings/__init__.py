@@ -1,12 +1,15 @@
 """Findings: whether a model predicts, which features would be chosen again, how many are false."""
 
-from atomlearn.findings.bounds import meinshausen_buhlmann, unimodal
 from atomlearn.findings.explain import Explanation, explain
 from atomlearn.findings.gaussian import gaussian_knockoffs
 from atomlearn.findings.held_out import held_out_verdict
 from atomlearn.findings.knockoffs import KnockoffSelector, knockoff_threshold
 from atomlearn.findings.refit import Estimates, estimates
-from atomlearn.findings.stability import StabilitySelector
+from atomlearn.findings.stability import (
+    StabilitySelector,
+    meinshausen_buhlmann,
+    unimodal,
+)
 from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.findings.verdict import (
     Verdict,

@@ -19,10 +19,13 @@ from scipy.optimize import minimize_scalar
 
 from atomlearn.core.interfaces import Array
 from atomlearn.findings.precision import inverse_of, scaled_by, shrunk, sparse_precision
-from atomlearn.findings.settings import SETTINGS
 
 #: What ``covariance`` may be beside an array.
 COVARIANCES = ("auto", "factors", "sparse_precision", "ledoit_wolf")
+#: The most factors that columns are taken to share, ...
+MOST_FACTORS = 10
+#: ... and the gap between the eigenvalues of the last factor and of the rest.
+FACTOR_GAP = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,38 +132,47 @@ def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
 
 
 def _estimated(X: Array, covariance: str) -> Knockoffs:
+    """Return knockoffs that keep the factors, if there are any, and are drawn of what is left."""
     if covariance not in COVARIANCES:
         raise ValueError(
             f"covariance must be one of {COVARIANCES} or a (p, p) array, got {covariance!r}"
         )
-    if covariance == "ledoit_wolf":
-        return _ledoit_wolf(X)
-    if covariance in ("auto", "factors"):
-        n_factors, common = _common(X)
-        if n_factors:
-            return _around_factors(X, common, n_factors, covariance)
+    if covariance not in ("auto", "factors"):
+        return _by_neighbors(X, covariance)
+    n_factors, common = _common(X)
+    if not n_factors:
         if covariance == "factors":
             warnings.warn(
                 "no factor stands out of the noise; none is kept", UserWarning, stacklevel=3
             )
-    return _by_neighbors(X, covariance)
+        return _by_neighbors(X, covariance)
+    residual, means, scales = standardized(X - common)
+    inner = _by_neighbors(residual, covariance)
+
+    def draw(rng: np.random.Generator) -> Array:
+        return np.asarray(common + means + scales * inner.draw(rng))
+
+    words = f"{n_factors} factors kept; of the rest, {inner.covariance.replace('_', ' ')}"
+    return Knockoffs(draw, "factors", words, inner.s)
 
 
 def _by_neighbors(X: Array, covariance: str) -> Knockoffs:
     """Return knockoffs by the nearest columns of each; where these do not do, by Ledoit-Wolf."""
-    estimated = sparse_precision(X)
-    if covariance == "auto" and not estimated.fits:
-        if X.shape[1] >= X.shape[0] / 2:
-            warnings.warn(
-                "columns are strongly correlated and their covariance is estimated by Ledoit-Wolf: "
-                "the share of false features may exceed fdr (0.11 to 0.16 was seen at 0.1); give "
-                "covariance= where it is known, or n_draws=10, which stayed below",
-                UserWarning,
-                stacklevel=5,
-            )
+    if covariance == "ledoit_wolf":
         return _ledoit_wolf(X)
-    words = "precision of each column given the few nearest to it"
-    return _of_precision(X, estimated.matrix, "sparse_precision", words)
+    precision, fits = sparse_precision(X)
+    if fits or covariance != "auto":
+        words = "precision of each column given the few nearest to it"
+        return _of_precision(X, precision, "sparse_precision", words)
+    if X.shape[1] >= X.shape[0] / 2:
+        warnings.warn(
+            "columns are strongly correlated and their covariance is estimated by Ledoit-Wolf: "
+            "the share of false features may exceed fdr (0.11 to 0.16 was seen at 0.1); give "
+            "covariance= where it is known, or n_draws=10, which stayed below",
+            UserWarning,
+            stacklevel=5,
+        )
+    return _ledoit_wolf(X)
 
 
 def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
@@ -176,7 +188,7 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
         shift = 1e-2 - min(least, 0.0)
         scaled = shrunk(scaled, shift)
         nodes, largest = (nodes + shift) / (1 + shift), (largest + shift) / (1 + shift)
-    s = _chosen(nodes, weights, float(np.sum(root**-2.0)), SETTINGS.edge * 2.0 / largest)
+    s = _chosen(nodes, weights, float(np.sum(root**-2.0)), largest)
     # Columns of X lie in rows here: what products with M read and write is in one piece.
     root = root[:, None]
     columns = np.ascontiguousarray(X.T)
@@ -198,11 +210,6 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
 def _spectrum(matrix: Any, weight: Array) -> tuple[Array, Array, float, float]:
     """Return nodes and weights of sum_j weight_j^2 f(M)_jj by Lanczos steps from random signs."""
     rng, n_columns = np.random.default_rng(0), weight.size
-    if n_columns <= 200:
-        dense = matrix.dot(np.eye(n_columns))
-        values, vectors = la.eigh(0.5 * (dense + dense.T))
-        shares = ((weight[:, None] * vectors) ** 2).sum(axis=0)
-        return values, shares, float(values[0]), float(values[-1])
     nodes, weights, tops = [], [], []
     n_probes = -(-2000 // n_columns)  # so many signs leave a few percent
     for _ in range(n_probes):
@@ -238,9 +245,12 @@ def _lanczos(matrix: Any, start: Array, steps: int) -> tuple[Array, Array, float
     return np.asarray(values, dtype=np.float64), np.asarray(states[0] ** 2), top
 
 
-def _chosen(nodes: Array, weights: Array, total: float, edge: float) -> float:
-    """Return s: the edge, or the least of sum_j [(2 M^-1 - s)^-1]_jj / D_j + sum_j 1 / (D_j s)."""
-    edge = min(edge, 2.0)
+def _chosen(nodes: Array, weights: Array, total: float, largest: float) -> float:
+    """Return argmin over s of sum_j [(2 M^-1 - s)^-1]_jj / D_j + sum_j 1 / (D_j s).
+
+    The joint covariance is one up to 2 / the largest eigenvalue of M, and s at most 2.
+    """
+    edge = 2.0 / max(largest, 1.0)
 
     def reconstructible(s: float) -> float:
         return float(np.sum(weights * nodes / np.maximum(2.0 - s * nodes, 1e-12)) + total / s)
@@ -283,7 +293,7 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
     lowest = min(rest, float(spectrum.min())) if n_rest else float(spectrum.min())
     inverse = np.append(1.0 / spectrum, [1.0 / rest] if n_rest else [])
     weights = np.append(np.ones(spectrum.size), [float(n_rest)] if n_rest else [])
-    s = _chosen(inverse, weights, float(n_columns), SETTINGS.edge * 2.0 * lowest)
+    s = _chosen(inverse, weights, float(n_columns), 1.0 / lowest)
 
     def along(of_spectrum: Array, of_rest: float, V: Array) -> Array:
         return of_rest * V + ((V @ right) * (of_spectrum - of_rest)) @ right.T
@@ -319,7 +329,7 @@ def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]
 def _common(X: Array) -> tuple[int, Array]:
     """Return the number of factors that stand out of the noise, and what they explain of X."""
     n_rows, n_columns = X.shape
-    most = min(SETTINGS.most_factors, n_rows // 10, n_columns // 10)
+    most = min(MOST_FACTORS, n_rows // 10, n_columns // 10)
     values, vectors, _ = _principal(X, most + 1)
     most = min(most, values.size - 1)
     if most < 1:
@@ -327,18 +337,6 @@ def _common(X: Array) -> tuple[int, Array]:
     # The edge of pure noise (Marchenko and Pastur).
     above = values[:most] > (1 + np.sqrt(n_columns / n_rows)) ** 2
     gaps = np.where(above, values[:most] / np.maximum(values[1 : most + 1], 1e-300), 0.0)
-    n_factors = int(np.argmax(gaps)) + 1 if gaps.max(initial=0.0) >= SETTINGS.factor_gap else 0
+    n_factors = int(np.argmax(gaps)) + 1 if gaps.max(initial=0.0) >= FACTOR_GAP else 0
     left = vectors[:, :n_factors]
     return n_factors, left @ (left.T @ X)
-
-
-def _around_factors(X: Array, common: Array, n_factors: int, covariance: str) -> Knockoffs:
-    """Return knockoffs that keep what the factors explain, and are drawn of the residual."""
-    residual, means, scales = standardized(X - common)
-    inner = _by_neighbors(residual, covariance)
-
-    def draw(rng: np.random.Generator) -> Array:
-        return np.asarray(common + means + scales * inner.draw(rng))
-
-    words = f"{n_factors} factors kept; of the rest, {inner.covariance.replace('_', ' ')}"
-    return Knockoffs(draw, "factors", words, inner.s)

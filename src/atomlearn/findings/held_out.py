@@ -18,8 +18,7 @@ from atomlearn.designs import as_design
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import free_columns
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
-from atomlearn.findings.settings import SETTINGS
-from atomlearn.findings.trials import Trial
+from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED, Verdict, no_verdict, verdict_on
 
 
@@ -106,7 +105,7 @@ def trial_of(
     model = clone(fitted)
     for part in [model, *model.get_params().values()]:
         if isinstance(part, AtomicModel):  # no closer gap than a test needs, that fits very often
-            part.set_params(tol=max(part.tol, SETTINGS.loose_gap))
+            part.set_params(tol=max(part.tol, LOOSE_GAP))
 
     def decide(train: Rows, test: Rows, values: Any, order_of_rows: Rows | None) -> Array:
         given = y

@@ -232,7 +232,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             return None
         names = input_names(self)
         norm = Groups(self.groups) if names is None else Groups(self.groups).with_names(names)
-        norm.check(n_features)
+        norm.on(n_features)
         return norm.parts(n_features)[0]
 
     def _norm(self, partition: Partition | None) -> Norm:

@@ -7,32 +7,24 @@ formed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
+from sklearn.utils import gen_batches
 
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.findings.settings import SETTINGS
+from atomlearn.core.interfaces import Array
 
-
-@dataclass(frozen=True, slots=True)
-class Precision:
-    """A precision matrix with few entries a column.
-
-    matrix : (p, p) sparse; unexplained : share of pairs (residual of a column, another column)
-    that are correlated by more than chance.
-    """
-
-    matrix: sp.csr_array
-    unexplained: float
-
-    @property
-    def fits(self) -> bool:
-        """Whether few neighbors a column explain the correlations."""
-        return self.unexplained <= SETTINGS.most_unexplained
+#: Columns that each one is regressed on: the most correlated ones.
+N_NEIGHBORS = 8
+#: Standard errors from which on a neighbor stays.
+LEAST_T = 4.0
+#: Share of pairs beyond ``LEAST_T`` that shows that few neighbors do not explain a column; without
+#: dependence 6e-5 of them are.
+MOST_UNEXPLAINED = 1e-3
+#: Columns looked at together: what keeps the work in the cache of a laptop.
+TOGETHER = 512
 
 
 def inverse_of(covariance: Array) -> Array:
@@ -58,76 +50,71 @@ def shrunk(matrix: Any, shift: float) -> Any:
     return (matrix + shift * sp.eye_array(matrix.shape[0])) / (1 + shift)
 
 
-def sparse_precision(X: Array) -> Precision:
-    """Return the precision of standardized columns X (n, p)."""
+def sparse_precision(X: Array) -> tuple[Any, bool]:
+    """Return the precision of standardized columns X (n, p), (p, p) sparse, and whether it fits.
+
+    It does where few neighbors a column explain the correlations: hardly any pair of a residual and
+    another column is correlated by more than chance.
+    """
     n_rows, n_columns = X.shape
-    count = min(SETTINGS.n_neighbors, n_columns - 1, max((n_rows - 2) // 2, 0))
-    columns = np.ascontiguousarray(X.T)
+    count = min(N_NEIGHBORS, n_columns - 1, max((n_rows - 2) // 2, 0))
     if count == 0:
-        return Precision(sp.csr_array(sp.eye_array(n_columns)), 0.0)
-    edges = _edges(columns, _most_correlated(columns, count))
+        return sp.csr_array(sp.eye_array(n_columns)), True
+    columns = np.ascontiguousarray(X.T)
+    edges = _edges(columns, count)
     # An edge that one end sees is looked at from both.
-    graph = sp.csr_array((edges + edges.T) > 0)
-    return _refitted(columns, graph)
+    return _refitted(columns, sp.csr_array((edges + edges.T) > 0))
 
 
-def _most_correlated(columns: Array, count: int) -> Columns:
-    # Half the digits are enough to tell who is near.
-    rough = columns.astype(np.float32)
-    found = np.empty((len(columns), count), dtype=np.int64)
-    for first in range(0, len(columns), SETTINGS.columns_together):
-        rows = slice(first, min(first + SETTINGS.columns_together, len(columns)))
+def _edges(columns: Array, count: int) -> sp.csr_array:
+    """Return the pairs (j, neighbor) with a large |t| in the regression of j on its neighbors.
+
+    Those are the columns that it is most correlated with.
+    """
+    n_columns, n_rows = columns.shape
+    at, to, rough = [], [], columns.astype(np.float32)  # half the digits tell who is near
+    for rows in gen_batches(n_columns, TOGETHER):
         size = np.abs(rough[rows] @ rough.T)
-        size[np.arange(rows.stop - first), np.arange(first, rows.stop)] = -1.0
-        found[rows] = np.argpartition(size, -count, axis=1)[:, -count:]
-    return found
-
-
-def _edges(columns: Array, neighbors: Columns) -> sp.csr_array:
-    """Return the pairs (j, neighbor) with a large |t| in the regression of j on its neighbors."""
-    (n_columns, n_rows), count = columns.shape, neighbors.shape[1]
-    keep = np.empty(neighbors.shape, dtype=bool)
-    for first in range(0, n_columns, SETTINGS.columns_together):
-        rows = slice(first, min(first + SETTINGS.columns_together, n_columns))
-        around = columns[neighbors[rows]]
-        gram = around @ around.transpose(0, 2, 1) / n_rows
-        gram += 1e-10 * np.eye(count)
+        numbers = np.arange(rows.start, rows.stop)
+        size[np.arange(numbers.size), numbers] = -1.0
+        neighbors = np.argpartition(size, -count, axis=1)[:, -count:]
+        around = columns[neighbors]
+        gram = around @ around.transpose(0, 2, 1) / n_rows + 1e-10 * np.eye(count)
         right = around @ columns[rows][:, :, None] / n_rows
         inverse = np.linalg.inv(gram)
         slopes = (inverse @ right)[:, :, 0]
         variance = np.maximum(1.0 - np.sum(slopes * right[:, :, 0], axis=1), 1e-8)
         errors = np.sqrt(np.maximum(np.einsum("jkk->jk", inverse), 0.0) * variance[:, None])
-        least = SETTINGS.least_t * errors / np.sqrt(max(n_rows - count - 1, 1))
-        keep[rows] = np.abs(slopes) > least
-    at = np.repeat(np.arange(n_columns), count)[keep.ravel()]
-    to = neighbors.ravel()[keep.ravel()]
-    return sp.csr_array((np.ones(at.size), (at, to)), shape=(n_columns, n_columns))
+        keep = np.abs(slopes) > LEAST_T * errors / np.sqrt(max(n_rows - count - 1, 1))
+        at.append(np.repeat(numbers, keep.sum(axis=1)))
+        to.append(neighbors[keep])
+    pairs = np.concatenate(at), np.concatenate(to)
+    return sp.csr_array((np.ones(pairs[0].size), pairs), shape=(n_columns, n_columns))
 
 
-def _refitted(columns: Array, graph: sp.csr_array) -> Precision:
+def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
     """Return the precision over a symmetric graph, made symmetric by the mean of both ends."""
     n_columns, n_rows = columns.shape
     data, variances = np.empty(graph.nnz), np.ones(n_columns)
     rough, n_neighbors = columns.astype(np.float32), np.diff(graph.indptr)
     unexplained = 0
-    for first in range(0, n_columns, SETTINGS.columns_together):
-        stop = min(first + SETTINGS.columns_together, n_columns)
-        residuals = columns[first:stop].copy()
-        for count in np.unique(n_neighbors[first:stop]):
-            js = first + np.flatnonzero(n_neighbors[first:stop] == count)
+    for rows in gen_batches(n_columns, TOGETHER):
+        residuals = columns[rows].copy()
+        for count in np.unique(n_neighbors[rows]):
+            some = np.flatnonzero(n_neighbors[rows] == count)
+            js = rows.start + some
             places = graph.indptr[js][:, None] + np.arange(count)
             around = columns[graph.indices[places]]
             gram = around @ around.transpose(0, 2, 1) / n_rows + 1e-6 * np.eye(count)
             slopes = np.linalg.solve(gram, around @ columns[js][:, :, None] / n_rows)[:, :, 0]
-            left = residuals[js - first] - np.einsum("jk,jkn->jn", slopes, around)
-            residuals[js - first] = left
-            freedom = max(n_rows - count, 1)
-            variances[js] = np.maximum(np.sum(left**2, axis=1) / freedom, 1e-6)
+            residuals[some] -= np.einsum("jk,jkn->jn", slopes, around)
+            squares = np.sum(residuals[some] ** 2, axis=1)
+            variances[js] = np.maximum(squares / max(n_rows - count, 1), 1e-6)
             data[places] = -slopes / variances[js][:, None]
-        least = SETTINGS.least_t * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))
+        least = LEAST_T * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))
         far = np.abs(residuals.astype(np.float32) @ rough.T) > least[:, None].astype(np.float32)
-        far[np.arange(stop - first), np.arange(first, stop)] = False
+        far[np.arange(len(far)), np.arange(rows.start, rows.stop)] = False
         unexplained += int(far.sum())
     half = sp.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
     matrix = 0.5 * (half + half.T) + sp.diags_array(1.0 / variances)
-    return Precision(sp.csr_array(matrix), unexplained / max(n_columns * (n_columns - 1), 1))
+    return sp.csr_array(matrix), unexplained <= MOST_UNEXPLAINED * n_columns * (n_columns - 1)

@@ -15,7 +15,11 @@ from scipy.special import expit, logit
 from scipy.stats import norm, rankdata
 
 from atomlearn.core.interfaces import Array, Rows
-from atomlearn.findings.settings import SETTINGS
+
+#: Numbers of all permutations: what keeps a verdict below a second, and in memory.
+MOST_DRAWN = 10_000_000
+#: Rows whose pairs are looked at for the concordance index.
+MOST_PAIRED = 1_000
 
 Codes = NDArray[np.int64]
 
@@ -58,7 +62,7 @@ def _permuted(
     free of it once more, and as long as before.
     """
     n_rows = len(y)
-    n_draws = min(9_999, SETTINGS.most_drawn // n_rows)
+    n_draws = min(9_999, MOST_DRAWN // n_rows)
     if n_draws < 999:
         return None, float(np.sqrt(np.sum((y.T @ y) * (x.T @ x)) / (n_rows - 1)))
     orders = rng.permuted(np.tile(np.arange(n_rows), (n_draws, 1)), axis=1)
@@ -184,8 +188,8 @@ def concordance(
     time: Array, event: NDArray[np.bool_], risk: Array, rng: np.random.Generator
 ) -> Ranked | None:
     """Return Harrell's index with its error and null; None where no pair can be compared."""
-    if time.size > SETTINGS.most_paired:
-        rows = rng.choice(time.size, SETTINGS.most_paired, replace=False)
+    if time.size > MOST_PAIRED:
+        rows = rng.choice(time.size, MOST_PAIRED, replace=False)
         time, event, risk = time[rows], event[rows], risk[rows]
     first, second = comparable(time, event)
     if not first.size:

@@ -1,4 +1,12 @@
-"""StabilitySelector: features that are selected again and again from halves of the rows."""
+"""StabilitySelector: features that are selected again and again from halves of the rows.
+
+How many false features it lets through, in expectation: with theta = q / p the share of features a
+resample selects, and features of a selection probability of at most theta called low, the expected
+number of low features selected by B pairs of complementary halves at the threshold t is at most
+
+    Meinshausen and Buhlmann      theta q / (2 t - 1)
+    unimodal                      C(t, B) theta q
+"""
 
 from __future__ import annotations
 
@@ -27,11 +35,8 @@ from atomlearn.estimators.checks import keep
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.findings.bounds import meinshausen_buhlmann, unimodal
 from atomlearn.findings.halves import masks_of_parts
 from atomlearn.findings.held_out import rows_of, unsearched
-
-BOUNDS = ("unimodal", "meinshausen_buhlmann")
 
 
 def selected_by(estimator: Any) -> tuple[Mask, Array]:
@@ -184,11 +189,10 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         self.selection_probabilities_ = units.mean(axis=0)
         self.both_probabilities_ = (units[::2] & units[1::2]).mean(axis=0)
         self._labels = labels
-        self.n_selected_ = float(units.sum(axis=1).mean())
-        q, p, threshold = self.n_selected_, n_units, float(self.threshold)
+        q = self.n_selected_ = float(units.sum(axis=1).mean())
         self.bounds_ = {
-            "unimodal": unimodal(q, p, threshold, n_pairs),
-            "meinshausen_buhlmann": meinshausen_buhlmann(q, p, threshold),
+            "unimodal": unimodal(q, n_units, self.threshold, n_pairs),
+            "meinshausen_buhlmann": meinshausen_buhlmann(q, n_units, self.threshold),
         }
         self.expected_false_ = self.bounds_[self.bound]
         return self
@@ -201,14 +205,16 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
             )
         if isinstance(self.n_resamples, bool) or int(self.n_resamples) < 2:
             raise ValueError(f"n_resamples must be at least 2, got {self.n_resamples!r}")
-        if self.bound not in BOUNDS:
-            raise ValueError(f"bound must be one of {BOUNDS}, got {self.bound!r}")
+        if self.bound not in ("unimodal", "meinshausen_buhlmann"):
+            raise ValueError(
+                f"bound must be 'unimodal' or 'meinshausen_buhlmann', got {self.bound!r}"
+            )
 
     def _unit_labels(self, n_features: int) -> NDArray[np.int64]:
         if self.groups is None:
             return np.arange(n_features)
         norm = Groups(self.groups)
-        norm.check(n_features)
+        norm.on(n_features)
         return np.asarray(norm.parts(n_features)[0].labels)
 
     def _masks(
@@ -274,3 +280,26 @@ def _largest(mask: Mask, sizes: Array, most: int | None) -> Mask:
     kept = np.zeros(mask.size, dtype=bool)
     kept[np.argsort(-np.where(mask, sizes, -1.0), kind="stable")[:most]] = True
     return kept & mask
+
+
+def meinshausen_buhlmann(q: float, p: int, threshold: float) -> float:
+    """Return q^2 / ((2 t - 1) p), infinity for t <= 1/2."""
+    return float("inf") if threshold <= 0.5 else q * q / ((2 * threshold - 1) * p)
+
+
+def unimodal(q: float, p: int, threshold: float, n_pairs: int) -> float:
+    """Return C(t, B) q^2 / p, where distributions of low features' frequencies have one mode.
+
+    It asks for t > 1/2 + min(theta^2, 1 / (2 B) + 3 theta^2 / 4) and theta <= 1 / sqrt(3); beyond
+    that the bound is Meinshausen and Buhlmann's.
+    """
+    theta, half = q / p, 1 / (2 * n_pairs)
+    least = min(0.5 + theta**2, 0.5 + half + 0.75 * theta**2)
+    if theta > 1 / np.sqrt(3) or threshold <= least:
+        return meinshausen_buhlmann(q, p, threshold)
+    if threshold <= 0.75:
+        gap = 2 * threshold - 1 - half
+        factor = 1 / (2 * gap) if gap > 0 else float("inf")
+    else:
+        factor = 4 * (1 - threshold + half) / (1 + 1 / n_pairs)
+    return float(min(factor * q * q / p, meinshausen_buhlmann(q, p, threshold)))

@@ -29,8 +29,9 @@ from atomlearn.findings.ranking import (
     correlation_of,
     mean_area,
 )
-from atomlearn.findings.settings import SETTINGS
 from atomlearn.findings.verdict import (
+    LEVEL,
+    USEFUL,
     Verdict,
     events_and_times,
     judged,
@@ -38,6 +39,20 @@ from atomlearn.findings.verdict import (
     numbers_of,
     verdict_on,
 )
+
+#: Held-out rows below which they alone tell too little: 50 at an area of 0.65 do so every second
+#: time. These numbers are measured by ``benchmarks/findings/few_rows.py``.
+FEW_ROWS = 50
+#: The most repetitions of the whole cross-validation, as far as their time is within ...
+N_REPEATS = 199
+#: ... so many seconds of the processor; one split decides where not even 19 are.
+MOST_SECONDS = 10.0
+#: Relative gap of their fits, whose differences decide nothing.
+LOOSE_GAP = 1e-2
+#: Tables with a signal put in: rows are too few where less than half of them are told, ...
+N_PLANTED = 9
+#: ... and features that share the signal.
+FEATURES_PLANTED = 2
 
 #: Of (training rows, test rows, target or None, order of the features or None), decisions.
 Decide = Callable[[Rows, Rows, NDArray[Any] | None, Rows | None], Array]
@@ -81,7 +96,7 @@ class Trial:
             if self._is_few(test):
                 found = self._cross_validated(seconds) or found
             done = found.better or not found.n_rows or found.n_folds
-            if not done and seconds * SETTINGS.n_planted <= SETTINGS.most_seconds:
+            if not done and seconds * N_PLANTED <= MOST_SECONDS:
                 found = self._with_power(found, [(train, test)])
         except KeyboardInterrupt:  # Ctrl-C leaves what is known so far
             self.say("interrupted: the verdict is of the held-out rows")
@@ -132,7 +147,7 @@ class Trial:
             rarest = float(np.bincount(self.values[test], minlength=self.values.max() + 1).min())
             count = 4 * rarest * (n_rows - rarest) / n_rows
         units = units_of(len(self.values), self.groups)[test]
-        return self.repeats and count * np.unique(units).size / n_rows < SETTINGS.few_rows
+        return self.repeats and count * np.unique(units).size / n_rows < FEW_ROWS
 
     @property
     def _codes(self) -> Any:
@@ -143,7 +158,7 @@ class Trial:
     def _cross_validated(self, seconds: float) -> Verdict | None:
         """Return the verdict by permutations of the whole cross-validation, None without time."""
         n_folds = 5 if self._codes is None else min(5, int(np.bincount(self._codes).min()))
-        if n_folds < 2 or seconds * n_folds > SETTINGS.most_seconds / 4:
+        if n_folds < 2 or seconds * n_folds > MOST_SECONDS / 4:
             return None
         try:
             parts = folds(len(self.values), n_folds, self.rng, self._codes, self.groups)
@@ -154,8 +169,8 @@ class Trial:
         score = self._score(parts)
         each = time.process_time() - began
         # With one draw less than a multiple of 20 p can be the level itself.
-        affordable = int(SETTINGS.most_seconds / max(each, 1e-9)) // 20
-        total = min(20 * affordable - 1, SETTINGS.n_repeats)
+        affordable = int(MOST_SECONDS / max(each, 1e-9)) // 20
+        total = min(20 * affordable - 1, N_REPEATS)
         if total < 0:
             return None
         self.say(
@@ -163,9 +178,9 @@ class Trial:
             f"({total * each:.0f} s)"
         )
         null, rng = list[float](), np.random.default_rng(self.rng)
-        enough = int(SETTINGS.level * (total + 1))  # as many that do as well: p is above the level
+        enough = int(LEVEL * (total + 1))  # as many that do as well: p is above the level
         while len(null) < total and np.count_nonzero(np.array(null) >= score - 1e-12) < enough:
-            late = time.process_time() - began > SETTINGS.most_seconds
+            late = time.process_time() - began > MOST_SECONDS
             if late and len(null) >= 19:  # permuted rows took longer to fit
                 break
             order = permuted_rows(len(self.values), rng, self.groups)
@@ -256,9 +271,9 @@ class Trial:
         if self.inputs is None or not self.inputs.listable or self.values.ndim > 1:
             return found
         rng, told = np.random.default_rng([self.rng, 1]), 0
-        for _ in range(SETTINGS.n_planted):
+        for _ in range(N_PLANTED):
             told += self._score(parts, self._planted(rng)) >= found.critical
-        power = told / SETTINGS.n_planted
+        power = told / N_PLANTED
         return replace(
             found, power=power, verdict="no better" if power >= 0.5 else "too few rows to tell"
         )
@@ -266,7 +281,7 @@ class Trial:
     def _planted(self, rng: np.random.Generator) -> NDArray[Any]:
         assert self.inputs is not None
         n_rows, n_columns = self.inputs.shape
-        columns = np.sort(rng.permutation(n_columns)[: SETTINGS.features_planted])
+        columns = np.sort(rng.permutation(n_columns)[:FEATURES_PLANTED])
         block = np.asarray(self.inputs.gather(columns).dense(), dtype=np.float64)
         spread = block.std(axis=0)
         signal = (block / np.where(spread > 0, spread, 1.0)) @ rng.choice([-1.0, 1.0], columns.size)
@@ -274,7 +289,7 @@ class Trial:
         noise = rng.standard_normal(n_rows)[units]  # rows of a group share what is not told
         signal = (np.bincount(units, signal) / np.bincount(units))[units]
         signal = (signal - signal.mean()) / (signal.std() or 1.0)
-        r = SETTINGS.useful
+        r = USEFUL
         place = np.argsort(np.argsort(r * signal + np.sqrt(1 - r**2) * noise, kind="stable"))
         by = -events_and_times(self.values)[1] if self.task == "survival" else self.values
         return np.asarray(self.values[np.argsort(by, kind="stable")][place])

@@ -13,7 +13,7 @@ from atomlearn.core.data.standardized import column_moments, moments_of
 from atomlearn.core.interfaces import Columns, Design, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
-from atomlearn.estimators.checks import names_of
+from atomlearn.estimators.checks import input_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def twins(
     def named(some: Columns) -> list[str]:
         if names is not None:
             return [names(j) for j in some.tolist()]
-        return names_of(estimator, estimator.feature_map_, some)
+        return list(estimator.feature_map_.names(some, input_names(estimator)))
 
     for column, others in zip(chosen, near, strict=True):
         columns = np.array([column, *(j for j, _ in others)], dtype=np.int64)

@@ -18,7 +18,13 @@ from atomlearn.findings.ranking import (
     correlation_interval,
     correlations,
 )
-from atomlearn.findings.settings import SETTINGS
+
+#: Level of the test; the interval leaves out as much on each side. Error rates at these levels, and
+#: how often verdicts are right, are measured by ``benchmarks/findings/verdict.py``.
+LEVEL = 0.05
+#: How far from a guess to perfection a useful model may be asked to come: where not even it would
+#: be told from a guess, rows are too few.
+USEFUL = 0.5
 
 Word = Literal["better", "no better", "too few rows to tell"]
 
@@ -88,7 +94,7 @@ class Verdict:
     @property
     def interval_level(self) -> float:
         """Coverage of the interval: so that its lower end and the test agree."""
-        return 1.0 - 2.0 * SETTINGS.level
+        return 1.0 - 2.0 * LEVEL
 
     @property
     def better(self) -> bool:
@@ -264,14 +270,14 @@ def judged(
 
     words : how the interval came about; n_fewer : rows of the rarer kind, for areas.
     """
-    p_value, critical = ranked.p_value(), ranked.critical(SETTINGS.level)
-    coverage = 1.0 - 2.0 * SETTINGS.level  # so that the lower end of the interval and p agree
+    p_value, critical = ranked.p_value(), ranked.critical(LEVEL)
+    coverage = 1.0 - 2.0 * LEVEL  # so that the lower end of the interval and p agree
     if ranked.baseline == 0.5:
         interval = area_interval(ranked, coverage, n_fewer)
     else:
         interval = correlation_interval(ranked, coverage)
-    useful = ranked.baseline + SETTINGS.useful * (1.0 - ranked.baseline)
-    word: Word = "better" if p_value <= SETTINGS.level else "no better"
+    useful = ranked.baseline + USEFUL * (1.0 - ranked.baseline)
+    word: Word = "better" if p_value <= LEVEL else "no better"
     if word == "no better" and critical > useful:
         word = "too few rows to tell"
     by = "the limit of all permutations"
@@ -285,7 +291,7 @@ def judged(
         "score": f"{name} on {rows}",
         "interval": f"{100 * coverage:.0f}% interval: {words}",
         "p_value": f"share of {by} of the {of_what} with at least this {name}, one-sided",
-        "verdict": f"better where p <= {SETTINGS.level:g}, here from {name} {critical:.3f} on; too "
+        "verdict": f"better where p <= {LEVEL:g}, here from {name} {critical:.3f} on; too "
         f"few rows where a useful signal ({useful:g}) would have been missed more often than not",
     }
     measured = (word, ranked.score, name, interval, ranked.baseline, p_value, critical, n_rows)

@@ -24,7 +24,9 @@ from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.vectors import power_of_two
-from atomlearn.lifting.settings import SETTINGS
+
+#: Relative gap of the decomposition of w into parts of groups.
+DECOMPOSED = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +125,12 @@ def value_of_groups(w: Array, expansion: Expansion, norm: Groups) -> float:
         inner = float(w @ s)
         best_high = min(best_high, float(np.sqrt(inner * float(some.delta**2 @ eta))))
         best_low = max(best_low, inner / float(lengths.max()))
-        if best_high - best_low <= SETTINGS.decomposed_gap * best_high:
+        if best_high - best_low <= DECOMPOSED * best_high:
             break
         order = np.argsort(-lengths, kind="stable")[: max(50, active.size)]
         new = np.setdiff1d(order[lengths[order] > 1.0], active)
         keep = eta > 1e-14 * eta.max()
-        if not new.size and (
-            keep.all() or best_high - best_low <= 10 * SETTINGS.decomposed_gap * best_high
-        ):
+        if not new.size and (keep.all() or best_high - best_low <= 10 * DECOMPOSED * best_high):
             break
         active = np.concatenate([active[keep], new])
         eta = np.concatenate([eta[keep], np.full(new.size, 0.1 * float(eta.mean()))])

@@ -5,14 +5,12 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Atom, Columns, Lift, Norm, Scores, whole_number
 from atomlearn.core.interfaces.lift import Expansion, Nested
-from atomlearn.core.norms.combine import Scaled, scaled
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.names import needs_names, resolved
 from atomlearn.core.norms.parameters import Parameters
@@ -32,14 +30,9 @@ class LiftedNorm(Parameters, Norm):
     def lift(self, n_features: int) -> Lift:
         """Read and check the parameters, return the expansion and the norm over it."""
 
-    def on(self, n_features: int) -> Norm:
-        """The same norm with its lift made."""
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
+        """The same norm with its lift made; raise where a parameter is unusable."""
         return Image(self, self.lift(n_features))
-
-    def check(self, n_features: int) -> None:
-        """Raise where a parameter is unusable for this many features."""
-        lift = self.lift(n_features)
-        lift.norm.check(lift.expansion.shape[1])
 
     def polar(self, scores: Scores) -> float:
         """The polar of the lifted norm at L'z."""
@@ -50,9 +43,9 @@ class LiftedNorm(Parameters, Norm):
         """The features of the best atoms, best first, each once."""
         lift = self.lift(scores.n_columns)
         lifted = lift.norm.best_columns(lift.expansion.scores(scores), count)
-        features, local = lift.expansion.columns(lifted)
-        _, first = np.unique(local.indices, return_index=True)
-        return features[local.indices[np.sort(first)]]
+        at = lift.expansion.touched(lifted)
+        _, first = np.unique(at.rows, return_index=True)
+        return at.features[at.rows[np.sort(first)]]
 
     def best_atom(self, scores: Scores) -> Atom:
         """L u of the best atom u of the lifted norm."""
@@ -81,7 +74,7 @@ class Image(LiftedNorm):
         self.made = made
 
     @property
-    def absolute(self) -> bool:
+    def absolute(self) -> bool:  # type: ignore[override]
         """As the norm it was made from."""
         return self.norm.absolute
 
@@ -101,15 +94,10 @@ class Image(LiftedNorm):
             )
         return self.made
 
-    def on(self, n_features: int) -> Norm:
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """The norm itself."""
         self.lift(n_features)
         return self
-
-    def times(self, factor: float) -> Image:
-        """The image of factor times the lifted norm."""
-        lift = replace(self.made, norm=scaled(self.made.norm, factor))
-        return Image(Scaled(self.norm, factor), lift)
 
 
 class LatentNorm(LiftedNorm):
@@ -121,10 +109,8 @@ class LatentNorm(LiftedNorm):
 
     weights: Any = None
 
-    @property
-    def absolute(self) -> bool:
-        """True: with w also its best parts have the signs of w."""
-        return True
+    #: With w also its best parts have the signs of w.
+    absolute = True
 
     @abstractmethod
     def membership(self, n_features: int) -> Membership:

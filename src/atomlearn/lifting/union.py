@@ -14,7 +14,7 @@ from atomlearn.core.norms.base import checked_norm
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
-from atomlearn.lifting.latent import LiftedNorm
+from atomlearn.lifting.latent import Image, LiftedNorm
 
 
 class Union(LiftedNorm):
@@ -50,10 +50,9 @@ class Union(LiftedNorm):
         if not norms:
             raise ValueError("Union needs at least one norm, got none")
         for norm in norms:
-            checked_norm("Union", norm).check(n_features)
-            if norm.lift(n_features) is None and not (
-                norm.proximal and (norm.of_matrices or norm.over_columns)
-            ):
+            checked_norm("Union", norm).on(n_features)
+            fitted = norm.proximal and (norm.of_matrices or norm.over_columns)
+            if norm.lift(n_features) is None and not fitted:
                 raise TypeError(
                     f"Union: {norm!r} has no proximal map, so that the parts cannot be re-fitted; "
                     "use a UserNorm whose oracle returns the best of both atoms"
@@ -73,17 +72,18 @@ class Union(LiftedNorm):
         """Return whether a part has neither a value nor a proximal map, only atoms."""
         return any(term.norm.of_matrices and not term.norm.proximal for term in self.terms())
 
-    def on(self, n_features: int) -> Norm:
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """The same norm with its parts read, and its lift made where it is a norm of vectors."""
-        if not self.of_matrices:
-            return super().on(n_features)
-        if not self._has_rays():
-            lift = self.lift(n_features)
-            lift.norm.check(lift.expansion.shape[1])
-        return Union([norm.on(n_features) for norm in self.norms])
+        norms = [checked_norm("Union", norm).on(n_features, shape) for norm in self.norms]
+        read = Union(norms)
+        if not read.of_matrices:
+            return Image(self, read.lift(n_features))
+        if not read._has_rays():
+            read.lift(n_features)
+        return read
 
     @property
-    def of_matrices(self) -> bool:
+    def of_matrices(self) -> bool:  # type: ignore[override]
         """True where one of the norms is."""
         return any(norm.of_matrices for norm in self.norms)
 
@@ -120,19 +120,13 @@ class Union(LiftedNorm):
     def value(self, w: NDArray[Any]) -> float:
         """inf inner(u) over L u = w; of a 2-d array, or of a vector, to 1e-8."""
         if np.ndim(w) == 2:
-            return self.with_shape(np.shape(w)).value(np.ravel(w))
+            return self.on(np.size(w), np.shape(w)).value(np.ravel(w))
         if self._has_rays():
             raise TypeError(
                 f"the value of {self!r} is NP-hard; solvers.gauge_by_generation(norm, w) gives "
                 "bounds on it"
             )
         return super().value(np.asarray(w))
-
-    def with_shape(self, shape: tuple[int, int] | None) -> Union:
-        """Return the same norm with its parts for matrices of this shape."""
-        norms = [norm.with_shape(shape) for norm in self.norms]
-        same = all(new is old for new, old in zip(norms, self.norms, strict=True))
-        return self if same else Union(norms)
 
     def with_names(self, names: Sequence[str]) -> Union:
         """Return the same norm with the names of columns in its parts replaced by indices."""

@@ -15,16 +15,16 @@ from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns, TimeIsUp
+from atomlearn.core.interfaces import Array, Columns, Deadline, TimeIsUp
 from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.curves import (
     AdditiveSettings,
     Kernel,
-    LevelRows,
+    scale_of,
     shares_of,
-    tables_of,
-    unit_factors,
+    table_of,
+    variance_of,
 )
 from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.levels import (
@@ -79,24 +79,20 @@ class AdditiveMap(TermMap):
                 scores = _kernels.thermometer_scores(x, levels.values, levels.zero, weight)
                 sums, sizes = np.abs(scores) / float(weight.sum()), result.column_sizes
                 of_inputs, parts = np.repeat(np.arange(d), result.sizes), sums * (sizes - sums)
-                variances = np.bincount(of_inputs, parts, minlength=d).astype(np.float64)
-                factors[:] = unit_factors(variances)
+                variances = np.bincount(of_inputs, parts, minlength=d)
+                factors[:] = 1.0 / np.sqrt(np.where(variances > 0, variances, 1.0))
             return result
-        # More room than is used, for what is not written to takes no memory.
-        found, done = np.empty(levels.values.size * settings.most_columns), 0
-        for piece in LevelRows.pieces(levels, shares_of(x, levels, weight)):
-            some = slice(piece.first, piece.first + piece.sizes.size)
-            tables, widths, residual[some] = tables_of(settings, piece)
-            tables -= np.take_along_axis(tables, levels.zero[some][:, None, None], axis=2)
+        shares = np.split(shares_of(x, levels, weight), levels.starts[1:-1])
+        found = []
+        for j in range(d):
+            Deadline.current().check()
+            table, residual[j] = table_of(settings, levels.of(j), shares[j], j)
+            table = table - table[levels.zero[j]]
             if settings.normalize:
-                tables *= piece.normalizers(tables)[:, None, None]
-            code, column = np.arange(tables.shape[2]), np.arange(tables.shape[1])
-            is_level, is_column = code < piece.sizes[:, None], column < widths[:, None]
-            entries = tables.transpose(0, 2, 1)[is_level[:, :, None] & is_column[:, None, :]]
-            found[done : done + entries.size] = entries
-            done += entries.size
-            begins[1:][some] = widths * piece.sizes
-        return cls(settings, levels, found[:done], np.cumsum(begins), factors, residual)
+                table *= scale_of(variance_of(table, shares[j]))
+            found.append(table.ravel())
+            begins[j + 1] = begins[j] + table.size
+        return cls(settings, levels, np.concatenate(found), begins, factors, residual)
 
     @cached_property
     def sizes(self) -> Columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -87,29 +87,18 @@ class Cubic(Design):
         return self.shape[1] <= SETTINGS.most_listed
 
     def scores(self, v: Array) -> Scores:
-        if self.shape[1] > MOST_KEPT:
-            return CubicScores(self, np.array(v, dtype=np.float64))
-        return self.scores_many(np.asarray(v)[:, None])[0]
+        scores = CubicScores(self, np.array(v, dtype=np.float64))
+        return ArrayScores(scores.full()) if self.shape[1] <= MOST_KEPT else scores
 
-    def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores of each column of V: of few columns, each product is formed once."""
-        if self.shape[1] > MOST_KEPT:
-            return super().scores_many(V)
-        return [ArrayScores(z) for z in np.hstack([Z for _, Z in self.pieces(V)])]
-
-    def passes_of_many(self, count: int) -> float:
-        return float(min(count, 1) if self.shape[1] <= MOST_KEPT else count)
-
-    def pieces(self, V: Array) -> Iterator[tuple[int, Array]]:
-        """Yield the first column with each first factor, and the scores of all, (m, columns)."""
+    def pieces(self, v: Array) -> Iterator[tuple[int, Array]]:
+        """Yield the first column with each first factor, and the scores of all of them."""
         U, starts = self._inputs, self._starts
         for i in range(U.shape[1]):
             rest = U[:, i:]
             j, k = np.triu_indices(rest.shape[1])
-            many = orders(np.full(j.size, i), j + i, k + i)
-            own = rest * U[:, i : i + 1]
-            Z = np.array([((own * v[:, None]).T @ rest)[j, k] for v in V.T]) * many
-            yield (0, Z[:, 1:]) if i == 0 else (int(starts[i]) - 1, Z)
+            own = rest * (U[:, i] * v)[:, None]
+            z = (own.T @ rest)[j, k] * orders(np.full(j.size, i), j + i, k + i)
+            yield (0, z[1:]) if i == 0 else (int(starts[i]) - 1, z)
 
     def gather(self, columns: Columns) -> Block:
         i, j, k = self._places(columns)
@@ -170,7 +159,7 @@ class CubicScores(Scores):
     def top(self, count: int) -> tuple[Columns, Array]:
         count = min(int(count), self.n_columns)
         columns, values = np.zeros(0, dtype=np.int64), np.zeros(0)
-        for first, [z] in self.design.pieces(self.v[:, None]):
+        for first, z in self.design.pieces(self.v):
             least = abs(values[-1]) if values.size == count and count else 0.0
             near = np.flatnonzero(np.abs(z) >= least)
             columns = np.concatenate([columns, first + near])
@@ -183,7 +172,7 @@ class CubicScores(Scores):
     def full(self) -> Array:
         if not self.design.listable:
             return super().full()
-        return np.concatenate([z for _, [z] in self.design.pieces(self.v[:, None])])
+        return np.concatenate([z for _, z in self.design.pieces(self.v)])
 
 
 def orders(i: Columns, j: Columns, k: Columns) -> Array:

@@ -52,45 +52,57 @@ def factored(
 
     Samples of weight 0 are no pivots, and what they leave over does not count.
     """
-    n_samples, counts = weight.size, weight > 0
     # Many are equally far at first: whatever the order of the rows, the same ones are taken.
     order = np.lexsort(data.T)
-    residual = _diagonal(kernel, data, number)
+    data, weight = data[order], weight[order]
+    pivots, z, residual = pivoted(
+        _diagonal(kernel, data, number),
+        lambda pivot: kernel(data, data[[pivot]])[:, 0],
+        min(rank, weight.size),
+        f"Kernels: kernel {number}",
+        weight,
+        tolerance,
+    )
+    trace = float(weight @ ((z**2).sum(axis=1) + residual))
+    share = float(weight @ residual) / trace if trace > 0 else 0.0
+    columns = np.empty_like(z)
+    columns[order] = z
+    return KernelMap(order[pivots], np.tril(z[pivots]), 1.0, share), columns
+
+
+def pivoted(
+    diagonal: Array,
+    column_of: Callable[[int], NDArray[Any]],
+    most: int,
+    what: str,
+    weight: Array | None = None,
+    tolerance: float = 0.0,
+) -> tuple[NDArray[np.int64], Array, Array]:
+    """Return pivots, Z (n, r) with Z Z' = K but for a residual, and its diagonal.
+
+    A step of this Cholesky factorization takes the point that is described worst, so the kernel is
+    exact between the pivots, and everywhere after n steps. O(n r^2). It ends where the residual is
+    rounding, or a share ``tolerance`` of the trace; points of weight 0 do not count, nor are
+    pivots. [Fine, Scheinberg 2001, Efficient SVM training using low-rank kernel representations]
+    """
+    weight = np.ones(diagonal.size) if weight is None else weight
+    residual, z, pivots = diagonal.copy(), np.zeros((diagonal.size, most), order="F"), list[int]()
     trace, largest = float(weight @ residual), float(residual.max())
-    z = np.zeros((n_samples, min(rank, n_samples)), order="F")
-    pivots: list[int] = []
-    while len(pivots) < z.shape[1]:
-        pivot = _worst(np.where(counts, residual, -1.0), order)
-        if (
-            residual[pivot] <= SETTINGS.negligible * largest
-            or float(weight @ residual) <= tolerance * trace
-        ):
-            break
-        step = len(pivots)
-        column = (
-            np.asarray(kernel(data, data[[pivot]]), dtype=np.float64)[:, 0]
-            - z[:, :step] @ z[pivot, :step]
-        )
+    while residual.min() >= -SETTINGS.indefinite * largest:
+        np.maximum(residual, 0.0, out=residual)
+        counted = np.where(weight > 0, residual, -1.0)
+        # The first of those that are about the largest.
+        pivot, step = int(np.argmax(counted >= (1.0 - 1e-9) * counted.max())), len(pivots)
+        small = residual[pivot] <= SETTINGS.negligible * largest
+        if step == most or small or float(weight @ residual) <= tolerance * trace:
+            return np.array(pivots, dtype=np.int64), z[:, :step], residual
+        column = np.asarray(column_of(pivot), dtype=np.float64) - z[:, :step] @ z[pivot, :step]
         z[:, step] = column / math.sqrt(residual[pivot])
         residual -= z[:, step] ** 2
         pivots.append(pivot)
         # What is described exactly stays so, whatever the rounding.
         residual[pivots] = 0.0
-        if not np.isfinite(residual).all() or residual.min() < -SETTINGS.indefinite * largest:
-            raise ValueError(
-                f"Kernels: kernel {number} is not positive semidefinite; use one that is"
-            )
-        np.maximum(residual, 0.0, out=residual)
-    chosen = np.array(pivots, dtype=np.int64)
-    z = np.asfortranarray(z[:, : chosen.size])
-    share = float(weight @ residual) / trace if trace > 0 else 0.0
-    return KernelMap(chosen, np.tril(z[chosen]), 1.0, share), z
-
-
-def _worst(residual: Array, order: NDArray[np.int64]) -> int:
-    """Return the first sample in this order of about the largest residual."""
-    sorted_ = residual[order]
-    return int(order[np.argmax(sorted_ >= (1.0 - 1e-9) * sorted_.max())])
+    raise ValueError(f"{what} is not positive semidefinite; use one that is")
 
 
 def _diagonal(kernel: KernelFunction, data: NDArray[Any], number: int) -> Array:

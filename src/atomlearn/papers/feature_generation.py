@@ -76,11 +76,6 @@ class GenerationState(State):
         total = float(norms.sum())
         return norms / total if total > 0 else norms
 
-    @property
-    def shift(self) -> float:
-        """b of [T], whose model is w.x - b."""
-        return -self.intercept
-
     def selected_gap(self) -> float | None:
         """Return the proved relative gap over the active columns alone, None without any."""
         if not self.columns.size:
@@ -112,8 +107,8 @@ class FeatureGeneration(Solver):
 
     The norm of the problem must be ``KSupport(k=B)``, or ``KSupport(k=B, groups=...)`` for blocks
     of the B best groups, in the squared form, without tau. The certificate is that of the whole
-    problem at w; ``state`` of the result has the blocks, the scaling vector d, the order of
-    selection and the shift.
+    problem at w; ``state`` of the result has the blocks, the scaling vector d and the order
+    of selection. The b of the paper is minus our intercept.
 
     The first block is that of alpha = C for every sample, as the paper has it, where ``from_zero``.
     With an intercept this is not the dual of the best constant, so classifications then begin with

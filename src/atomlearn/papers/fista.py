@@ -7,14 +7,23 @@ k-support norm, whose rival proximal maps can be chosen by name.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Solver, State, WarmStart
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
+from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
-from atomlearn.papers.proximal import NamedProx, check_name, proximal_of
+
+#: (v, step) -> argmin_x 1/2 ||x - v||^2 + step * (tau/2 ||x||^2 + R(x))
+Proximal = Callable[[Array, float], Array]
+
+#: BN [L], BS (Lai 2014), AS (Eriksson 2015), and the search of [A] Algorithm 1.
+NamedProx = Literal["box_norm", "binary_search", "two_step", "exhaustive"]
 
 
 @dataclass(slots=True)
@@ -44,8 +53,6 @@ class FISTA(Solver):
         AS of [L], and the exhaustive search of [A].
     iterations : int
         Proximal gradient iterations a step, that is between two certificates.
-    shrink : float
-        By how much the estimate of the Lipschitz constant may fall from one iteration to the next.
 
     References
     ----------
@@ -64,10 +71,6 @@ class FISTA(Solver):
 
     prox: NamedProx | None = None
     iterations: int = 10
-    shrink: float = 0.95
-
-    def __post_init__(self) -> None:
-        check_name("FISTA", self.prox)
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FISTAState:
         """Certify the warm start: one pass, and one more where it is not zero."""
@@ -89,7 +92,7 @@ class FISTA(Solver):
         """Make a few accelerated proximal gradient iterations, then certify the point reached."""
         assert state.iterate is not None
         proximal = proximal_of(problem, "FISTA", self.prox, problem.tau)
-        acceleration = Acceleration(shrink=self.shrink, refit_intercept=True)
+        acceleration = Acceleration(refit_intercept=True)
         at = state.iterate
         for _ in range(self.iterations):
             at = acceleration.iterate(problem, proximal, at)
@@ -118,3 +121,46 @@ def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array,
         linear = design.predict(weights) if warm.columns.size else linear
         intercept = warm.intercept
     return weights, linear, problem.optimal_intercept(linear, intercept)
+
+
+def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float) -> Proximal:
+    """Return the proximal map of the problem's penalty with this tau, checked before any work."""
+    if name is not None and name not in get_args(NamedProx):
+        raise ValueError(
+            f"{owner}: prox must be None (the norm's own) or one of {get_args(NamedProx)}, "
+            f"got {name!r}"
+        )
+    regularizer = problem.regularizer
+    norm = regularizer.norm
+    if not norm.proximal:
+        raise TypeError(
+            f"{owner} needs a norm with a prox, {type(norm).__name__} has none; "
+            "use a solver over its atoms"
+        )
+    if not problem.design.listable:
+        raise TypeError(
+            f"{owner} works on all columns and needs a design that lists them, "
+            f"{type(problem.design).__name__} does not; use ColumnGeneration"
+        )
+    if name is None:
+        return lambda v, step: regularizer.prox_point(v, step, tau).point
+    if not isinstance(norm, KSupport) or norm.groups is not None or regularizer.form != "squared":
+        raise ValueError(
+            f"{owner}: prox={name!r} is the squared k-support norm's; got {norm!r} in form "
+            f"{regularizer.form!r}. Use norms.KSupport(k) without groups and form='squared', "
+            "or prox=None"
+        )
+    kernel: Callable[..., Any] = {
+        "box_norm": _kernels.ksupport_prox_box_norm,
+        "binary_search": _kernels.ksupport_prox_binary_search,
+        "two_step": _kernels.ksupport_prox_two_step,
+        "exhaustive": _kernels.ksupport_prox_exhaustive,
+    }[name]
+    k, level = min(norm.k, problem.design.shape[1]), regularizer.amount
+
+    def proximal(v: Array, step: float) -> Array:
+        shrink = 1.0 / (1.0 + step * tau)
+        point: Array = kernel(v * shrink, k, step * shrink * level)[0]
+        return point
+
+    return proximal

@@ -13,7 +13,6 @@ from atomlearn._kernels import active_set_qp
 from atomlearn.core.interfaces import Array, Atom, Columns, Scores, Solver, State, WarmStart
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Status
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.papers.line_search import Way, best_step
 
@@ -113,9 +112,6 @@ class KFCFW(Solver):
     ----------
     inner_ratio : float
         The re-fit (S4) is asked for this fraction of the outer gap.
-    relative_change : float or None
-        The stop of [L]: |F_t - F_t-1| <= relative_change * F_t-1 (they use 1e-4). It proves
-        nothing; None leaves stopping to the certificate.
     prune : bool
         Whether atoms without weight leave. False is the plain form of the paper, which keeps all
         atoms: as many as there were passes.
@@ -137,7 +133,6 @@ class KFCFW(Solver):
     """
 
     inner_ratio: float = 1e-2
-    relative_change: float | None = None
     prune: bool = True
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> AtomState:
@@ -197,11 +192,6 @@ class KFCFW(Solver):
         state.model_objective = smooth + float(model.costs @ alpha)
         if before is not None:
             state.iteration = before.iteration + 1
-            # The stop of [L], which proves nothing.
-            change = abs(before.certificate.objective - state.certificate.objective)
-            limit = self.relative_change
-            if limit is not None and change <= limit * abs(before.certificate.objective):
-                state.exhausted = Status.SMALL_CHANGE
         return state
 
 

@@ -25,8 +25,13 @@ from atomlearn.reports.structure_displays import (
     MatrixDisplay,
     PartsDisplay,
 )
-from atomlearn.reports.summary import summary_of, write_summary
-from atomlearn.reports.tables import selected_csv, summary_lines, write_selected_csv
+from atomlearn.reports.tables import (
+    selected_csv,
+    summary_lines,
+    summary_of,
+    write_selected_csv,
+    write_summary,
+)
 
 __all__ = [
     "CalibrationDisplay",

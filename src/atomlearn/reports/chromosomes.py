@@ -23,16 +23,11 @@ Places = tuple[Sequence[str], ArrayLike]
 
 def places_in(names: Sequence[str]) -> Places | None:
     """Return chromosomes and positions that names tell; None where most names tell none."""
-
-    def found(some: Sequence[str]) -> list[re.Match[str] | None]:
-        return [_PLACED.match(name) for name in some]
-
-    first = found(names[:2000])
-    if len(names) < 2 or sum(match is not None for match in first) * 2 < len(first):
+    found = [_PLACED.match(name) for name in names]
+    if len(names) < 2 or sum(map(bool, found)) * 2 < len(names):
         return None
-    every = first + found(names[2000:])
-    chromosomes = ["" if match is None else match[1].upper() for match in every]
-    return chromosomes, [-1 if match is None else int(match[2]) for match in every]
+    chromosomes = ["" if match is None else match[1].upper() for match in found]
+    return chromosomes, [-1 if match is None else int(match[2]) for match in found]
 
 
 @dataclass
@@ -56,11 +51,7 @@ class ChromosomesDisplay(Display):
         "not be strong alone."
     )
     wide = True
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of the drawing on a page."""
-        return (10.5, 3.0)
+    size = (10.5, 3.0)
 
     @classmethod
     def of(
@@ -117,9 +108,8 @@ def _correlations(design: Design, targets: Array) -> Array:
     centered = targets - targets.mean(axis=1, keepdims=True)
     spread = np.sqrt((centered**2).sum(axis=1))
     scale = column_moments(design)[1] * np.sqrt(design.shape[0])
+    scale[scale == 0] = np.inf
     found = np.zeros(design.shape[1])
-    for row, size in zip(centered, spread, strict=True):
-        if size > 0:
-            z = np.abs(np.asarray(design.scores(row / size).full(), dtype=np.float64))
-            found = np.maximum(found, np.divide(z, scale, out=np.zeros_like(z), where=scale > 0))
+    for scores in design.scores_many(centered[spread > 0].T / spread[spread > 0]):
+        found = np.maximum(found, np.abs(scores.full()) / scale)
     return found

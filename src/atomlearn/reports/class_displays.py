@@ -28,7 +28,7 @@ class SharesDisplay(Display):
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         if self.diagonal:
             ax.plot([0, 1], [0, 1], linestyle="--", color=OTHERS)
-        drawn = {"marker": self.marker, "markersize": 4, **options}
+        drawn = {"marker": self.marker, **options}
         lines = [ax.plot(x, y, **drawn)[0] for x, y in self.points]
         ax.set(xlabel=self.across, ylabel=self.up, xlim=(0, 1.01), ylim=(0, 1.01))
         ax.legend(lines, [label_of(label) for label in self.labels])
@@ -74,10 +74,8 @@ class CalibrationDisplay(SharesDisplay):
     across, up, marker = "told probability", "share that is true", "o"
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw the calibration on these rows: not those that the estimator was fitted to."""
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+        """Return the calibration on these rows: not those that the estimator was fitted to."""
         try:
             told = np.asarray(estimator.predict_proba(X))
         except AttributeError as error:
@@ -88,7 +86,7 @@ class CalibrationDisplay(SharesDisplay):
         classes, truth = np.asarray(estimator.classes_), np.asarray(y)
         wanted = [1] if classes.size == 2 else list(range(classes.size))
         points = [calibration_points(truth == classes[at], told[:, at]) for at in wanted]
-        return cls(points, [str(classes[at]) for at in wanted]).plot(ax=ax, **options)
+        return cls(points, [str(classes[at]) for at in wanted])
 
 
 def calibration_points(truth: NDArray[np.bool_], probability: Array) -> tuple[Array, Array]:

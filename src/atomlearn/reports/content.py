@@ -14,12 +14,10 @@ from atomlearn.core.problem.result import Record, Status
 from atomlearn.findings.verdict import Verdict, no_verdict
 from atomlearn.reports.data_displays import (
     CurveDisplay,
-    ObjectiveDisplay,
-    PredictionDisplay,
     TargetDisplay,
 )
-from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay
-from atomlearn.reports.drawing import MOST_POINTS, Display
+from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay, ObjectiveDisplay
+from atomlearn.reports.drawing import Display
 from atomlearn.reports.structure_displays import InteractionsDisplay
 
 
@@ -70,6 +68,10 @@ class SelectedFeature:
         return len(set(self.factors)) == 2
 
 
+#: A number as the terminal and the page show it: name, number, and what to hold it against.
+Figure = tuple[str, str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """A figure of merit on rows that no fit has seen, beside that of a guess without features."""
@@ -81,22 +83,14 @@ class Score:
     is_share: bool
 
     @property
-    def shown(self) -> str:
-        """The value as people read it."""
-        return self.format(self.value)
-
-    @property
-    def against(self) -> str:
-        """What a guess scores, as people read it."""
-        return f"{self.baseline_name}: {self.format(self.baseline)}"
-
-    def format(self, value: float) -> str:
-        """Return 95.1% for a share, four digits for any other figure."""
-        if self.is_share:
-            return f"{100 * value:.1f}%"
+    def figure(self) -> Figure:
+        """The score as people read it: 95.1% for a share, four digits for any other."""
         # What is as good as nothing beside the other figure is not told in many digits.
-        nothing = 1e-3 * max(abs(self.value), abs(self.baseline))
-        return "0" if abs(value) < nothing else f"{value:.4g}"
+        both = np.array([self.value, self.baseline])
+        both[np.abs(both) < 1e-3 * np.abs(both).max()] = 0.0
+        form = "{:.1%}" if self.is_share else "{:.4g}"
+        shown, guess = map(form.format, both.tolist())
+        return f"held-out {self.name}", shown, f"{self.baseline_name}: {guess}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +133,10 @@ class FitSummary:
 class HeldOut:
     """What the model of the training rows did on the held-out rows.
 
-    confusion[i][j] : rows of class i that were called class j (classification); truth and
-    predicted : the numbers (regression); overlap : features that the model of the training rows
-    shares with the final one, covariates not counted; refitted : False where the final model is
-    that very model; verdict : whether the model predicts better than a guess; displays : curves on
-    these rows; warnings : sentences on them.
+    confusion[i][j] : rows of class i that were called class j (classification); overlap : features
+    that the model of the training rows shares with the final one, covariates not counted;
+    refitted : False where the final model is that very model; verdict : whether the model predicts
+    better than a guess; displays : curves on these rows; warnings : sentences on them.
     """
 
     n_train: int
@@ -153,8 +146,6 @@ class HeldOut:
     n_selected: int
     overlap: int
     confusion: tuple[tuple[int, ...], ...] = ()
-    truth: Sequence[float] | Array = ()
-    predicted: Sequence[float] | Array = ()
     refitted: bool = True
     displays: Sequence[Display] = ()
     warnings: Sequence[str] = ()
@@ -252,6 +243,22 @@ class Content:
         return f", {held_out.overlap:,} of them again when {share:.0f}% of the rows were left out"
 
     @property
+    def figures(self) -> list[Figure]:
+        """The figures beside the verdict, of the terminal and of the page: a line here adds one."""
+        scores = () if self.held_out is None else self.held_out.scores
+        found = [score.figure for score in scores if score.name != self.verdict.score_name]
+        if self.task != "matrix":
+            of = f"of {self.n_features:,}"
+            found.append(("features selected", f"{len(self.selected):,}", of))
+        if self.covariates:
+            names = ", ".join(item.name for item in self.covariates)
+            found.append(("covariates, in any case", f"{len(self.covariates):,}", names))
+        if self.fits:
+            asked = f"on {self.over}; asked for {self.goal:.0e}"
+            found.append(("relative gap", f"{self.headline_gap:.1e}", asked))
+        return found
+
+    @property
     def displays(self) -> list[Display]:
         """All pictures of the page, in their order."""
         several, held_out = len(self.outputs) > 1 and len(self.selected) > 0, self.held_out
@@ -262,10 +269,6 @@ class Content:
             found.append(CoefficientDisplay(values, [item.name for item in first], self.outputs))
         if held_out is not None:
             found += held_out.displays
-            if len(held_out.truth):
-                stride = -(-len(held_out.truth) // MOST_POINTS)
-                truth, told = held_out.truth[::stride], held_out.predicted[::stride]
-                found.append(PredictionDisplay(np.array(truth), np.array(told)))
         products = [item for item in self.selected if len(item.factors) == 2]
         if any(item.is_product for item in products):
             sizes = [item.strongest for item in products]
@@ -274,9 +277,9 @@ class Content:
         histories = [fit.history for fit in drawn]
         if histories and self.is_bounded:
             labels = [fit.label for fit in drawn]
-            found.append(ConvergenceDisplay.of(histories, self.goal, labels))
+            found.append(ConvergenceDisplay(histories, self.goal, labels))
         elif histories:
-            found.append(ObjectiveDisplay.of(histories))
+            found.append(ObjectiveDisplay(histories))
         if len(self.target_values):
             found.append(TargetDisplay(np.asarray(self.target_values)))
         return found

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.problem.result import Record
-from atomlearn.reports.drawing import OTHERS, Display, label_of, signed_colors, span_of
+from atomlearn.reports.drawing import MOST_POINTS, OTHERS, Display, label_of, signed_colors, span_of
 
 
 @dataclass
@@ -50,10 +49,7 @@ class CurveDisplay(Display):
             "the rows, which stray as much as a fit to all rows may stray from the truth."
         )
 
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of the drawing on a page, of which several stand side by side."""
-        return (3.4, 2.2)
+    size = (3.4, 2.2)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         style = {"drawstyle": "steps-mid"} if self.steps else {}
@@ -89,11 +85,7 @@ class SurfaceDisplay(Display):
         "middle 96% of the rows."
     )
     wide = True
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of the drawing on a page, of which several stand side by side."""
-        return (3.4, 2.8)
+    size = (3.4, 2.8)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         drawn = {"shading": "nearest", "rasterized": True, **signed_colors(self.values), **options}
@@ -113,9 +105,11 @@ class PredictionDisplay(Display):
     about = "On the dashed line predictions are right."
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        ends = [np.min([self.truth, self.predicted]), np.max([self.truth, self.predicted])]
+        some = slice(None, None, -(-len(self.truth) // MOST_POINTS))
+        truth, predicted = np.asarray(self.truth)[some], np.asarray(self.predicted)[some]
+        ends = [np.min([truth, predicted]), np.max([truth, predicted])]
         ax.plot(ends, ends, color=OTHERS, linestyle="--")
-        ax.scatter(self.truth, self.predicted, **{"s": 12, "alpha": 0.5, "lw": 0, **options})
+        ax.scatter(truth, predicted, **{"s": 12, "alpha": 0.5, "lw": 0, **options})
         ax.set(xlabel="true value", ylabel="predicted value")
 
 
@@ -130,30 +124,3 @@ class TargetDisplay(Display):
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         ax.hist(self.values, **{"bins": 24, "rwidth": 0.95, **options})
         ax.set(xlabel="target", ylabel="rows")
-
-
-@dataclass
-class ObjectiveDisplay(Display):
-    """Objective against the number of columns in use, one line a fit."""
-
-    columns: list[Array]
-    objectives: list[Array]
-    title = "What more features bring"
-    about = (
-        "The objective (loss and penalty) after each pass over the data: where the line gets flat, "
-        "more features help little."
-    )
-
-    @classmethod
-    def of(cls, histories: Sequence[Sequence[Record]]) -> Self:
-        """Return the display of the histories of some fits."""
-        columns = [np.array([record.n_columns for record in history]) for history in histories]
-        objectives = [np.array([record.objective for record in history]) for history in histories]
-        return cls(columns, objectives)
-
-    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        for x, y in zip(self.columns, self.objectives, strict=True):
-            ax.plot(x, y, **{"marker": "o", "markersize": 4, **options})
-        ax.set_ylim(bottom=0.0)
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set(xlabel="columns selected", ylabel="objective")

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array
+from atomlearn.core.problem.result import Record
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.reports.drawing import (
     MOST_NAMED,
@@ -28,6 +29,7 @@ from atomlearn.reports.drawing import (
     names_on,
 )
 from atomlearn.reports.view import (
+    View,
     level_of,
     named_columns,
     objective_of,
@@ -64,34 +66,31 @@ class PathDisplay(Display):
     about = "Per standard deviation. A smaller alpha lets more features in."
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        n_levels: int = 30,
-        feature_names: Any = None,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Fit the path of a regressor or a classifier of two classes, and draw it."""
-        from atomlearn.paths import path
-
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+        """Fit the path around the level of a model of ours of one output."""
         check_is_fitted(estimator)
-        view = view_of(estimator, X, feature_names)
-        model, target = view.model, view.target_of(np.asarray(y))
-        found = path(
+        found = cls.of_view(view_of(estimator, X, names), np.asarray(y))
+        if found is None:
+            raise TypeError(
+                f"{type(estimator).__name__} has no path; fit a model of ours with a level (alpha) "
+                "and one output, in the form 'penalized' or 'squared'"
+            )
+        return found
+
+    @classmethod
+    def of_view(cls, view: View, y: Any) -> Self | None:
+        """Return the path around the level of a model of ours of one output, None for others."""
+        model, alpha, objective = view.model, level_of(view.model), objective_of(view.model)
+        without = view.outputs > 1 or objective.get("form", "constrained") == "constrained"
+        if not alpha or without:
+            return None
+        return cls.around(
             view.design,
-            target,
-            n_levels=n_levels,
-            intercept=bool(model.fit_intercept),
-            gap=1e-4,
-            **objective_of(model),
-        )
-        names = view.map.names(found.columns, view.names)
-        return cls(found.levels / len(target), found.coefs, names, level_of(model)).plot(
-            ax=ax, **options
+            view.target_of(y),
+            alpha,
+            lambda column: view.map.names([column], view.names)[0],
+            intercept=model.fit_intercept,
+            **objective,
         )
 
     @classmethod
@@ -174,21 +173,19 @@ class ValidationDisplay(Display):
         return cls(estimator.alphas_, -errors.mean(axis=1), spread, float(estimator.alpha_))
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw what a cross-validated estimator chose its level by."""
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+        """Return what a cross-validated estimator chose its level by."""
         found = cls.of(estimator)
         if found is None:
             raise TypeError(
                 f"{type(estimator).__name__} was not chosen by cross-validation; fit "
                 "AtomicRegressorCV or AtomicClassifierCV"
             )
-        return found.plot(ax=ax, **options)
+        return found
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.errorbar_ = ax.errorbar(
-            self.levels, self.mean, self.error, **{"marker": "o", "markersize": 3, **options}
+            self.levels, self.mean, self.error, **{"marker": "o", **options}
         )
         levels_on(ax, self.chosen)
         ax.set_ylabel("held-out score")
@@ -210,8 +207,7 @@ class ConvergenceDisplay(Display):
     'log'
     """
 
-    passes: list[Array]
-    gaps: list[Array]
+    histories: Sequence[Sequence[Record]]
     goal: float | None = None
     labels: Sequence[str] = ()
     title = "How the proof came about"
@@ -221,31 +217,23 @@ class ConvergenceDisplay(Display):
     )
 
     @classmethod
-    def of(
-        cls, histories: Sequence[Any], goal: float | None = None, labels: Sequence[str] = ()
-    ) -> Self:
-        """Return the display of the histories of some results."""
-        passes = [np.array([record.passes for record in history]) for history in histories]
-        gaps = [np.array([record.relative_gap for record in history]) for history in histories]
-        return cls(passes, gaps, goal, labels)
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw the history of an estimator, or of a result of ``solve``."""
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+        """Return the history of an estimator, or of a result of ``solve``."""
         try:
-            histories = [result.history for result in results_of(estimator) or [estimator]]
+            return cls([result.history for result in results_of(estimator) or [estimator]])
         except AttributeError as error:
             name = type(estimator).__name__
             raise TypeError(f"{name} has no history of gaps; fit one of ours") from error
-        return cls.of(histories).plot(ax=ax, **options)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         least, most = np.finfo(float).eps, 1e4  # before the first step a gap can be any size
         self.lines_ = [
-            ax.plot(x, np.clip(y, least, most), **{"marker": "o", "markersize": 4, **options})[0]
-            for x, y in zip(self.passes, self.gaps, strict=True)
+            ax.plot(
+                [record.passes for record in history],
+                np.clip([record.relative_gap for record in history], least, most),
+                **{"marker": "o", **options},
+            )[0]
+            for history in self.histories
         ]
         if len(self.labels) > 1:
             ax.legend(self.lines_, [label_of(label, 12) for label in self.labels])
@@ -254,6 +242,27 @@ class ConvergenceDisplay(Display):
         ax.set_yscale("log")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="passes over the data", ylabel="proved relative gap")
+
+
+@dataclass
+class ObjectiveDisplay(Display):
+    """Objective against the number of columns in use, one line a fit."""
+
+    histories: Sequence[Sequence[Record]]
+    title = "What more features bring"
+    about = (
+        "The objective (loss and penalty) after each pass over the data: where the line gets flat, "
+        "more features help little."
+    )
+
+    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        for history in self.histories:
+            columns = [record.n_columns for record in history]
+            objectives = [record.objective for record in history]
+            ax.plot(columns, objectives, **{"marker": "o", **options})
+        ax.set_ylim(bottom=0.0)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set(xlabel="columns selected", ylabel="objective")
 
 
 @dataclass
@@ -277,18 +286,8 @@ class StabilityDisplay(Display):
     names: Sequence[str]
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        *,
-        feature_names: Any = None,
-        n_features: int = MOST_NAMED,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Draw the probabilities of a fitted ``StabilitySelector``."""
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+        """Return the largest probabilities of a fitted ``StabilitySelector``."""
         check_is_fitted(estimator)
         try:
             shares = np.asarray(estimator.selection_probabilities_)
@@ -297,9 +296,9 @@ class StabilityDisplay(Display):
                 f"{type(estimator).__name__} knows no shares of halves; fit a StabilitySelector "
                 "around it"
             ) from error
-        order = np.argsort(-shares, kind="stable")[:n_features]
-        names = named_columns(estimator, order, feature_names)
-        return cls(shares[order], float(estimator.threshold), names).plot(ax=ax, **options)
+        order = np.argsort(-shares, kind="stable")[:MOST_NAMED]
+        threshold = float(estimator.threshold)
+        return cls(shares[order], threshold, named_columns(estimator, order, names))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.bars_ = ax.barh(names_on(ax, self.names), self.probabilities, **options)
@@ -336,33 +335,23 @@ class CoefficientDisplay(Display):
         return (5.2, 1.0 + 0.12 * self.values.size)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        *,
-        n_features: int = 20,
-        feature_names: Any = None,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Draw the coefficients of a fitted linear model; with X per standard deviation."""
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+        """Return the coefficients of a fitted linear model; with X per standard deviation."""
         check_is_fitted(estimator)
         if X is None:
             columns, weights = nonzero_coefficients(estimator.coef_)
-            names = named_columns(estimator, columns, feature_names)
+            known = named_columns(estimator, columns, names)
         else:
-            view = view_of(estimator, X, feature_names)
+            view = view_of(estimator, X, names)
             columns, weights = view.columns, view.weights * moments_of(view.design, view.columns)[1]
-            names = view.map.names(columns, view.names)
-        order = np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")[:n_features]
+            known = view.map.names(columns, view.names)
+        order = np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")[:MOST_NAMED]
         given = estimator.classes_ if is_classifier(estimator) else target_names(y)
-        known = [str(name) for name in given]
-        if len(known) != len(weights):
-            known = [f"y[{place}]" for place in range(len(weights))]
-        outputs = [""] if len(weights) == 1 else known
-        return cls(weights[:, order], [names[at] for at in order], outputs).plot(ax=ax, **options)
+        outputs = [str(name) for name in given]
+        if len(outputs) != len(weights):
+            outputs = [f"y[{place}]" for place in range(len(weights))]
+        outputs = [""] if len(weights) == 1 else outputs
+        return cls(weights[:, order], [known[at] for at in order], outputs)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         n_outputs = len(self.outputs)

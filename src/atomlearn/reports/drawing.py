@@ -1,4 +1,4 @@
-"""What all displays share: their base, colors, names, and colors of images.
+"""What all displays share: their base, colors, names, colors of images, and pictures of a page.
 
 On a page each color below stands for a variable of report.css, so that one picture serves light and
 dark.
@@ -6,8 +6,12 @@ dark.
 
 from __future__ import annotations
 
+import io
+import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +32,7 @@ MOST_NAMED = 30
 class Display:
     """What all displays share: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
 
-    On a page: title and about; size in inches; wide : whether it takes a whole row.
+    On a page: title and about; size, of the drawing in inches; wide : whether it takes a whole row.
     """
 
     ax_: Any = field(default=None, init=False, repr=False)
@@ -46,6 +50,25 @@ class Display:
     def explained(self) -> str:
         """What the page says of the drawing."""
         return self.about
+
+    @classmethod
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+        """Return what is drawn of a fitted estimator."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        feature_names: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw a fitted estimator; X and y where it does not tell all that is drawn."""
+        return cls.of_estimator(estimator, X, y, feature_names).plot(ax=ax, **options)
 
     def plot(self, *, ax: Any = None, **options: Any) -> Self:
         """Draw on ``ax``, or on axes of its own; ``options`` go to matplotlib."""
@@ -111,3 +134,52 @@ def signed_colors(values: Array) -> dict[str, Any]:
 def span_of(values: Array) -> str:
     """Return in words what the colors of an image stand for."""
     return f"{values.min():.3g} (red) to {values.max():.3g} (blue)"
+
+
+def page_style() -> dict[str, Any]:
+    """Return the settings of matplotlib for pictures of a page."""
+    from cycler import cycler
+
+    soft = dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), OTHERS)
+    dark = dict.fromkeys(("text.color", "axes.labelcolor"), INK)
+    clear = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none")
+    off = dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False)
+    sizes = dict.fromkeys(("axes.titlesize", "axes.labelsize"), "medium")
+    grid = {"axes.grid": True, "grid.color": GRID, "axes.axisbelow": True}
+    lines = {"axes.prop_cycle": cycler(color=SERIES), "lines.markersize": 4}
+    text = {"svg.fonttype": "none", "font.size": 9.0}
+    return {**soft, **dark, **clear, **off, **sizes, **grid, **lines, **text}
+
+
+def svg_of(display: Display) -> str:
+    """Return the picture of a display for a page, with its title for screen readers."""
+    from matplotlib import rc_context, rcdefaults
+    from matplotlib.figure import Figure
+
+    stream = io.StringIO()
+    # Letters that matplotlib's font lacks are letters that the browser's font may have.
+    with rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rcdefaults()
+        with rc_context(page_style()):  # type: ignore[arg-type]
+            figure = Figure(figsize=display.size, layout="constrained")
+            display.plot(ax=figure.subplots())
+            nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+            figure.savefig(stream, format="svg", metadata=nothing)
+    head, inside = re.split(r"<svg[^>]*>", stream.getvalue(), maxsplit=1)[-2:]
+    box = re.search(r'viewBox="[^"]*"', stream.getvalue())
+    assert box is not None, head
+    inside = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", inside, count=1, flags=re.DOTALL)
+    inside = re.sub(r"<[^>]*>", _for_a_page, re.sub(r">\s+<", "><", inside))
+    return f'<svg class="plot" {box[0]} role="img" aria-label="{escape(display.title)}">{inside}'
+
+
+def _for_a_page(tag: re.Match[str]) -> str:
+    """Return a tag with short numbers and the colors of the page, without the names of parts."""
+    text = re.sub(r' id="\w*[a-z]_\d+"| font-family: [^;]*;|xlink:(?=href)|\n', "", tag[0])
+    if "base64" in text:
+        return text
+    names = [*(f"series-{place}" for place in range(len(SERIES))), "ink", "grid", "soft"]
+    for color, name in zip([*SERIES, INK, GRID, OTHERS], names, strict=True):
+        text = text.replace(color, f"var(--{name})")
+    return re.sub(r"\d+\.\d{2,}", lambda number: f"{float(number[0]):.1f}", text)

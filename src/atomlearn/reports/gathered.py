@@ -21,20 +21,20 @@ from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.reports.chromosomes import ChromosomesDisplay, Places, places_in
 from atomlearn.reports.class_displays import BoxesDisplay
 from atomlearn.reports.content import SelectedFeature
-from atomlearn.reports.data_displays import CurveDisplay
-from atomlearn.reports.displays import PathDisplay
+from atomlearn.reports.data_displays import CurveDisplay, SurfaceDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
 from atomlearn.reports.halves import Half, band_of, curve_of, halves, shares
 from atomlearn.reports.structure_displays import name_of_part, selected_groups
-from atomlearn.reports.sums import adding_up
-from atomlearn.reports.surfaces import surfaces_of
 from atomlearn.reports.suspects import suspects
-from atomlearn.reports.view import View, dense_columns, level_of, objective_of, view_of
+from atomlearn.reports.view import View, dense_columns, view_of
 
 #: Small pictures side by side; more make a page slow.
 MOST_PANELS = 12
 #: Entries of the data below which halves are fitted without being asked for.
 SMALL = 2_000_000
+#: Cells of a side of a surface, and inputs beyond which none is made: the model is asked at rows of
+#: all inputs.
+CELLS, MOST_INPUTS = 24, 2000
 
 
 def selected_of(view: View) -> tuple[SelectedFeature, ...]:
@@ -100,13 +100,6 @@ def single_inputs(view: View, selected: Sequence[SelectedFeature]) -> dict[Selec
     return {feature: i for feature, (i, j) in zip(selected, inputs, strict=True) if j < 0}
 
 
-def halves_to_fit(view: View, X: Any, y: Any, asked: int | None) -> int:
-    """Return how many halves of the rows are fitted; none where one may lack a class, or rows."""
-    count = 20 if view.design.shape[0] * view.design.shape[1] <= SMALL else 0
-    fewest = min([len(y) // 4, *((y == one).sum() for one in view.classes or ())])
-    return 0 if is_opened(X) or fewest < 2 else count if asked is None else asked
-
-
 @dataclass(frozen=True)
 class Fits:
     """How an estimator is fitted to some of the rows again: data, seed, and rows that belong.
@@ -131,15 +124,24 @@ class Fits:
 
 def half_fits(fits: Fits, view: View) -> list[Half]:
     """Return what clones select from halves of the rows; nothing of what chose columns before."""
-    count = halves_to_fit(view, fits.X, fits.y, fits.n_resamples)
-    if view.offered > view.inputs.shape[1] or isinstance(fits.estimator, StabilitySelector):
+    y, asked = fits.y, fits.n_resamples
+    if asked is None:
+        asked = 20 if view.design.shape[0] * view.design.shape[1] <= SMALL else 0
+    fewest = min([len(y) // 4, *((y == one).sum() for one in view.classes or ())])
+    chosen_before = view.offered > view.inputs.shape[1]
+    if (
+        fewest < 2  # a half may lack a class, or rows
+        or chosen_before
+        or is_opened(fits.X)
+        or isinstance(fits.estimator, StabilitySelector)
+    ):
         return []
 
     def fitted(rows: Rows) -> Half:
         part = view_of(fits.fitted_to(rows), rows_of(fits.X, rows), None)
-        return Half.of(part.map, part.columns, part.weights)
+        return Half(part.map, part.columns, part.weights)
 
-    return halves(fits.y, count, fits.rng, fitted, **fits.dependence)
+    return halves(y, asked, fits.rng, fitted, **fits.dependence)
 
 
 def with_stability(
@@ -185,24 +187,6 @@ def forbidden(view: View, X: Any, y: Any) -> Sequence[Twins]:
         return []
 
 
-def path_around(view: View, y: NDArray[Any]) -> PathDisplay | None:
-    """Return the coefficients along levels around the fitted one, of linear models of ours."""
-    model, alpha = view.model, level_of(view.model)
-    if not view.results or not alpha or view.outputs > 1 or view.is_mapped:
-        return None
-    objective = objective_of(model)
-    if "loss" not in objective or objective["form"] == "constrained":
-        return None
-    return PathDisplay.around(
-        view.inputs,
-        view.target_of(y),
-        alpha,
-        view.names.__getitem__,
-        intercept=model.fit_intercept,
-        **objective,
-    )
-
-
 def along_chromosomes(
     view: View, y: NDArray[Any], selected: Sequence[SelectedFeature], given: Places | None
 ) -> ChromosomesDisplay | None:
@@ -244,12 +228,8 @@ def warnings_of(
     target: str,
 ) -> list[str]:
     """Return what is odd about the data: leaks, totals, copies."""
-    columns = single_inputs(view, selected)
-    names = [feature.name for feature in columns]
-    told = suspects(view.inputs, codes, labels, [*columns.values()], names)
-    if labels is not None:
-        return told
-    return [*adding_up(view.inputs, codes, [*columns.values()], view.names, target), *told]
+    columns = [*single_inputs(view, selected).values()]
+    return suspects(view.inputs, codes, labels, columns, view.names, target)
 
 
 def curves_of(
@@ -287,3 +267,34 @@ def curves_of(
     margin = 0.06 * np.ptp(values) or 1.0
     scale = (float(values.min() - margin), float(values.max() + margin))
     return [replace(curve, scale=scale) for curve in made]
+
+
+def surfaces_of(view: View, selected: Sequence[SelectedFeature]) -> list[SurfaceDisplay]:
+    """Return the surfaces of the strongest pairs; none for several outputs."""
+    pairs = [feature.factors for feature in selected if feature.is_product]
+    n_inputs = view.inputs.shape[1]
+    if not pairs or n_inputs > MOST_INPUTS or view.outputs > 1:
+        return []
+    data = dense_columns(view.inputs, np.arange(n_inputs))
+    place = {name: j for j, name in enumerate(view.names)}
+    middle = np.median(data, axis=0)
+    found = []
+    for pair in pairs[:MOST_PANELS]:
+        at = [place[name] for name in pair]
+        across, up = (_levels(data[:, j]) for j in at)
+        first, second = np.meshgrid(across, up)
+        rows = np.tile(middle, (first.size + 1, 1))
+        rows[:-1, at[0]], rows[:-1, at[1]] = first.ravel(), second.ravel()
+        told = view.map.apply(rows).gather(view.columns).dot(view.weights[0])
+        values = (told[:-1] - told[-1]).reshape(first.shape)
+        found.append(SurfaceDisplay(pair[0], pair[1], across, up, values))
+    return found
+
+
+def _levels(values: Array) -> Array:
+    """Return two values as they are, else levels over the middle 96% of the rows."""
+    known = np.unique(values)
+    if known.size == 2:
+        return known
+    least, greatest = np.quantile(values, [0.02, 0.98])
+    return np.linspace(*((least, greatest) if greatest > least else (known[0], known[-1])), CELLS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,17 +26,16 @@ FEWEST_HALVES = 6
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """What a fit to some rows selected: terms by number, and curves as (levels, values)."""
+    """What a fit to some rows selected: columns of a map, and (n_outputs, m) weights of them."""
 
-    terms: frozenset[int]
-    curves: dict[int, tuple[Array, Array]] = field(default_factory=dict)
+    map: FeatureMap
+    columns: Columns
+    weights: Array
 
-    @classmethod
-    def of(cls, map: FeatureMap, columns: Columns, weights: Array) -> Half:
-        """Return what a model of columns of a map selects, with its curves."""
-        terms = np.unique(map.term_of(columns)).tolist()
-        drawn = terms if map.unit == "inputs" else ()
-        return cls(frozenset(terms), {j: curve_of(map, columns, weights, j) for j in drawn})
+    @property
+    def terms(self) -> list[int]:
+        """The numbers of the terms in use."""
+        return np.unique(self.map.term_of(self.columns)).tolist()  # type: ignore[no-any-return]
 
 
 def halves(
@@ -75,15 +74,14 @@ def band_of(
 ) -> tuple[Array, Array] | tuple[None, None]:
     """Return between which values the middle 80% of the curves of the halves lie.
 
-    A half that did not select the term has a curve of zeros.
+    The curve of a half that did not select the term is zero.
     """
     if len(found) < FEWEST_HALVES:
         return None, None
     every = np.zeros((len(found), n_outputs, levels.size))
     for place, half in enumerate(found):
-        if term in half.curves:
-            own, values = half.curves[term]
-            every[place] = [np.interp(levels, own, row) for row in values]
+        own, values = curve_of(half.map, half.columns, half.weights, term)
+        every[place] = [np.interp(levels, own, row) for row in values]
     low, high = np.quantile(every, [0.1, 0.9], axis=0)
     return low, high
 

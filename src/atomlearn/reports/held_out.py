@@ -29,6 +29,7 @@ from atomlearn.findings.held_out import (
 )
 from atomlearn.reports.class_displays import curves_of_classes
 from atomlearn.reports.content import HeldOut, Score
+from atomlearn.reports.data_displays import PredictionDisplay
 from atomlearn.reports.gathered import Fits
 from atomlearn.reports.suspects import recurring
 from atomlearn.reports.view import View, outputs_of, view_of
@@ -83,8 +84,8 @@ def _numbers(
     if truth.dtype.names is not None:
         return {"scores": ()}
     predicted = np.asarray(fitted.predict(rows), dtype=float)
-    drawn = {"truth": truth, "predicted": predicted} if truth.ndim == 1 else {}
-    return {"scores": scores_of_numbers(trained, truth, predicted), **drawn}
+    drawn = [PredictionDisplay(truth, predicted)] if truth.ndim == 1 else []
+    return {"scores": scores_of_numbers(trained, truth, predicted), "displays": drawn}
 
 
 def scores_of_numbers(trained: Array, truth: Array, predicted: Array) -> tuple[Score, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 from functools import cache
 from importlib import resources
 from itertools import groupby
@@ -20,8 +19,7 @@ import numpy as np
 
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content
-from atomlearn.reports.drawing import MOST_POINTS
-from atomlearn.reports.svg import svg_of
+from atomlearn.reports.drawing import MOST_POINTS, svg_of
 
 
 class ReportUnavailable(RuntimeError):
@@ -89,56 +87,39 @@ def _policy(style: str, script: str) -> str:
 
 def verdict_words(content: Content) -> list[str]:
     """Return sentences that say the verdict, what it rests on, and what it does not say."""
-    verdict = content.verdict
+    verdict, target = content.verdict, content.target
     if not verdict.n_rows:
         return [f"Nothing is known of how well this model predicts: {verdict.how['verdict']}."]
-    held_out, n_of = content.held_out, len(content.selected)
     first = {
-        "better": f"A model of selected features predicts {content.target} better than "
-        f"{verdict.guess}, if rows are independent: no patient, family or stretch of time in "
-        "several of them that was not said to be.",
-        "no better": f"On rows that it has not seen, such a model predicts {content.target} no "
-        f"better than {verdict.guess}: what is listed below is no finding.",
-        "too few rows to tell": f"The rows are too few to tell whether such a model predicts "
-        f"{content.target} better than {verdict.guess}.",
+        "better": f"A model of selected features predicts {target} better than {verdict.guess}, if "
+        "rows are independent: no patient, family or stretch of time in several of them that was "
+        "not said to be.",
+        "no better": f"On rows that it has not seen, such a model predicts {target} no better than "
+        f"{verdict.guess}: what is listed below is no finding.",
+        "too few rows to tell": "The rows are too few to tell whether such a model predicts "
+        f"{target} better than {verdict.guess}.",
     }[verdict.verdict]
     low, high = verdict.interval
-    words = [
-        first,
+    second = (
         f"The {verdict.measured} is {verdict.score:.3f} on {verdict.n_rows:,} rows "
-        f"({100 * verdict.interval_level:.0f}% interval {low:.3f} to {high:.3f}); {verdict.guess} "
+        f"({verdict.interval_level:.0%} interval {low:.3f} to {high:.3f}); {verdict.guess} "
         f"has {verdict.baseline:g}. {p_words(verdict.p_value)}"
-        # Where all predictions are the same no score is better than another.
-        + (
-            f" {'An' if verdict.score_name == 'AUC' else 'A'} {verdict.score_name} above "
-            f"{verdict.critical:.3f} would count as better than chance."
-            if verdict.critical > verdict.baseline
-            else ""
-        ),
-    ]
-    if verdict.power is not None:
-        words.append(
-            f"A signal of a useful size, put into these data, was told in "
-            f"{100 * verdict.power:.0f}% of the trials."
-        )
-    if content.again and held_out is not None:
-        share = 100 * held_out.n_test / (held_out.n_test + held_out.n_train)
-        words.append(
-            f"The features below are not the ones that were scored: {held_out.overlap:,} of these "
-            f"{n_of:,} were selected again when {share:.0f}% of the rows were left out."
-        )
-    return words
+    )
+    if verdict.critical > verdict.baseline:  # else no score is better than another
+        article = "An" if verdict.score_name == "AUC" else "A"
+        name, least = verdict.score_name, verdict.critical
+        second += f" {article} {name} above {least:.3f} would count as better than chance."
+    if verdict.power is None:
+        return [first, second]
+    share = f"{verdict.power:.0%} of the trials"
+    return [first, second, f"A signal of a useful size, put into these data, was told in {share}."]
 
 
 def p_words(p_value: float) -> str:
     """Return a p-value as people read it."""
-    if p_value >= 0.5:
-        return f"p = {p_value:.2g}: random labels mostly do as well."
-    times = 10 ** max(1, math.ceil(-math.log10(p_value))) if p_value > 1e-12 else 10**12
-    often = max(1, round(p_value * times))
-    said = f"once in {times:,} times" if often == 1 else f"{often} times in {times:,}"
-    shown = f"{p_value:.2g}" if p_value >= 1e-4 else f"{p_value:.0e}"
-    return f"p = {shown}: random labels do this well {said}."
+    times = 1.0 / max(p_value, 1e-12)
+    often = f"once in {times:,.0f} times" if p_value < 0.5 else "about as often as not"
+    return f"p = {p_value:.2g}: random labels do this well {often}."
 
 
 def _meaning(content: Content) -> list[str]:
@@ -149,36 +130,28 @@ def _meaning(content: Content) -> list[str]:
     others = f"any coefficients over {over} reach, those never touched included"
     if content.task == "matrix":
         others = "any other matrix reaches"
-    on_selected = content.gap_on_selected
-    sentences = []
+    proved = f"the objective{several} is proved to be at most {{}} above "
+    on_selected, sentences = content.gap_on_selected, []
     if on_selected is not None:
-        sentences.append(
-            f"With the features as selected, the objective{several} is proved to be at most "
-            f"{_above(on_selected)} above the lowest that any coefficients reach."
-        )
+        told = proved.format(_above(on_selected))
+        sentences.append(f"With the features as selected, {told}the lowest of any coefficients.")
     if content.is_bounded:
-        sentences.append(
-            f"At the returned coefficients, the objective{several} is proved to be at most "
-            f"{_above(content.relative_gap)} above what {others}."
-        )
+        told = proved.format(_above(content.relative_gap))
+        sentences.append(f"At the returned coefficients, {told}what {others}.")
     elif on_selected is not None:
         sentences.append(
             "The search ended at the number of features asked for: how much lower the objective "
             f"gets with more of the {content.n_features:,} is not bounded."
         )
-    else:
-        sentences.append("No useful bound on the distance from the optimum is proved yet.")
-    return sentences
+    return sentences or ["No useful bound on the distance from the optimum is proved yet."]
 
 
 def _badge(content: Content) -> str:
     if content.headline_gap <= content.goal:
         return "fitted exactly"
-    return (
-        "fitted, not to the gap asked for"
-        if content.gap_on_selected is None
-        else ("ended at the number of features asked for")
-    )
+    if content.gap_on_selected is None:
+        return "fitted, not to the gap asked for"
+    return "ended at the number of features asked for"
 
 
 def _made_of(content: Content) -> str:
@@ -186,10 +159,8 @@ def _made_of(content: Content) -> str:
     p = content.n_inputs
     if content.n_features == p:
         return ""
-    squares = content.n_features - p - p * (p - 1) // 2
-    words = {0: "columns and all their pairs", p: "columns, their squares and all their pairs"}
-    partly = f"columns, all their pairs and {squares:,} squares" if 0 < squares < p else "columns"
-    return f"{p:,} {words.get(squares, partly)}"
+    pairs = {0: "columns and all their pairs", p: "columns, their squares and all their pairs"}
+    return f"{p:,} {pairs.get(content.n_features - p - p * (p - 1) // 2, 'columns')}"
 
 
 def _above(gap: float) -> str:

@@ -27,7 +27,7 @@ from atomlearn.reports.content import (
     SelectedFeature,
     without_covariates,
 )
-from atomlearn.reports.displays import ValidationDisplay
+from atomlearn.reports.displays import PathDisplay, ValidationDisplay
 from atomlearn.reports.drawing import MOST_POINTS, Display
 from atomlearn.reports.gathered import (
     Fits,
@@ -35,7 +35,6 @@ from atomlearn.reports.gathered import (
     curves_of,
     forbidden,
     half_fits,
-    path_around,
     pictures_of,
     selected_of,
     warnings_of,
@@ -46,7 +45,7 @@ from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import write_report
 from atomlearn.reports.of_matrix import content_of_matrix
 from atomlearn.reports.structure_displays import GroupsDisplay, selected_groups
-from atomlearn.reports.summary import write_summary
+from atomlearn.reports.tables import write_summary
 from atomlearn.reports.view import View, outputs_of, target_names, view_of
 
 
@@ -196,7 +195,7 @@ def _evidence(
         GroupsDisplay.of(parts) if parts else None,
         *pictures_of(view, codes, labels, selected),
         ValidationDisplay.of(view.model),
-        path_around(view, values),
+        None if view.is_mapped else PathDisplay.of_view(view, values),
     ]
     return [display for display in found if display is not None]
 

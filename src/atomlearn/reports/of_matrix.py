@@ -9,8 +9,8 @@ import numpy as np
 
 from atomlearn.designs import feature_names
 from atomlearn.estimators.matrices.completion import MatrixCompletion
-from atomlearn.estimators.matrices.matrix_pursuit import MatrixPursuit
-from atomlearn.estimators.matrices.sparse_low_rank import SparseLowRank
+from atomlearn.estimators.matrices.components import SparseLowRank
+from atomlearn.estimators.matrices.matrix_models import MatrixPursuit
 from atomlearn.reports.content import Content, FitSummary
 from atomlearn.reports.structure_displays import MatrixDisplay
 

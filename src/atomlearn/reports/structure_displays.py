@@ -57,27 +57,17 @@ class GroupsDisplay(Display):
         return (5.2, 0.8 + 0.2 * len(self.names))
 
     @classmethod
-    def of(cls, parts: Sequence[Part], n_groups: int = MOST_NAMED) -> Self:
+    def of(cls, parts: Sequence[Part]) -> Self:
         """Return the largest of these parts."""
         sizes = np.array([np.linalg.norm(part.weights) for part in parts])
-        order = np.argsort(-sizes, kind="stable")[:n_groups]
+        order = np.argsort(-sizes, kind="stable")[:MOST_NAMED]
         return cls(sizes[order], [name_of_part(parts[at]) for at in order])
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        *,
-        n_groups: int = MOST_NAMED,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Draw the groups of a fitted model: latent parts, groups of its norm, terms of its map."""
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+        """Return latent parts of a fitted model, groups of its norm, or terms of its map."""
         check_is_fitted(estimator)
-        parts = selected_groups(estimator) or _selected_terms(estimator)
-        return cls.of(parts, n_groups).plot(ax=ax, **options)
+        return cls.of(selected_groups(estimator) or _selected_terms(estimator))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.bars_ = ax.barh(names_on(ax, self.names), self.sizes, **options)
@@ -147,19 +137,16 @@ class PartsDisplay(Display):
     names: Sequence[str] | None = None
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw the parts of a fitted model of one output, whose norm has latent groups."""
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+        """Return the parts of a fitted model of one output, whose norm has latent groups."""
         check_is_fitted(estimator)
-        parts = estimator.parts_
-        if not has_parts(parts):
+        if not has_parts(estimator.parts_):
             raise ValueError(
                 "there are no parts to draw: only norms with latent groups (LatentGroups, Chains, "
                 "Trees, Hierarchy, Union, Operators) have them, for one output, where alpha (the "
                 "level) is low enough to select a group"
             )
-        return cls(parts).plot(ax=ax, **options)
+        return cls(estimator.parts_, names)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         features = np.unique(np.concatenate([part.columns for part in self.parts]))
@@ -206,39 +193,24 @@ class InteractionsDisplay(Display):
         "coefficient of the product is positive, red where it is negative. The diagonal holds "
         "squares."
     )
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of the drawing on a page."""
-        return (5.2, 5.2)
+    size = (5.2, 5.2)
 
     @classmethod
-    def of(
-        cls, factors: Sequence[Sequence[str]], values: ArrayLike, n_columns: int = MOST_NAMED
-    ) -> Self:
+    def of(cls, factors: Sequence[Sequence[str]], values: ArrayLike) -> Self:
         """Return the products of pairs of names; ``values`` : their coefficients."""
         sizes = np.asarray(values, dtype=np.float64)
         names, places = np.unique(np.asarray(factors, dtype=object), return_inverse=True)
         pairs = places.reshape(-1, 2)
         total = np.bincount(pairs.ravel(), np.repeat(np.abs(sizes), 2))
-        kept = np.sort(np.argsort(-total, kind="stable")[:n_columns])
+        kept = np.sort(np.argsort(-total, kind="stable")[:MOST_NAMED])
         matrix = np.zeros((names.size, names.size))
         np.add.at(matrix, tuple(np.sort(pairs).T), sizes)
         matrix += np.triu(matrix, 1).T
         return cls(matrix[np.ix_(kept, kept)], names[kept].tolist())
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        *,
-        n_columns: int = MOST_NAMED,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Draw the products that a model with ``features="interactions"`` and its likes selects."""
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
+        """Return the products that a model with ``features="interactions"`` and its likes has."""
         check_is_fitted(estimator)
         map = estimator.feature_map_
         if not map.has_pairs:
@@ -253,8 +225,8 @@ class InteractionsDisplay(Display):
         # Of several classes the strongest: their sum may be nothing.
         strongest = np.abs(weights[:, two]).argmax(axis=0)
         sizes = weights[:, two][strongest, np.arange(strongest.size)]
-        names = np.array(named_columns(estimator, range(map.n_inputs)), dtype=object)
-        return cls.of(names[pairs[two]], sizes, n_columns).plot(ax=ax, **options)
+        known = np.array(named_columns(estimator, range(map.n_inputs), names), dtype=object)
+        return cls.of(known[pairs[two]], sizes)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.image_ = ax.imshow(self.matrix, **{**signed_colors(self.matrix), **options})
@@ -289,11 +261,7 @@ class MatrixDisplay(Display):
     title = "What it consists of"
     about = "Blue is positive, red negative: the stronger the color, the larger the number."
     wide = True
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of the drawing on a page, of which several stand side by side."""
-        return (3.4, 2.8)
+    size = (3.4, 2.8)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         matrix, shown = self.matrix, self.names

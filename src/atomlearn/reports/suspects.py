@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, rankdata, t
+from scipy.stats import rankdata, t
 
 from atomlearn.core.data.standardized import column_moments
-from atomlearn.core.interfaces import Array, Design
+from atomlearn.core.interfaces import Array, Columns, Design, Rows
 
-#: From here on one column alone tells the target so well that it may have been made from it, where
-#: others do not: AUC, and correlation of ranks.
-LEAKING_AREA, LEAKING_CORRELATION = 0.95, 0.93
-#: Columns that are compared with each other, and with a leak; rows that a leak is looked for in.
-MOST_COLUMNS, MOST_OTHERS, MOST_ROWS = 4_000, 500, 2_000
+#: From this correlation of ranks on (2 AUC - 1 for classes) one column alone tells the target so
+#: well that it may have been made from it, where others do not.
+LEAKING = 0.9
+#: Columns that are looked at in each way, and rows that they are looked at in.
+MOST_COLUMNS, MOST_ROWS = 500, 2_000
 #: Share of the smallest class, below which balance is worth a word.
 RARE = 0.1
+#: Columns that are named as parts of a total at most.
+MOST_PARTS = 10
 
 
 def suspects(
@@ -28,111 +29,84 @@ def suspects(
     classes: Sequence[str] | None,
     selected: Sequence[int],
     names: Sequence[str],
+    target: str,
 ) -> list[str]:
-    """Return sentences on leakage, balance, odd columns."""
-    found = [*_leaks(design, y, classes, selected, names), *_balance(y, classes)]
+    """Return sentences on leakage, balance, odd columns; ``names`` : of all columns."""
+    rng, columns = np.random.default_rng(0), np.unique(np.asarray(selected, dtype=np.int64)[:200])
+    found: list[str] = []
+    if columns.size and y.ndim == 1 and y.dtype.names is None:
+        rows = np.sort(rng.permutation(y.size)[:MOST_ROWS])
+        others = rng.permutation(design.shape[1])[:MOST_COLUMNS] if design.listable else columns
+        looked = np.union1d(columns, others)
+        X = _entries(design, looked, rows)
+        known, mine = [names[column] for column in looked], np.isin(looked, columns)
+        if classes is None:
+            few = looked.size + 10 > rows.size  # more columns than rows make up any target
+            among = np.flatnonzero(mine) if few else np.arange(looked.size)
+            found += adding_up(X[:, among], y[rows], [known[at] for at in among], target)
+        found += _leaks(X, y[rows], classes, mine, known, design.shape[1])
+    if classes is not None:
+        found += _balance(y, classes)
     if design.listable and design.shape[1] <= 2_000_000:
         deviations = column_moments(design)[1]
         constant = int(np.count_nonzero(deviations == 0))
         if constant:
             found.append(f"{constant:,} columns are constant and can play no part")
-        varying = np.flatnonzero(deviations > 0)[:MOST_COLUMNS]
-        found += _duplicates(design, varying)
+        found += _duplicates(design, np.flatnonzero(deviations > 0)[: 8 * MOST_COLUMNS])
     return found
 
 
+def _entries(design: Design, columns: Columns, rows: Rows) -> Array:
+    """Return some rows of columns, which are gathered 100 at a time: all may not fit in memory."""
+    parts = np.split(columns, range(100, columns.size, 100))
+    return np.hstack([design.gather(part).dense()[rows] for part in parts]).astype(np.float64)
+
+
 def _leaks(
-    design: Design,
+    X: Array,
     y: NDArray[Any],
     classes: Sequence[str] | None,
-    selected: Sequence[int],
+    selected: NDArray[np.bool_],
     names: Sequence[str],
+    n_columns: int,
 ) -> list[str]:
     """Look at the selected columns, each by itself: a leak that helps is selected.
 
     By ranks, so that bins and growing functions of the target are seen; in comparison with what
     other columns tell; and not where among so many columns chance alone would do it.
     """
-    columns = np.unique(np.asarray(selected, dtype=np.int64)[:200])
-    if not columns.size or y.ndim != 1 or y.dtype.names is not None:
-        return []
-    rng = np.random.default_rng(0)
-    rows = np.sort(rng.permutation(y.size)[:MOST_ROWS])
+    ranks, n_rows = rankdata(X, axis=0), y.size
+    ranks -= ranks.mean(axis=0)
+    targets, unit = {"the target": rankdata(y)}, "a rank correlation"
+    if classes is not None:
+        unit = "an AUC"
+        targets = {label: (y == code).astype(np.float64) for code, label in enumerate(classes)}
+        if len(classes) == 2:
+            del targets[classes[0]]
     found: list[str] = []
-    for code, label in enumerate(classes or [""]):
-        target = rankdata(y[rows]) if classes is None else (y[rows] == code).astype(np.float64)
-        if target.std() == 0 or (classes is not None and code == 0 and len(classes) == 2):
-            continue
-        others = rng.permutation(design.shape[1])[:MOST_OTHERS] if design.listable else columns
-        looked = np.union1d(columns, others)
-        told = _told_by(design, looked, rows, target, classes is not None)
-        usual = np.sort(told)[::-1][min(3, told.size - 1)] if told.size > 1 else 0.0
-        mine = told[np.searchsorted(looked, columns)]
-        least, unit = (
-            (LEAKING_AREA, "AUC") if classes else (LEAKING_CORRELATION, "rank correlation")
-        )
-        for place in np.argsort(-mine, kind="stable"):
-            strength = mine[place]
-            far = _distance(strength, unit) >= 2 * _distance(usual, unit)
-            by_chance = _chance(strength, target, unit) * design.shape[1] * len(classes or [""])
-            if strength < least or not far or by_chance > 0.05:
-                break
-            name = names[list(selected).index(int(columns[place]))]
+    for label, values in targets.items():
+        centered = values - values.mean()
+        along = np.abs(centered @ ranks)
+        sizes = np.sqrt(np.sum(ranks**2, axis=0) * (centered @ centered))
+        told = correlation = np.divide(along, sizes, out=np.zeros_like(along), where=sizes > 0)
+        if classes is not None:
+            told = 2.0 * along / max(values.sum() * (n_rows - values.sum()), 1.0)
+        far = np.arctanh(np.minimum(told, 1.0 - 1e-12))
+        usual = np.sort(far)[-min(4, far.size)] if far.size > 1 else 0.0
+        square = np.maximum(1.0 - correlation**2, 1e-300)
+        chance = 2.0 * t.sf(correlation * np.sqrt((n_rows - 2) / square), n_rows - 2)
+        rare = chance * n_columns * len(targets) <= 0.05
+        leaks = np.flatnonzero(selected & rare & (told >= LEAKING) & (far >= 2.0 * usual))
+        for at in leaks[np.argsort(-told[leaks], kind="stable")].tolist():
+            shown = told[at] if classes is None else 0.5 + 0.5 * told[at]
             found.append(
-                f"{name} alone tells {label or 'the target'} with {'an' if unit == 'AUC' else 'a'} "
-                f"{unit} of {strength:.3f}, far beyond other features: was it made from the "
-                "target, or measured after it?"
+                f"{names[at]} alone tells {label} with {unit} of {shown:.3f}, far beyond other "
+                "features: was it made from the target, or measured after it?"
             )
     return found[:10]
 
 
-def _told_by(
-    design: Design,
-    columns: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    target: Array,
-    is_class: bool,
-) -> Array:
-    """Return of each column its area for a class of 0 and 1, or its rank correlation."""
-    found = np.zeros(columns.size)
-    centered = target - target.mean()
-    for place in range(0, columns.size, 100):
-        some = columns[place : place + 100]
-        block = np.asarray(design.gather(some).dense(), dtype=np.float64)[rows]
-        ranks = rankdata(block, axis=0)
-        ranks -= ranks.mean(axis=0)
-        if is_class:
-            positive = target.sum()
-            found[place : place + 100] = 0.5 + np.abs(centered @ ranks) / (
-                positive * (target.size - positive)
-            )
-        else:
-            scale = np.sqrt(np.sum(ranks**2, axis=0) * (centered @ centered))
-            found[place : place + 100] = np.abs(centered @ ranks) / np.where(scale > 0, scale, 1)
-    return found
-
-
-def _distance(strength: float, unit: str) -> float:
-    """Return how far classes lie apart in their standard deviations, or Fisher's transform."""
-    return float(norm.ppf(strength) if unit == "AUC" else np.arctanh(min(strength, 1 - 1e-12)))
-
-
-def _chance(strength: float, target: Array, unit: str) -> float:
-    """Return how likely one column without any connection tells as much."""
-    n_rows = target.size
-    if unit == "AUC":
-        count = int(min(target.sum(), n_rows - target.sum()))
-        spread = np.sqrt((n_rows + 1) / (12 * count * (n_rows - count)))
-        limit = 2 * float(norm.sf((strength - 0.5) / spread))
-        # Of a few rows of a class this is the share of perfect orders.
-        return max(limit, 2 / comb(n_rows, count))
-    square = max(1 - strength**2, 1e-300)
-    return 2 * float(t.sf(strength * np.sqrt((n_rows - 2) / square), n_rows - 2))
-
-
-def _balance(y: NDArray[Any], classes: Sequence[str] | None) -> list[str]:
-    if classes is None:
-        return []
+def _balance(y: NDArray[Any], classes: Sequence[str]) -> list[str]:
     counts = np.bincount(y, minlength=len(classes))
     rare = int(np.argmin(counts))
     if counts[rare] >= RARE * y.size:
@@ -144,7 +118,7 @@ def _balance(y: NDArray[Any], classes: Sequence[str] | None) -> list[str]:
     ]
 
 
-def _duplicates(design: Design, columns: NDArray[np.int64]) -> list[str]:
+def _duplicates(design: Design, columns: Columns) -> list[str]:
     """Find columns that are copies, by two random sums over the rows."""
     rng = np.random.default_rng(0)
     sums = np.array(
@@ -160,6 +134,42 @@ def _duplicates(design: Design, columns: NDArray[np.int64]) -> list[str]:
     return [
         f"{copies:,} columns are copies of others: which one of the copies is selected is arbitrary"
     ]
+
+
+def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> list[str]:
+    """Return a sentence where two or more columns make up a target of numbers exactly.
+
+    By least squares on more rows than columns: a combination that leaves nothing, without columns
+    that it does as well without.
+    """
+    if not 2 <= X.shape[1] <= len(X) - 10:
+        return []
+    X, values = X - X.mean(axis=0), y - y.mean()
+    weights = _exact(X, values)
+    if weights is None:
+        return []
+    parts = np.flatnonzero(np.abs(weights) * X.std(axis=0) > 1e-7 * values.std())
+    if parts.size > 3 * MOST_PARTS:
+        return []
+    for part in parts[::-1]:
+        fewer = parts[parts != part]
+        if fewer.size and _exact(X[:, fewer], values) is not None:
+            parts = fewer
+    if not 2 <= parts.size <= MOST_PARTS:
+        return []
+    found, own = _exact(X[:, parts], values), [names[part] for part in parts.tolist()]
+    told = f"{target} can be computed exactly from {', '.join(own)}"
+    if found is not None and np.abs(found - 1.0).max() <= 1e-6:
+        told = f"{' + '.join(own)} = {target}: these columns add up to the target"
+    return [f"{told}; if they are not known before it, leave them out (--drop)"]
+
+
+def _exact(X: Array, y: Array) -> Array | None:
+    """Return the weights of columns that leave nothing of y but rounding, None without such."""
+    scale = np.linalg.norm(X, axis=0)
+    scale[scale == 0] = 1.0
+    weights = np.linalg.lstsq(X / scale, y, rcond=1e-10)[0] / scale
+    return weights if np.abs(y - X @ weights).max() <= 1e-7 * np.abs(y).max() else None
 
 
 def recurring(known: NDArray[np.bool_]) -> list[str]:

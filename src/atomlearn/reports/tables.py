@@ -1,10 +1,13 @@
-"""Tables of a selection: selected.csv for machines, a few aligned lines for the terminal."""
+"""What a selection tells as text: selected.csv, summary.json, and lines for the terminal."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import math
 from pathlib import Path
+from typing import Any
 
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
@@ -43,45 +46,16 @@ def selected_csv(content: Content) -> str:
 
 
 def summary_lines(content: Content, most: int = 10) -> list[str]:
-    """Return the short table that a terminal shows: scores, gap and the first features."""
-    lines = _verdict_lines(content)
-    if content.held_out is not None:
-        for score in content.held_out.scores:
-            if score.name == content.verdict.score_name:
-                continue
-            lines.append(f"  {'held-out ' + score.name:<28} {score.shown:>9}   ({score.against})")
-    lines.append(
-        f"  {'features selected':<28} {len(content.selected):>9}   (of {content.n_features:,})"
-    )
-    if content.covariates:
-        names = ", ".join(item.name for item in content.covariates[:5])
-        names += ", ..." if len(content.covariates) > 5 else ""
-        lines.append(f"  {'covariates, in any case':<28} {len(content.covariates):>9}   ({names})")
-    lines.append(
-        f"  {'fitted to a relative gap of':<28} {content.headline_gap:>9.1e}   "
-        f"(on {content.over}; asked for {content.goal:.0e})"
-    )
+    """Return the short table that a terminal shows: verdict, figures and the first features."""
+    word, _, known_by = str(content.verdict).partition(": ")
+    lines = [f"  verdict: {word}", f"  {known_by}"]
+    for name, shown, against in content.figures:
+        lines.append(f"  {name:<28} {shown:>9}   ({shortened(against, 56)})")
     if content.selected:
-        lines.append("")
-        lines.extend(_feature_lines(content.selected[:most]))
+        lines += ["", *_feature_lines(content.selected[:most])]
         if len(content.selected) > most:
             lines.append(f"  ... and {len(content.selected) - most} more")
-    lines += [f"\n  warning: {warning}" for warning in content.warnings]
-    return lines
-
-
-def _verdict_lines(content: Content) -> list[str]:
-    verdict = content.verdict
-    if not verdict.n_rows:
-        return [f"  verdict: {verdict.verdict}: {verdict.how['verdict']}"]
-    low, high = verdict.interval
-    percent = f"{100 * verdict.interval_level:.0f}%"
-    than = "" if verdict.verdict.startswith("too") else f" than {verdict.guess}"
-    return [
-        f"  verdict: {verdict.verdict}{than} (p = {verdict.p_value:.2g})",
-        f"  {verdict.measured:<28} {verdict.score:>9.3f}   "
-        f"({percent} interval {low:.3f} to {high:.3f}; {verdict.guess}: {verdict.baseline:g})",
-    ]
+    return [*lines, *(f"\n  warning: {warning}" for warning in content.warnings)]
 
 
 def _feature_lines(features: tuple[SelectedFeature, ...]) -> list[str]:
@@ -94,3 +68,46 @@ def _feature_lines(features: tuple[SelectedFeature, ...]) -> list[str]:
             f"{feature.strongest:>12.4g}"
         )
     return lines
+
+
+def write_summary(path: str | Path, content: Content) -> None:
+    """Write the summary; an existing file is replaced as a whole or not at all."""
+    write_text(path, json.dumps(summary_of(content), indent=1, allow_nan=False) + "\n")
+
+
+def summary_of(content: Content) -> dict[str, Any]:
+    """Return the verdict, its score, what was selected and how exactly it was fitted.
+
+    ``how`` says of each number how it was computed; what is not known is None.
+    """
+    found = content.verdict.as_dict()
+    found["how"] |= {
+        "proved_gap": f"(objective - lower bound) / objective, a duality gap over {content.over} "
+        "of the model that is written, fitted to all rows; it says how exactly the problem was "
+        "solved, and nothing of how well the model predicts",
+        "n_selected": "features with a coefficient in the model that is written, covariates apart",
+    }
+    return found | {
+        "headline": content.headline,
+        "proved_gap": content.headline_gap if math.isfinite(content.headline_gap) else None,
+        "asked_gap": content.goal,
+        "fitted_exactly": content.headline_gap <= content.goal,
+        "n_selected": len(content.selected),
+        "n_selected_again": None if content.held_out is None else content.held_out.overlap,
+        "n_features": content.n_features,
+        "n_covariates": len(content.covariates),
+        "covariates": [
+            {"name": item.name, "coefficients": list(item.coefficients)}
+            for item in content.covariates
+        ],
+        "n_rows": content.n_samples,
+        "n_fitted_for_the_score": None if content.held_out is None else content.held_out.n_train,
+        "task": content.task,
+        "target": content.target,
+        "data": content.data,
+        "status": [fit.status for fit in content.fits],
+        "warnings": list(content.warnings),
+        "notes": list(content.notes),
+        "command": content.command,
+        "versions": content.versions,
+    }

@@ -10,21 +10,43 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from numpy.typing import NDArray
 
 from atomlearn.core.data.parts import RowSubset, part_of
-from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
-from atomlearn.testing.rounding import assert_within as assert_within
-from atomlearn.testing.rounding import brute_force_top as brute_force_top
-from atomlearn.testing.rounding import in_float64, roundings
-from atomlearn.testing.rounding import normal as _normal
-from atomlearn.testing.rounding import uniform as _uniform
+
+
+def roundings(shape: tuple[int, ...]) -> float:
+    """Return (n + p + 20) eps: sums over rows or columns of an array, and some more."""
+    return float((sum(shape) + 20) * np.finfo(np.float64).eps)
+
+
+def in_float64(entries: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the entries of a block as float64; float32 data may stay float32 there."""
+    assert entries.dtype in (np.float32, np.float64)
+    return entries.astype(np.float64)
+
+
+def assert_within(actual: NDArray[np.float64], expected: Array, bound: Array | float) -> None:
+    """Assert |actual - expected| <= bound entry by entry, with the worst entry in the message."""
+    actual = np.asarray(actual)
+    assert actual.dtype == np.float64
+    assert actual.shape == expected.shape
+    excess = np.abs(actual - expected) - bound
+    assert not (excess > 0).any(), f"worst excess over the rounding bound: {excess.max()}"
+
+
+def brute_force_top(z: Array, count: int) -> tuple[Columns, Array]:
+    """Return the largest magnitudes by sorting all, ties by the smaller index."""
+    order = np.lexsort((np.arange(z.size), -np.abs(z)))[:count]
+    return order.astype(np.int64), z[order]
 
 
 class DesignChecks:
@@ -71,8 +93,8 @@ class DesignChecks:
     def vectors(self, n_samples: int) -> list[Array]:
         """Return the v that scores are tried on: dense, sparse, zero, of wild scales."""
         rng = np.random.default_rng(7)
-        dense = _normal(rng, n_samples)
-        sparse = np.where(rng.random(n_samples) < 0.2, dense, 0.0)
+        dense = rng.standard_normal((n_samples,))
+        sparse = np.where(rng.random((n_samples,)) < 0.2, dense, 0.0)
         wild = dense * 10.0 ** rng.integers(-12, 12, size=n_samples)
         vectors = [dense, sparse, wild, np.zeros(n_samples)]
         for v in vectors:
@@ -98,58 +120,31 @@ class DesignChecks:
         assert design.shape == array.shape
         assert all(type(size) is int for size in design.shape)
         assert design.dtype in (np.float32, np.float64)
+        assert design.names is None or len(design.names) == array.shape[1]
 
-    def test_scores_at(self) -> None:
-        design, array = self.build()
-        for v in self.vectors(array.shape[0]):
-            scores = design.scores(v)
-            assert isinstance(scores, Scores)
-            assert scores.n_columns == array.shape[1]
-            for columns in self.some_columns(array.shape[1]):
-                chosen = array[:, columns]
-                assert_within(scores.at(columns), chosen.T @ v, self.bound(columns, left=v))
-
-    def test_scores_full(self) -> None:
+    def test_scores(self) -> None:
+        """z = X'v at some columns and at all, and the largest of them, ties by the number."""
         design, array = self.build()
         everything = np.arange(array.shape[1])
         for v in self.vectors(array.shape[0]):
             scores = design.scores(v)
-            if not self.scores_are_storable:
+            assert isinstance(scores, Scores)
+            assert scores.n_columns == everything.size
+            for columns in self.some_columns(everything.size):
+                chosen = array[:, columns]
+                assert_within(scores.at(columns), chosen.T @ v, self.bound(columns, left=v))
+            z = scores.at(everything)
+            if self.scores_are_storable:
+                assert_array_equal(scores.full(), z)
+            else:
                 with pytest.raises(TypeError, match="best columns"):
                     scores.full()
-                continue
-            assert_within(scores.full(), array.T @ v, self.bound(left=v))
-            assert_array_equal(scores.full(), scores.at(everything))
-
-    def test_top_is_brute_force(self) -> None:
-        design, array = self.build()
-        n_features = array.shape[1]
-        for v in self.vectors(array.shape[0]):
-            scores = design.scores(v)
-            z = scores.at(np.arange(n_features))
-            for count in (0, 1, 2, 7, n_features - 1, n_features, n_features + 9):
+            for count in (0, 1, 2, 7, z.size - 1, z.size, z.size + 9):
                 columns, values = scores.top(count)
-                expected_columns, expected_values = brute_force_top(z, count)
                 assert columns.dtype == np.int64
+                expected_columns, expected_values = brute_force_top(z, count)
                 assert_array_equal(columns, expected_columns)
                 assert_array_equal(values, expected_values)
-
-    def test_shifted_scores_are_brute_force(self) -> None:
-        design, array = self.build()
-        n_features = array.shape[1]
-        rng = np.random.default_rng(9)
-        shifted_columns = rng.permutation(n_features)[: n_features // 2]
-        for v in self.vectors(array.shape[0]):
-            base = design.scores(v)
-            shift = _normal(rng, shifted_columns.size) * (1.0 + np.abs(v).max())
-            expected = np.array(base.at(np.arange(n_features)))
-            expected[shifted_columns] -= shift
-            scores = ShiftedScores(base, shifted_columns, shift)
-            assert_array_equal(scores.at(np.arange(n_features)), expected)
-            for count in (0, 1, 5, n_features):
-                columns, values = scores.top(count)
-                assert_array_equal(columns, brute_force_top(expected, count)[0])
-                assert_array_equal(values, brute_force_top(expected, count)[1])
 
     def test_group_norms(self) -> None:
         if not self.scores_are_storable:
@@ -164,26 +159,30 @@ class DesignChecks:
         assert_within(norms, np.array(expected), bound + 1e-14 * np.array(expected))
 
     def test_predict(self) -> None:
+        """X w, by a way of its own and by the one that ``Design`` has for everybody."""
         design, array = self.build()
         for seed in range(3):
-            w = _normal(np.random.default_rng(seed), array.shape[1])
+            w = np.random.default_rng(seed).standard_normal((array.shape[1],))
             w[:: seed + 1] = 0.0
-            assert_within(design.predict(w), array @ w, self.bound(right=w))
+            for predict in (design.predict, partial(Design.predict, design)):
+                assert_within(predict(w), array @ w, self.bound(right=w))
 
     def test_squared_norms(self) -> None:
+        """The sums over rows of c x^2, by a way of its own and by that of ``Design``."""
         design, array = self.build()
         if not design.listable:
             with pytest.raises(TypeError, match="best columns"):
                 design.squared_norms()
             return
-        curvature = _uniform(np.random.default_rng(3), array.shape[0])
+        everything, ones = np.arange(array.shape[1]), np.ones(array.shape[0])
+        curvature = np.random.default_rng(3).random((array.shape[0],))
         curvature[0] = 0.0
-        for c in (None, curvature):
-            weights = np.ones(array.shape[0]) if c is None else c
-            bound = self.square_bound(np.arange(array.shape[1]), weights)
-            assert_within(design.squared_norms(c), weights @ array**2, bound)
+        for c, weights in ((None, ones), (curvature, curvature)):
+            bound = self.square_bound(everything, weights)
+            for squared_norms in (design.squared_norms, partial(Design.squared_norms, design)):
+                assert_within(squared_norms(c), weights @ array**2, bound)
         # What is taken off after sums costs digits: gaps have to know of it.
-        taken = np.sqrt(array.shape[0]) * design.taken_off(np.arange(array.shape[1]))
+        taken = np.sqrt(array.shape[0]) * design.taken_off(everything)
         lost, told = np.linalg.norm(self._sizes, axis=0), np.linalg.norm(array, axis=0) + taken
         assert np.all((lost <= 64.0 * told) | ~array.any(axis=0))
 
@@ -197,62 +196,44 @@ class DesignChecks:
         assert_within(copy.scores(v).at(columns), array.T @ v, self.bound(left=v))
         self.check_entries(in_float64(copy.gather(columns).dense()), array, self.bound())
 
-    def test_row_subset(self) -> None:
-        design, array = self.build()
-        rng = np.random.default_rng(4)
-        for rows in (
-            rng.permutation(array.shape[0])[: array.shape[0] // 2 + 1],
-            rng.integers(0, array.shape[0], size=array.shape[0] + 3),
-        ):
-            subset, part = RowSubset(design, rows), array[rows]
-            v = _normal(rng, rows.size)
-            everything = np.arange(array.shape[1])
-            # Designs without a faster way make a full pass: its rounding, not the subset's.
-            spread = np.zeros(array.shape[0])
-            np.add.at(spread, rows, np.abs(v))
-            bound = 2 * self.bound(left=spread)
-            assert subset.shape == part.shape
-            assert_within(subset.scores(v).at(everything), part.T @ v, bound)
-            block = subset.gather(everything[::-1])
-            self.check_entries(
-                in_float64(block.dense()), part[:, ::-1], self.bound()[rows][:, ::-1]
-            )
-            w = _normal(rng, array.shape[1])
-            assert_within(subset.predict(w), part @ w, self.bound(right=w)[rows])
-
-    def test_column_subset(self) -> None:
-        """Some columns, and some rows of them, are those of the array."""
+    def test_parts(self) -> None:
+        """Some columns, some rows, repeated or not, and some rows of some columns."""
         design, array = self.build()
         rng = np.random.default_rng(12)
         n_samples, n_features = array.shape
-        some_rows = rng.integers(0, n_samples, size=n_samples // 2 + 1)
-        for columns in (
-            np.array([n_features - 1]),
-            np.flatnonzero(rng.random(n_features) < 0.4),
-            np.arange(n_features),
-        ):
-            for rows in (None, some_rows):
-                subset = part_of(design, rows, columns)
-                chosen = np.arange(n_samples) if rows is None else rows
-                part = array[chosen][:, columns]
-                spread = np.zeros(n_samples)
-                v = _normal(rng, chosen.size)
-                np.add.at(spread, chosen, np.abs(v))
-                assert subset.shape == part.shape
-                places = np.arange(columns.size)
-                # Designs without a faster way make a full pass: its rounding, not the subset's.
-                bound = 2 * self.bound(left=spread)[columns]
-                assert_within(subset.scores(v).at(places), part.T @ v, bound)
-                entries = in_float64(subset.gather(places).dense())
-                self.check_entries(entries, part, self.bound()[chosen][:, columns])
-                w = np.zeros(n_features)
-                w[columns] = _normal(rng, columns.size)
-                expected = self.bound(right=w)[chosen]
-                assert_within(subset.predict(w[columns]), part @ w[columns], expected)
-                if subset.listable:
-                    counts = np.bincount(chosen, minlength=n_samples).astype(np.float64)
-                    squares = self.square_bound(columns, counts)
-                    assert_within(subset.squared_norms(), (part**2).sum(axis=0), squares)
+        all_rows, all_columns = np.arange(n_samples), np.arange(n_features)
+        some, one = np.flatnonzero(rng.random(n_features) < 0.4), all_columns[-1:]
+        once, often = (rng.choice(n_samples, n_samples // 2 + 1, replace=r) for r in (False, True))
+        parts = [
+            (all_rows, some),
+            (all_rows, one),
+            (often, all_columns),
+            (often, some),
+            (once, one),
+        ]
+        for rows, columns in (*parts, (rng.integers(0, n_samples, n_samples + 3), all_columns)):
+            subset = part_of(
+                design,
+                None if rows is all_rows else rows,
+                None if columns is all_columns else columns,
+            )
+            part, places = array[rows][:, columns], np.arange(columns.size)
+            assert subset.shape == part.shape
+            # Designs without a faster way make a full pass: its rounding, not the subset's.
+            v, spread = rng.standard_normal((rows.size,)), np.zeros(n_samples)
+            np.add.at(spread, rows, np.abs(v))
+            bound = 2 * self.bound(left=spread)[columns]
+            assert_within(subset.scores(v).at(places), part.T @ v, bound)
+            entries = in_float64(subset.gather(places[::-1]).dense())[:, ::-1]
+            self.check_entries(entries, part, self.bound()[rows][:, columns])
+            w = np.zeros(n_features)
+            w[columns] = rng.standard_normal((columns.size,))
+            expected = self.bound(right=w)[rows]
+            assert_within(subset.predict(w[columns]), part @ w[columns], expected)
+            if subset.listable:
+                counts = np.bincount(rows, minlength=n_samples).astype(np.float64)
+                squares = self.square_bound(columns, counts)
+                assert_within(subset.squared_norms(), (part**2).sum(axis=0), squares)
 
     def test_many_scores_are_those_of_each(self) -> None:
         design, array = self.build()
@@ -295,23 +276,11 @@ class DesignChecks:
             assert_array_equal(scores.top(1)[1], scores.at(scores.top(1)[0]))
             if not design.listable:
                 continue
-            curvature = _uniform(np.random.default_rng(3), array.shape[0])
+            curvature = np.random.default_rng(3).random((array.shape[0],))
             design.squared_norms(curvature)
             curvature *= 0.5
             bound = self.square_bound(everything, curvature)
             assert_within(design.squared_norms(curvature), curvature @ array**2, bound)
-
-    def test_defaults_agree_with_the_faster_ways(self) -> None:
-        """What Design answers for everybody is what this design answers by a way of its own."""
-        design, array = self.build()
-        w = _normal(np.random.default_rng(13), array.shape[1])
-        w[::3] = 0.0
-        assert_within(Design.predict(design, w), array @ w, self.bound(right=w))
-        names = design.names
-        assert names is None or len(names) == array.shape[1]
-        if design.listable:
-            bound = self.square_bound(np.arange(array.shape[1]), np.ones(array.shape[0]))
-            assert_within(Design.squared_norms(design), (array**2).sum(axis=0), bound)
 
     # --- its blocks ---------------------------------------------------------------------------
 
@@ -377,15 +346,15 @@ class DesignChecks:
         array = self._array[:, columns]
         n_samples, n_columns = array.shape
         rng = np.random.default_rng(11)
-        w, v = _normal(rng, n_columns), _normal(rng, n_samples)
+        w, v = rng.standard_normal((n_columns,)), rng.standard_normal((n_samples,))
         assert_within(block.dot(w), array @ w, self.bound(columns, right=w))
         assert_within(block.transpose_dot(v), array.T @ v, self.bound(columns, left=v))
         assert_within(block.scores(v).full(), array.T @ v, self.bound(columns, left=v))
-        c = _uniform(rng, n_samples) * (rng.random(n_samples) < 0.6)
+        c = rng.random((n_samples,)) * (rng.random((n_samples,)) < 0.6)
         assert_within(block.squared_norms(c), c @ array**2, self.square_bound(columns, c))
         ones = np.ones(n_samples)
         assert_within(block.squared_norms(), ones @ array**2, self.square_bound(columns, ones))
-        d = _normal(rng, n_columns)
+        d = rng.standard_normal((n_columns,))
         for positions in (None, rng.permutation(n_columns)[: n_columns // 2 + 1]):
             chosen = array if positions is None else array[:, positions]
             part = d if positions is None else d[positions]

@@ -1,12 +1,11 @@
 """Synthetic problems with known solutions: the designs of the four papers, and two of our own.
 
-All of them are reproducible from ``seed`` (an int or a ``numpy.random.Generator``), fill X block
-by block in place, and never hold a second array of the size of X.
+All of them are reproducible from ``seed`` (an int or a ``numpy.random.Generator``), fill X in
+place, and never hold a second array of the size of X.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,19 +18,16 @@ from atomlearn.core.interfaces import Array
 
 Seed = int | np.random.Generator
 
-#: Numbers drawn at a time: small against any X worth caring about, large against call overhead.
-_BLOCK_ENTRIES = 1 << 22
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Synthetic:
     """A problem and the truth behind it.
 
-    X : (n_samples, n_features) array or CSC matrix; y : (n_samples,) float64, labels -1 and +1
-    for classification; coef : (n_features,) float64, the true w, and intercept its b. Where the
-    protocol has them: validation and test parts, ``groups`` (n_features,) int64 labels,
-    ``covariance`` (n_features, n_features) of a row of X, and ``noise`` the standard deviation of
-    y about X w + b.
+    X : (n_samples, n_features) array in Fortran order, or CSC matrix; y : (n_samples,) float64,
+    labels -1 and +1 for classification; coef : (n_features,) float64, the true w, and intercept
+    its b. Where the protocol has them: validation and test parts, ``groups`` (n_features,) int64
+    labels, ``covariance`` (n_features, n_features) of a row of X, and ``noise`` the standard
+    deviation of y about X w + b.
     """
 
     X: Any
@@ -56,7 +52,6 @@ def make_k_support_logistic(
     n_validation: int = 0,
     group_means: Literal["per_sample", "shared"] = "per_sample",
     dtype: DTypeLike = np.float32,
-    order: Literal["F", "C"] = "F",
     seed: Seed = 0,
 ) -> Synthetic:
     """P(y = 1) = sigmoid(w'x), w = (1, ..., 1, 0, ..., 0), rows of X of unit norm.
@@ -75,30 +70,21 @@ def make_k_support_logistic(
             f"n_groups={n_groups}, p={p}"
         )
     rng = np.random.default_rng(seed)
-    coef = np.zeros(p)
-    coef[:n_true] = 1.0
-    groups = np.full(p, n_groups, dtype=np.int64)
-    groups[:n_true] = np.arange(n_true) // (n_true // n_groups)
-    shared = rng.standard_normal(n_groups)
+    shared = rng.standard_normal((n_groups, 1))
 
     def draw(rows: int) -> tuple[NDArray[Any], Array]:
-        means = np.zeros((n_groups + 1, rows))
-        per_sample = group_means == "per_sample"
-        means[:-1] = rng.standard_normal((n_groups, rows)) if per_sample else shared[:, None]
-        X = np.empty((rows, p), dtype=_real(dtype), order=order)
-        squares, logits = np.zeros(rows), np.zeros(rows)
-        for columns, block in _normal_blocks(rng, X):
-            if columns.start < n_true:
-                block += means[groups[columns]].astype(X.dtype)
-                logits += coef[columns] @ block
-            squares += np.einsum("ij,ij->j", block, block)
-            X.T[columns] = block
-        scale = 1.0 / np.sqrt(squares)
-        for columns in _blocks(p, rows):
-            X.T[columns] *= scale.astype(X.dtype)
-        labels = np.where(rng.random(rows) < expit(logits * scale), 1.0, -1.0)
-        return X, labels
+        means = rng.standard_normal((n_groups, rows)) if group_means == "per_sample" else shared
+        X = _normal_matrix(rng, rows, p, dtype)
+        matter = X[:, :n_true]
+        matter += np.repeat(means, n_true // n_groups, axis=0).T.astype(X.dtype)
+        scale = 1.0 / np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+        probability = expit(matter.sum(axis=1, dtype=np.float64) * scale)
+        X *= scale[:, None].astype(X.dtype)
+        return X, np.where(rng.random(rows) < probability, 1.0, -1.0)
 
+    coef = np.repeat([1.0, 0.0], [n_true, p - n_true])
+    sizes = [n_true // n_groups] * n_groups
+    groups = np.repeat(np.arange(n_groups + 1), [*sizes, p - n_true])
     X, y = draw(n)
     X_validation, y_validation = draw(n_validation) if n_validation else (None, None)
     return Synthetic(
@@ -121,65 +107,47 @@ def make_correlated(
 
     ``n_true`` random coefficients are +1 or -1; ||X w|| = snr ||e||. With ``labels``, y is
     instead the sign of X w about its median, without noise (then -median is the intercept).
-    X is in Fortran order.
     """
     _check_counts(n=n, p=p, n_true=n_true)
     if not 0.0 <= rho < 1.0:
         raise ValueError(f"rho must lie in [0, 1); received {rho}")
     rng = np.random.default_rng(seed)
-    X = _normal_matrix(rng, n, p, _real(dtype), "F")
-    columns_of_x = X.T  # C order: its rows are the columns of X
-    if rho > 0.0:
-        step, keep = X.dtype.type(np.sqrt(1.0 - rho * rho)), X.dtype.type(rho)
-        for j in range(1, p):
-            columns_of_x[j] *= step
-            columns_of_x[j] += keep * columns_of_x[j - 1]
+    X = _normal_matrix(rng, n, p, dtype)
+    step, keep = X.dtype.type(np.sqrt(1.0 - rho * rho)), X.dtype.type(rho)
+    for j in range(1, p):
+        X[:, j] *= step
+        X[:, j] += keep * X[:, j - 1]
     coef = np.zeros(p)
     support = _some(rng, p, n_true)
     coef[support] = rng.choice([-1.0, 1.0], size=n_true)
     return _answered(rng, X, coef, support, snr, labels)
 
 
-def make_zou_hastie(
-    seed: Seed = 0,
-    *,
-    n: int = 50,
-    n_validation: int = 50,
-    n_test: int = 350,
-    within_variance: float = 0.01,
-) -> Synthetic:
+def make_zou_hastie(seed: Seed = 0, *, n: int = 50) -> Synthetic:
     """y = 3 sum_(j<=15) x_j + N(0, 1), 40 features, three groups of five about random means.
 
     Features 1-5, 6-10 and 11-15 of a sample share a mean from N(0, 1), about which they vary by
-    ``within_variance`` (0.01 in Zou and Hastie; the second paper does not repeat it); the other 25
-    are N(0, 1). ``covariance`` is that of the population, for the error (w - w*)' V (w - w*).
+    0.01 (as in Zou and Hastie; the second paper does not repeat it); the other 25 are N(0, 1). 50
+    rows validate and 350 test. ``covariance`` is that of the population, for the error
+    (w - w*)' V (w - w*).
 
     References: Zou, Hastie (2005), section 5, example 4, doi:10.1111/j.1467-9868.2005.00503.x;
     Argyriou, Foygel, Srebro (NIPS 2012), section 5, Table 1.
     """
     rng = np.random.default_rng(seed)
-    p, n_true, group_size = 40, 15, 5
-    total = n + n_validation + n_test
-    spread = np.sqrt(within_variance)
-    X = rng.standard_normal((total, p))
-    X[:, :n_true] *= spread
-    X[:, :n_true] += np.repeat(rng.standard_normal((total, n_true // group_size)), group_size, 1)
-    coef = np.zeros(p)
-    coef[:n_true] = 3.0
-    y = X @ coef + rng.standard_normal(total)
-    groups = np.concatenate(
-        [np.arange(n_true) // group_size, np.arange(p - n_true) + n_true // group_size]
-    ).astype(np.int64)
-    covariance = (groups[:, None] == groups[None, :]).astype(np.float64)
-    covariance[np.arange(n_true), np.arange(n_true)] += within_variance
-    train, validation = slice(0, n), slice(n, n + n_validation)
-    test = slice(n + n_validation, total)
+    variance, coef = 0.01, np.repeat([3.0, 0.0], [15, 25])
+    groups = np.repeat(np.arange(28), [5] * 3 + [1] * 25)
+    X = rng.standard_normal((n + 400, coef.size))
+    X[:, :15] *= np.sqrt(variance)
+    X[:, :15] += np.repeat(rng.standard_normal((len(X), 3)), 5, axis=1)
+    y = X @ coef + rng.standard_normal(len(X))
+    covariance = (groups[:, None] == groups) + np.diag(np.where(coef > 0, variance, 0.0))
+    (X, X_validation, X_test), (y, y_validation, y_test) = (
+        np.split(part, [n, n + 50]) for part in (X, y)
+    )
     return Synthetic(
-        X[train], y[train], coef,
-        X_validation=X[validation], y_validation=y[validation],
-        X_test=X[test], y_test=y[test],
-        groups=groups, covariance=covariance, noise=1.0,
-    )  # fmt: skip
+        X, y, coef, 0.0, X_validation, y_validation, X_test, y_test, groups, covariance, 1.0
+    )
 
 
 def make_feature_generation(
@@ -192,7 +160,6 @@ def make_feature_generation(
     shift: float = 0.0,
     group_size: int = 1,
     dtype: DTypeLike = np.float32,
-    order: Literal["F", "C"] = "F",
     seed: Seed = 0,
 ) -> Synthetic:
     """y = sign(X w - shift), X of independent N(0, 1), ``n_true`` random features matter.
@@ -219,10 +186,10 @@ def make_feature_generation(
     coef[support] = rng.random(n_true) if group_size == 1 else rng.standard_normal(n_true)
 
     def draw(rows: int) -> tuple[Any, Array]:
-        X = (
-            _normal_matrix(rng, rows, p, _real(dtype), order)
+        X: Any = (
+            _normal_matrix(rng, rows, p, dtype)
             if density == 1.0
-            else _sparse_normal_matrix(rng, rows, p, density, _real(dtype))
+            else _sparse_normal_matrix(rng, rows, p, density, dtype)
         )
         return X, _signs(X[:, support].astype(np.float64) @ coef[support] - shift)
 
@@ -253,75 +220,37 @@ def make_text_like_sparse(
     """
     _check_counts(n=n, p=p, words_per_row=words_per_row, n_true=n_true)
     rng = np.random.default_rng(seed)
-    popularity = (np.arange(p) + 50.0) ** -0.9
-    thresholds = np.cumsum(popularity)
+    thresholds = np.cumsum((np.arange(p) + 50.0) ** -0.9)
     thresholds /= thresholds[-1]
     words = np.searchsorted(thresholds, rng.random(n * words_per_row), side="right")
     # Column-major keys: sorting them is sorting the matrix, and equal keys are repeated words.
     keys = np.minimum(words, p - 1) * np.int64(n) + np.repeat(np.arange(n), words_per_row)
     keys, counts = np.unique(keys, return_counts=True)
     rows = (keys % n).astype(np.int32)
-    column_sizes = np.bincount(keys // n, minlength=p)
-    indptr = np.concatenate([[0], np.cumsum(column_sizes)]).astype(np.int32)
+    ends = np.append(0, np.cumsum(np.bincount(keys // n, minlength=p))).astype(np.int32)
     norms = np.sqrt(np.bincount(rows, weights=counts * counts, minlength=n))
-    X = sp.csc_matrix(((counts / norms[rows]).astype(_real(dtype)), rows, indptr), shape=(n, p))
+    X = sp.csc_matrix(((counts / norms[rows]).astype(dtype), rows, ends), shape=(n, p))
     coef = np.zeros(p)
     support = _some(rng, min(n_frequent, p), n_true)
     coef[support] = rng.standard_normal(n_true)
     return _answered(rng, X, coef, support, snr, labels)
 
 
-def _blocks(p: int, rows: int) -> Iterator[slice]:
-    """Yield slices of columns that hold about ``_BLOCK_ENTRIES`` entries each."""
-    size = max(1, _BLOCK_ENTRIES // max(rows, 1))
-    for start in range(0, p, size):
-        yield slice(start, min(start + size, p))
-
-
-def _normal_blocks(
-    rng: np.random.Generator, X: NDArray[Any]
-) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Yield slices of columns with N(0, 1) for them, (columns, rows): X itself in Fortran order.
-
-    The caller stores what it makes of a block; the numbers do not depend on the order of X.
-    """
-    rows, p = X.shape
-    for columns in _blocks(p, rows):
-        in_place = X.T[columns] if X.flags.f_contiguous else None
-        shape = (columns.stop - columns.start, rows)
-        yield columns, rng.standard_normal(shape, dtype=X.dtype.type, out=in_place)
-
-
-def _normal_matrix(
-    rng: np.random.Generator, rows: int, p: int, dtype: np.dtype[Any], order: Literal["F", "C"]
-) -> NDArray[Any]:
-    X = np.empty((rows, p), dtype=dtype, order=order)
-    for columns, block in _normal_blocks(rng, X):
-        X.T[columns] = block
-    return X
+def _normal_matrix(rng: np.random.Generator, rows: int, p: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Return a matrix of N(0, 1) in Fortran order, drawn column by column."""
+    return rng.standard_normal((p, rows), dtype=dtype).T  # type: ignore[arg-type]
 
 
 def _sparse_normal_matrix(
-    rng: np.random.Generator, rows: int, p: int, density: float, dtype: np.dtype[Any]
+    rng: np.random.Generator, rows: int, p: int, density: float, dtype: DTypeLike
 ) -> sp.csc_matrix:
     """Return a CSC matrix whose entries are N(0, 1) with this probability, else zero."""
     sizes = rng.binomial(rows, density, size=p)
-    index_type: Any = np.int32 if sizes.sum() < np.iinfo(np.int32).max else np.int64
-    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(index_type)
-    indices = np.empty(int(indptr[-1]), dtype=index_type)
-    data: NDArray[Any] = np.empty(indices.size, dtype=dtype)
-    for columns in _blocks(p, rows):
-        # The rows of a column are those of its ``size`` smallest random keys.
-        keys = rng.random((columns.stop - columns.start, rows), dtype=np.float32)
-        order = np.argsort(keys, axis=1)
-        taken = np.arange(rows) < sizes[columns, None]
-        order[~taken] = rows
-        order.sort(axis=1)
-        indices[indptr[columns.start] : indptr[columns.stop]] = order[taken]
-    for start in range(0, data.size, _BLOCK_ENTRIES):
-        part = data[start : start + _BLOCK_ENTRIES]
-        part[:] = rng.standard_normal(part.size, dtype=dtype.type)
-    return sp.csc_matrix((data, indices, indptr), shape=(rows, p))
+    # The rows of a column are those of its ``size`` smallest random keys.
+    chosen = [np.sort(rng.random(rows, np.float32).argsort()[:size]) for size in sizes]
+    ends = np.append(0, np.cumsum(sizes))
+    data: Any = rng.standard_normal(int(ends[-1]), dtype=dtype)  # type: ignore[arg-type]
+    return sp.csc_matrix((data, np.concatenate(chosen), ends), shape=(rows, p))
 
 
 def _answered(
@@ -353,13 +282,6 @@ def _some(rng: np.random.Generator, total: int, count: int) -> NDArray[np.int64]
     if count > total:
         raise ValueError(f"cannot choose {count} true features (or groups) out of {total}")
     return np.sort(rng.choice(total, size=count, replace=False)).astype(np.int64)
-
-
-def _real(dtype: DTypeLike) -> np.dtype[Any]:
-    result = np.dtype(dtype)
-    if result not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be float32 or float64; received {result}")
-    return result
 
 
 def _check_counts(**counts: int) -> None:

@@ -53,11 +53,11 @@ def test_pairwise_ends_are_l1_and_l2() -> None:
     assert_allclose(PairwiseElasticNet(np.eye(5)).polar(w), L1().polar(w))
     assert_allclose(PairwiseElasticNet(np.ones((5, 5))).polar(w), L2().polar(w))
     with pytest.raises(ValueError, match="similarity"):
-        PairwiseElasticNet(2 * np.eye(5)).check(5)
+        PairwiseElasticNet(2 * np.eye(5)).on(5)
     with pytest.raises(ValueError, match="shape"):
-        PairwiseElasticNet(np.eye(4)).check(5)
+        PairwiseElasticNet(np.eye(4)).on(5)
     with pytest.raises(ValueError, match="not convex"):
-        PairwiseElasticNet(np.kron(np.eye(2), np.ones((2, 2)))).check(4)
+        PairwiseElasticNet(np.kron(np.eye(2), np.ones((2, 2)))).on(4)
 
 
 @each("seed", range(2))
@@ -78,4 +78,4 @@ def test_trace_lasso(seed: int) -> None:
     assert fit.objective - optimum <= fit.gap + 1e-4 * optimum
     assert fit.relative_gap <= 2e-2
     with pytest.raises(ValueError, match="columns"):
-        norm.check(5)
+        norm.on(5)

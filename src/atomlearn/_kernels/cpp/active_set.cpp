@@ -20,6 +20,7 @@
 #include <cmath>
 #include <vector>
 
+#include "bindings.hpp"
 #include "blas.hpp"
 #include "factor.hpp"
 #include "vectors.hpp"
@@ -580,6 +581,50 @@ class Loop {
 QPOutcome active_set(const QuadraticProgram& program, ActiveFactor& state, double* weights,
                      Index batch, Index max_pivots) {
     return Loop(program, state, weights, batch).run(max_pivots);
+}
+
+namespace {
+
+// counts: in and out the atoms in use and the updates of their factor; out the full steps, drop
+// steps and refactorizations. figures: in and out sigma; out the least pivot ratio, the drift and
+// the multiplier of the radius.
+int active_set_of(const DoubleMatrix& gram, const Doubles& linear, bool linear_is_gradient,
+                       const std::optional<Doubles>& price, double coupling, double ridge,
+                       double radius, bool equality, double level, bool is_signed,
+                       const OutDoubleMatrix& factor, const OutPositions& order,
+                       const OutPositions& counts, const OutDoubles& figures,
+                       const OutDoubles& weights, Index batch, Index max_pivots) {
+    const QuadraticProgram program{gram.data(),
+                                   Index{gram.stride(0)},
+                                   size_of(weights),
+                                   linear.data(),
+                                   linear_is_gradient,
+                                   price ? price->data() : nullptr,
+                                   coupling,
+                                   ridge,
+                                   radius,
+                                   equality,
+                                   level,
+                                   is_signed};
+    ActiveFactor state{factor.data(),    size_of(factor, 1), order.data(),
+                       counts.data()[0], counts.data()[1],   figures.data()[0]};
+    const QPOutcome outcome = active_set(program, state, weights.data(), batch, max_pivots);
+    counts.data()[0] = state.count;
+    counts.data()[1] = state.updates;
+    counts.data()[2] = outcome.full_steps;
+    counts.data()[3] = outcome.drop_steps;
+    counts.data()[4] = outcome.refactorizations;
+    figures.data()[0] = state.sigma;
+    figures.data()[1] = outcome.smallest_pivot;
+    figures.data()[2] = outcome.drift;
+    figures.data()[3] = outcome.multiplier;
+    return static_cast<int>(outcome.status);
+}
+
+}  // namespace
+
+void bind_active_set(nb::module_& m) {
+    define(m, "active_set", &active_set_of);
 }
 
 }  // namespace atomlearn

@@ -1,4 +1,4 @@
-// The four published ways to the k-support prox, for comparison with scaling.cpp. All sort first.
+// The four published ways to the k-support prox, for comparison with ksupport.cpp. All sort first.
 //
 // With z = |v| sorted decreasingly, beta = 1/step and T(r, l) = z_{k-r} + ... + z_l (1-based), the
 // prox thresholds by tau(r, l) = T / (l - k + (beta + 1)(r + 1)); entries before k - r are shrunk
@@ -7,7 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "kernels.hpp"
+#include "bindings.hpp"
+#include "ksupport.hpp"
 
 namespace atomlearn {
 namespace {
@@ -141,35 +142,42 @@ Threshold box_norm(const T* v, Index n, Index k, double step) {
     return {step / t, t};
 }
 
-}  // namespace
-
-template <class T>
-Status ksupport_prox_alternative(Alternative method, const T* v, Index n, Index k, double step,
-                                 T* w, double* scale) {
-    Index n_nonzero = 0;
-    for (Index j = 0; j < n; ++j) {
-        if (!(std::fabs(static_cast<double>(v[j])) <= kLargest)) return Status::not_finite;
-        n_nonzero += v[j] != 0;
-    }
-    Threshold threshold{0.0, kInfinity};
-    if (n_nonzero > k) {
-        if (method == Alternative::box_norm) {
-            threshold = box_norm(v, n, k, step);
-        } else {
-            const Decreasing sorted(v, n, k, step);
-            threshold = method == Alternative::exhaustive      ? exhaustive(sorted)
-                        : method == Alternative::binary_search ? binary_search(sorted)
-                                                               : two_step(sorted);
+// As the prox of ksupport.cpp, with what `threshold` finds.
+template <class Find>
+double prox_by(const Vector& v, Index k, double step, const OutVector& w, Find&& threshold) {
+    return by_float(v, [&]<class T>(const T* data) {
+        const Index n = size_of(v);
+        Index n_nonzero = 0;
+        for (Index j = 0; j < n; ++j) {
+            if (!(std::fabs(double(data[j])) <= kLargest)) return std::nan("");
+            n_nonzero += data[j] != 0;
         }
-    }
-    *scale = threshold.scale;
-    shrink_and_threshold(v, n, threshold.theta, 0.0, 1.0 / (1.0 + step), w);
-    return Status::ok;
+        const Threshold found = n_nonzero > k ? threshold(data, n) : Threshold{0.0, kInfinity};
+        shrink_and_threshold(data, n, {found.theta, 0.0}, 1.0 / (1.0 + step),
+                             static_cast<T*>(w.data()));
+        return found.scale;
+    });
 }
 
-template Status ksupport_prox_alternative<float>(Alternative, const float*, Index, Index, double,
-                                                 float*, double*);
-template Status ksupport_prox_alternative<double>(Alternative, const double*, Index, Index, double,
-                                                  double*, double*);
+template <auto Search>
+double prox_sorted(const Vector& v, Index k, double step, const OutVector& w) {
+    return prox_by(v, k, step, w, [&](const auto* data, Index n) {
+        return Search(Decreasing(data, n, k, step));
+    });
+}
+
+double prox_box_norm(const Vector& v, Index k, double step, const OutVector& w) {
+    return prox_by(v, k, step, w,
+                   [&](const auto* data, Index n) { return box_norm(data, n, k, step); });
+}
+
+}  // namespace
+
+void bind_alternatives(nb::module_& m) {
+    define(m, "prox_exhaustive", &prox_sorted<exhaustive>);
+    define(m, "prox_box_norm", &prox_box_norm);
+    define(m, "prox_binary_search", &prox_sorted<binary_search>);
+    define(m, "prox_two_step", &prox_sorted<two_step>);
+}
 
 }  // namespace atomlearn

@@ -1,4 +1,5 @@
-// Array types of the Python module, and calls by the type of their entries.
+// Arrays as Python gives them, calls by the type of their entries, and the functions of the module.
+// Shapes and types are checked in Python, before.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,7 +11,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "kernels.hpp"
+#include "platform.hpp"
 
 namespace nb = nanobind;
 
@@ -28,6 +29,8 @@ using OutPositions = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::c
 using DoubleMatrix = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 using OutDoubleMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OutMatrix = nb::ndarray<nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+// Rows one after the other.
+using Rows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Calls f with a typed pointer to the data of a float32 or float64 array.
 template <class Array, class F>
@@ -56,17 +59,26 @@ inline const Index* data_of(const std::optional<Positions>& positions) {
     return positions ? positions->data() : nullptr;
 }
 
-// Calls f with the vectors of a CSR or CSC array, all or those at the positions `subset`.
-template <class F>
-auto by_compressed(const Vector& data, const Vector& indices, const Vector& indptr, Index length,
-                   const std::optional<Positions>& subset, F&& f) {
-    return by_float(data, [&]<class T>(const T* values) {
-        return by_index(indices, [&]<class I>(const I* positions) {
-            const Index count = subset ? size_of(*subset) : size_of(indptr) - 1;
-            return f(Compressed<T, I>{values, positions, static_cast<const I*>(indptr.data()),
-                                      count, length, data_of(subset)});
-        });
-    });
+// A dense matrix seen as `count` contiguous vectors of `length` entries, `stride` apart: the rows
+// of a C-ordered array, the columns of a Fortran-ordered one. Optionally some vectors by position.
+template <class T>
+struct Majors {
+    const T* data;
+    Index stride;
+    Index count;
+    Index length;
+    const Index* major_subset;  // null: all; else `count` positions
+    const T* at(Index major) const {
+        return data + (major_subset ? major_subset[major] : major) * stride;
+    }
+};
+
+template <class T>
+Majors<T> majors_of(const T* data, const Matrix& x, bool rows_contiguous,
+                    const std::optional<Positions>& subset) {
+    const int major = rows_contiguous ? 0 : 1;
+    return {data, x.stride(major), subset ? size_of(*subset) : size_of(x, major),
+            size_of(x, 1 - major), data_of(subset)};
 }
 
 // How Python gives an argument: arrays are never converted, optional ones may be None.
@@ -83,21 +95,35 @@ struct Argument<std::optional<T>> {
     static auto taken() { return nb::arg().noconvert().none(); }
 };
 
-// Adds a function to the module.
+// Adds a function to the module, which runs without the lock of the interpreter.
 template <class Result, class... Args>
 void define(nb::module_& m, const char* name, Result (*function)(Args...)) {
-    m.def(name, function, Argument<std::remove_cvref_t<Args>>::taken()...);
+    const auto unlocked = [function](Args... args) {
+        const nb::gil_scoped_release release;
+        return function(args...);
+    };
+    m.def(name, unlocked, Argument<std::remove_cvref_t<Args>>::taken()...);
 }
 
-// The searches for pairs, in pair_module.cpp.
-void bind_pairs(nb::module_& m);
-// Products at sampled positions, in sampled_module.cpp.
-void bind_sampled(nb::module_& m);
-// Products with several vectors at once, in many_module.cpp.
+// What each file adds to the module.
+void bind_active_set(nb::module_& m);
+void bind_alternatives(nb::module_& m);
+void bind_blas(nb::module_& m);
+void bind_codes(nb::module_& m);
+void bind_dense(nb::module_& m);
+void bind_genotypes(nb::module_& m);
+void bind_genotype_search(nb::module_& m);
+void bind_group_newton(nb::module_& m);
+void bind_ksupport(nb::module_& m);
+void bind_ksupport_newton(nb::module_& m);
+void bind_levels(nb::module_& m);
 void bind_many(nb::module_& m);
-// Block pivoting, in pivoting_module.cpp.
-void bind_pivoting(nb::module_& m);
-// Newton steps by quadratic programs, in newton_module.cpp.
 void bind_newton(nb::module_& m);
+void bind_pairs(nb::module_& m);
+void bind_pivoting(nb::module_& m);
+void bind_sampled(nb::module_& m);
+
+void bind_selection(nb::module_& m);
+void bind_sparse(nb::module_& m);
 
 }  // namespace atomlearn

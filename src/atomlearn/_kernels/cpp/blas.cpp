@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "bindings.hpp"
+
 namespace atomlearn::blas {
 namespace {
 
@@ -49,20 +51,24 @@ void symmetric_product(char transposed, Index size, Index inner, double alpha, c
     syrk(&lower, &transposed, &n, &k, &alpha, loose(a), &lda, &beta, c, &ldc);
 }
 
-}  // namespace
-
-bool provide(const char* name, const char* signature, void* pointer) {
+// Takes a routine out of a capsule of SciPy's; false where it is not one of ours, or its C signature
+// is not as expected.
+bool provide(const char* name, const nb::object& capsule) {
+    if (!PyCapsule_CheckExact(capsule.ptr())) return false;
+    const char* signature = PyCapsule_GetName(capsule.ptr());
+    // A BLAS of 64-bit integers would read other arguments.
+    const bool expected = signature != nullptr &&
+                          std::strncmp(signature, "void (char *, ", 14) == 0 &&
+                          std::strstr(signature, ", int *, ") != nullptr;
     for (const Routine& routine : kRoutines) {
-        if (std::strcmp(routine.name, name) != 0) continue;
-        // A BLAS of 64-bit integers would read other arguments.
-        const bool expected = std::strncmp(signature, "void (char *, ", 14) == 0 &&
-                              std::strstr(signature, ", int *, ") != nullptr;
-        if (pointer == nullptr || !expected) return false;
-        *routine.target = pointer;
-        return true;
+        if (!expected || std::strcmp(routine.name, name) != 0) continue;
+        *routine.target = PyCapsule_GetPointer(capsule.ptr(), signature);
+        return *routine.target != nullptr;
     }
     return false;
 }
+
+}  // namespace
 
 bool ready() {
     for (const Routine& routine : kRoutines)
@@ -125,3 +131,7 @@ void transposed_product(Index length, Index count, const double* a, Index stride
 }
 
 }  // namespace atomlearn::blas
+
+void atomlearn::bind_blas(nb::module_& m) {
+    m.def("provide_blas", &blas::provide);
+}

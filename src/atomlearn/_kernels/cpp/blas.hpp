@@ -7,8 +7,6 @@
 
 namespace atomlearn::blas {
 
-// Takes over a routine; false where it is not one of ours or its C signature is not as expected.
-bool provide(const char* name, const char* signature, void* pointer);
 // True once all routines are there; nothing below may be called before.
 bool ready();
 

@@ -1,64 +1,132 @@
-// Histograms of coded columns: one addition an entry, whatever number of columns they stand for.
-#include "codes.hpp"
-
+// Columns of small integers: sums of v over the entries of each code, one addition an entry,
+// whatever number of columns they stand for.
 #include <algorithm>
 #include <cmath>
-#include <vector>
+
+#include "bindings.hpp"
 
 namespace atomlearn {
 namespace {
 
 constexpr Index kMostLevels = 256;
+// Sums for many vectors at once have `width` vectors, 1 or a multiple of these: row i of V is
+// v[i * width ...], and sum s of all of them is out[s * width ...].
+constexpr Index kCodeLanes = 8;
 
-// Adds value(e) to the bin of each of n entries. Where there are many a level, neighbors go to two
-// tables, so that equal codes do not wait for one another.
-template <class C, class F>
-inline void add_up(C&& code, Index n, Index levels, double* bins, F&& value) {
-    std::fill(bins, bins + levels, 0.0);
+// Codes of columns: compressed (rows `indices` between `indptr`), or, where both are null, dense
+// columns of n_rows codes. Column j has codes below starts[j + 1] - starts[j].
+template <class I>
+struct Codes {
+    const std::uint8_t* codes;
+    const I* indices;
+    const I* indptr;
+    Index n_rows;
+    const Index* starts;
+    Index begin(Index j) const { return indptr ? static_cast<Index>(indptr[j]) : j * n_rows; }
+    Index size(Index j) const {
+        return indptr ? static_cast<Index>(indptr[j + 1] - indptr[j]) : n_rows;
+    }
+    Index levels(Index j) const { return starts[j + 1] - starts[j]; }
+};
+
+// The sums of K vectors for each code, side by side.
+using Bins = double[kMostLevels * kCodeLanes];
+
+// Adds row(e) of each of n entries to the bin of its code, K vectors at once. Where one vector has
+// many entries a level, neighbors go to two tables: equal codes do not wait for one another.
+template <Index K, class C, class R>
+inline void add_up(C&& code, Index n, Index levels, double* bins, R&& row) {
+    std::fill(bins, bins + levels * K, 0.0);
     Index e = 0;
-    if (n > 4 * levels) {
+    if (K == 1 && n > 4 * levels) {
         double second[kMostLevels];
         std::fill(second, second + levels, 0.0);
         for (; e + 1 < n; e += 2) {
-            bins[code(e)] += value(e);
-            second[code(e + 1)] += value(e + 1);
+            bins[code(e)] += *row(e);
+            second[code(e + 1)] += *row(e + 1);
         }
         for (Index level = 0; level < levels; ++level) bins[level] += second[level];
     }
-    for (; e < n; ++e) bins[code(e)] += value(e);
-}
-
-template <class I>
-void histogram(const Codes<I>& x, Index j, const double* v, double* bins) {
-    const Index begin = x.begin(j), n = x.end(j) - begin;
-    const std::uint8_t* codes = x.codes + begin;
-    const auto code = [=](Index e) { return codes[e]; };
-    if (!x.indptr) return add_up(code, n, x.levels(j), bins, [=](Index e) { return v[e]; });
-    const I* rows = x.indices + begin;
-    add_up(code, n, x.levels(j), bins, [=](Index e) { return v[rows[e]]; });
-}
-
-// Adds row(e) of each of n entries to the bin of its code, eight vectors at once: a line of memory.
-template <class C, class R>
-inline void add_lanes(C&& code, Index n, Index levels, double* bins, R&& row) {
-    std::fill(bins, bins + levels * kCodeLanes, 0.0);
-    for (Index e = 0; e < n; ++e) {
+    for (; e < n; ++e) {
         const double* from = row(e);
-        double* to = bins + static_cast<Index>(code(e)) * kCodeLanes;
-        for (Index k = 0; k < kCodeLanes; ++k) to[k] += from[k];
+        double* to = bins + static_cast<Index>(code(e)) * K;
+        for (Index k = 0; k < K; ++k) to[k] += from[k];
     }
 }
 
-template <class I>
-void histogram_lanes(const Codes<I>& x, Index j, const double* v, Index width, double* bins) {
-    const Index begin = x.begin(j), n = x.end(j) - begin;
+template <Index K, class I>
+void histogram(const Codes<I>& x, Index j, const double* v, Index width, double* bins) {
+    const Index begin = x.begin(j), n = x.size(j);
     const std::uint8_t* codes = x.codes + begin;
     const auto code = [=](Index e) { return codes[e]; };
     if (!x.indptr)
-        return add_lanes(code, n, x.levels(j), bins, [=](Index e) { return v + e * width; });
+        return add_up<K>(code, n, x.levels(j), bins, [=](Index e) { return v + e * width; });
     const I* rows = x.indices + begin;
-    add_lanes(code, n, x.levels(j), bins,
+    add_up<K>(code, n, x.levels(j), bins,
               [=](Index e) { return v + static_cast<Index>(rows[e]) * width; });
+}
+
+// Calls body(number of vectors, the first of them) for all vectors, one or eight at a time.
+template <class Body>
+inline void by_lanes(Index width, Body&& body) {
+    if (width == 1) return body(std::integral_constant<Index, 1>{}, Index{0});
+    for (Index first = 0; first < width; first += kCodeLanes)
+        body(std::integral_constant<Index, kCodeLanes>{}, first);
+}
+
+// The columns whose sums are asked for, and the vectors; what is found of column p from
+// out + offsets[p] * width on.
+struct Asked {
+    const Positions& columns;
+    const Positions& offsets;
+    const Doubles& v;
+    Index width;
+    const OutDoubles& out;
+};
+
+// Calls body(p, K, first vector, bins of K vectors) for each column asked for.
+template <class I, class Body>
+void by_column(const Codes<I>& x, const Asked& asked, Body&& body) {
+    const Index count = size_of(asked.columns), width = asked.width;
+    const Index* columns = asked.columns.data();
+    const double* v = asked.v.data();
+    Index work = 0;
+    for (Index p = 0; p < count; ++p) work += x.size(columns[p]) + x.levels(columns[p]);
+    const int threads = threads_for(work * width);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
+    for (Index p = 0; p < count; ++p)
+        by_lanes(width, [&](auto lanes, Index first) {
+            Bins bins;
+            histogram<lanes>(x, columns[p], v + first, width, bins);
+            body(p, lanes, first, bins);
+        });
+}
+
+// Calls f with the coded columns, whose rows are given by compressed arrays or are all of them.
+template <class F>
+void by_codes(const Bytes& codes, const std::optional<Vector>& indices,
+              const std::optional<Vector>& indptr, Index n_rows, const Positions& starts, F&& f) {
+    if (!indices)
+        return f(Codes<std::int32_t>{codes.data(), nullptr, nullptr, n_rows, starts.data()});
+    by_index(*indices, [&]<class I>(const I* rows) {
+        f(Codes<I>{codes.data(), rows, static_cast<const I*>(indptr->data()), n_rows,
+                   starts.data()});
+    });
+}
+
+// The sum of v over the entries with each code.
+void code_histograms(const Bytes& codes, const std::optional<Vector>& indices,
+                     const std::optional<Vector>& indptr, Index n_rows, const Positions& starts,
+                     const Positions& columns, const Positions& offsets, const Doubles& v,
+                     Index width, const OutDoubles& out) {
+    by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
+        by_column(x, {columns, offsets, v, width, out},
+                  [&](Index p, auto lanes, Index first, const double* bins) {
+                      double* to = out.data() + offsets.data()[p] * width + first;
+                      for (Index c = 0; c < x.levels(columns.data()[p]); ++c)
+                          std::copy_n(bins + c * lanes, Index{lanes}, to + c * width);
+                  });
+    });
 }
 
 // Calls f(column, scores / sqrt(gap), gap) for the thermometer columns of one coded column, whose
@@ -77,145 +145,101 @@ inline void walk(const double* bins, const double* values, Index levels, Index z
     }
 }
 
-// Writes the scores of one coded column for K vectors, `width` numbers apart, or their norms.
-template <Index K>
-inline void write_thermometer(const double* bins, const double* values, Index levels, Index zero,
-                              Index width, bool norms, double* out) {
-    if (!norms)
-        return walk<K>(bins, values, levels, zero, [=](Index b, const double* sum, double gap) {
-            const double root = std::sqrt(gap);
-            for (Index k = 0; k < K; ++k) out[b * width + k] = root * sum[k];
-        });
-    double squares[K] = {};
-    walk<K>(bins, values, levels, zero, [&](Index, const double* sum, double gap) {
-        for (Index k = 0; k < K; ++k) squares[k] += gap * sum[k] * sum[k];
+// Thermometer columns between neighboring levels: +sqrt(gap) for codes above one that is not
+// below zero[j], -sqrt(gap) for codes up to one that is. Either all scores of column p, or
+// (`norms`) their l2 norm.
+void thermometer_scores(const Bytes& codes, const std::optional<Vector>& indices,
+                        const std::optional<Vector>& indptr, Index n_rows, const Positions& starts,
+                        const Doubles& values, const Positions& zero, const Positions& columns,
+                        const Positions& offsets, const Doubles& v, Index width, bool norms,
+                        const OutDoubles& out) {
+    by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
+        const auto write = [&](Index p, auto lanes, Index first, const double* bins) {
+            constexpr Index K = lanes;
+            const Index j = columns.data()[p], origin = zero.data()[j];
+            const double* own = values.data() + x.starts[j];
+            double* to = out.data() + offsets.data()[p] * width + first;
+            double squares[K] = {};
+            walk<K>(bins, own, x.levels(j), origin, [&](Index b, const double* sum, double gap) {
+                const double root = std::sqrt(gap);
+                for (Index k = 0; k < K; ++k) {
+                    const double score = root * sum[k];
+                    squares[k] += score * score;
+                    if (!norms) to[b * width + k] = score;
+                }
+            });
+            for (Index k = 0; norms && k < K; ++k) to[k] = std::sqrt(squares[k]);
+        };
+        by_column(x, {columns, offsets, v, width, out}, write);
     });
-    for (Index k = 0; k < K; ++k) out[k] = std::sqrt(squares[k]);
 }
 
-template <class I>
-int threads_of(const Codes<I>& x, const Index* columns, Index count, Index width) {
-    Index work = 0;
-    for (Index p = 0; p < count; ++p)
-        work += x.end(columns[p]) - x.begin(columns[p]) + x.levels(columns[p]);
-    return threads_for(work * width);
-}
-
-}  // namespace
-
-template <class I>
-void code_histograms(const Codes<I>& x, const Index* columns, const Index* offsets, Index count,
-                     const double* v, Index width, double* out) {
-    const int threads = threads_of(x, columns, count, width);
-#pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
-    for (Index p = 0; p < count; ++p) {
-        if (width == 1) {
-            histogram(x, columns[p], v, out + offsets[p]);
-            continue;
-        }
-        double bins[kMostLevels * kCodeLanes];
-        double* to = out + offsets[p] * width;
-        for (Index first = 0; first < width; first += kCodeLanes) {
-            histogram_lanes(x, columns[p], v + first, width, bins);
-            for (Index c = 0; c < x.levels(columns[p]); ++c)
-                std::copy_n(bins + c * kCodeLanes, kCodeLanes, to + c * width + first);
-        }
-    }
-}
-
-template <class I>
-void thermometer_scores(const Codes<I>& x, const double* values, const Index* zero,
-                        const Index* columns, const Index* offsets, Index count, const double* v,
-                        Index width, bool norms, double* out) {
-    const int threads = threads_of(x, columns, count, width);
-#pragma omp parallel for schedule(dynamic, 64) num_threads(threads) if (threads > 1)
-    for (Index p = 0; p < count; ++p) {
-        const Index j = columns[p];
-        double bins[kMostLevels * kCodeLanes];
-        const double* own = values + x.starts[j];
-        double* z = out + (norms ? p : offsets[p]) * width;
-        if (width == 1) {
-            histogram(x, j, v, bins);
-            write_thermometer<1>(bins, own, x.levels(j), zero[j], 1, norms, z);
-            continue;
-        }
-        for (Index first = 0; first < width; first += kCodeLanes) {
-            histogram_lanes(x, j, v + first, width, bins);
-            write_thermometer<kCodeLanes>(bins, own, x.levels(j), zero[j], width, norms, z + first);
-        }
-    }
-}
-
-template <class I>
-void table_scores(const Codes<I>& x, const double* tables, const Index* begins,
-                  const Index* columns, const Index* offsets, Index count, const double* v,
-                  Index width, bool squared, double* out) {
-    const int threads = threads_of(x, columns, count, width);
-    const Index lanes = width == 1 ? 1 : kCodeLanes;
-#pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
-    for (Index p = 0; p < count; ++p) {
-        const Index j = columns[p], levels = x.levels(j);
-        const Index size = (begins[j + 1] - begins[j]) / levels;
-        double bins[kMostLevels * kCodeLanes];
-        double* z = out + offsets[p] * width;
-        std::fill(z, z + size * width, 0.0);
-        for (Index first = 0; first < width; first += lanes) {
-            if (width == 1)
-                histogram(x, j, v, bins);
-            else
-                histogram_lanes(x, j, v + first, width, bins);
-            const double* table = tables + begins[j];
+// Scores of columns that are known at each code: column c of coded column j is
+// tables[begins[j] + code * size + c], size = (begins[j + 1] - begins[j]) / levels of j;
+// `squared`: of the squares of the entries.
+void table_scores(const Bytes& codes, const std::optional<Vector>& indices,
+                  const std::optional<Vector>& indptr, Index n_rows, const Positions& starts,
+                  const Doubles& tables, const Positions& begins, const Positions& columns,
+                  const Positions& offsets, const Doubles& v, Index width, bool squared,
+                  const OutDoubles& out) {
+    by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
+        const auto write = [&](Index p, auto lanes, Index first, const double* bins) {
+            const Index j = columns.data()[p], levels = x.levels(j), begin = begins.data()[j];
+            const Index size = (begins.data()[j + 1] - begin) / levels;
+            const double* table = tables.data() + begin;
+            double* z = out.data() + offsets.data()[p] * width + first;
+            for (Index c = 0; c < size; ++c) std::fill_n(z + c * width, Index{lanes}, 0.0);
             for (Index level = 0; level < levels; ++level)
                 for (Index c = 0; c < size; ++c, ++table) {
                     const double value = squared ? *table * *table : *table;
                     for (Index k = 0; k < lanes; ++k)
-                        z[c * width + first + k] += value * bins[level * lanes + k];
+                        z[c * width + k] += value * bins[level * lanes + k];
                 }
-        }
-    }
+        };
+        by_column(x, {columns, offsets, v, width, out}, write);
+    });
 }
 
-void joint_histogram(const std::uint8_t* first, const std::uint8_t* second, Index n_rows,
-                     Index n_first, Index n_second, const double* weights, double* out) {
-    std::fill(out, out + n_first * n_second, 0.0);
-    for (Index i = 0; i < n_rows; ++i)
-        out[static_cast<Index>(first[i]) * n_second + second[i]] += weights[i];
+// The sum of weights over the rows with codes a and b, for each pair of codes.
+void joint_histogram(const Bytes& first, const Bytes& second, const Doubles& weights,
+                     const OutDoubleMatrix& out) {
+    const Index width = size_of(out, 1);
+    std::fill_n(out.data(), size_of(out) * width, 0.0);
+    for (Index i = 0; i < size_of(weights); ++i)
+        out.data()[first.data()[i] * width + second.data()[i]] += weights.data()[i];
 }
 
-void pair_histograms(const std::uint8_t* codes, Index n_rows, Index n_levels, const Index* first,
-                     const Index* second, Index count, const double* weights, Index width,
-                     double* out) {
-    const Index size = n_levels * n_levels;
+// The same for pairs (first[p], second[p]) of columns of codes below n_levels <= 16, each
+// n_levels * n_levels sums from out[p * n_levels * n_levels] on.
+void pair_histograms(const Bytes& codes, Index n_levels, const Positions& first,
+                     const Positions& second, const Doubles& weights, Index width,
+                     const OutDoubles& out) {
+    const Index size = n_levels * n_levels, n_rows = size_of(weights) / width;
+    const Index count = size_of(first);
     const int threads = threads_for(count * (n_rows + size) * width);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads) if (threads > 1)
     for (Index p = 0; p < count; ++p) {
-        const std::uint8_t* a = codes + first[p] * n_rows;
-        const std::uint8_t* b = codes + second[p] * n_rows;
-        const auto code = [=](Index i) { return a[i] * n_levels + b[i]; };
-        if (width > 1) {
-            double bins[kMostLevels * kCodeLanes];
-            for (Index lane = 0; lane < width; lane += kCodeLanes) {
-                add_lanes(code, n_rows, size, bins,
-                          [=](Index i) { return weights + i * width + lane; });
-                for (Index bin = 0; bin < size; ++bin)
-                    std::copy_n(bins + bin * kCodeLanes, kCodeLanes,
-                                out + (p * size + bin) * width + lane);
-            }
-            continue;
-        }
-        add_up(code, n_rows, size, out + p * size, [=](Index i) { return weights[i]; });
+        const std::uint8_t* a = codes.data() + first.data()[p] * n_rows;
+        const std::uint8_t* b = codes.data() + second.data()[p] * n_rows;
+        by_lanes(width, [&](auto lanes, Index lane) {
+            Bins bins;
+            add_up<lanes>([=](Index i) { return a[i] * n_levels + b[i]; }, n_rows, size, bins,
+                          [&](Index i) { return weights.data() + i * width + lane; });
+            for (Index bin = 0; bin < size; ++bin)
+                std::copy_n(bins + bin * lanes, Index{lanes},
+                            out.data() + (p * size + bin) * width + lane);
+        });
     }
 }
 
-#define ATOMLEARN_INSTANTIATE(I)                                                                 \
-    template void code_histograms<I>(const Codes<I>&, const Index*, const Index*, Index,         \
-                                     const double*, Index, double*);                             \
-    template void thermometer_scores<I>(const Codes<I>&, const double*, const Index*,            \
-                                        const Index*, const Index*, Index, const double*, Index, \
-                                        bool, double*);                                          \
-    template void table_scores<I>(const Codes<I>&, const double*, const Index*, const Index*,    \
-                                  const Index*, Index, const double*, Index, bool, double*);
-ATOMLEARN_INSTANTIATE(std::int32_t)
-ATOMLEARN_INSTANTIATE(std::int64_t)
+}  // namespace
+
+void bind_codes(nb::module_& m) {
+    define(m, "code_histograms", &code_histograms);
+    define(m, "thermometer_scores", &thermometer_scores);
+    define(m, "table_scores", &table_scores);
+    define(m, "joint_histogram", &joint_histogram);
+    define(m, "pair_histograms", &pair_histograms);
+}
 
 }  // namespace atomlearn

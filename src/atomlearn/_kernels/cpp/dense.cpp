@@ -1,10 +1,9 @@
 // Dense products at memory speed with float64 sums, whatever the precision of the data.
 #include <cstring>
-#include <memory>
 #include <numeric>
 #include <vector>
 
-#include "kernels.hpp"
+#include "bindings.hpp"
 #include "stored.hpp"
 
 namespace atomlearn {
@@ -130,7 +129,7 @@ void dots_of(const Majors<T>& x, const double* v, Range majors, Range minors, do
     }
 }
 
-template <class T, bool Squared>
+template <bool Squared, class T>
 void dots(const Majors<T>& x, const double* v, double* out) {
     const int threads = threads_for(x.count * x.length);
     std::fill(out, out + x.count, 0.0);
@@ -214,7 +213,7 @@ void sums_of(const Weighted<T>& x, Range majors, Range minors, double* out) {
     }
 }
 
-template <class T, bool Squared>
+template <bool Squared, class T>
 void sums(const Majors<T>& x, const double* v, double* out) {
     const Weighted<T> active(x, v);
     const int threads = threads_for(active.size() * x.length);
@@ -260,77 +259,98 @@ ATOMLEARN_INLINE double pair_sum(const T* x, const T* y, const double* v, Index 
     return sum;
 }
 
-}  // namespace
+// The same for everything that files hold dense: int8 and half precision, too.
+template <class F>
+auto by_stored(const Matrix& array, F&& f) {
+    if (array.dtype() == nb::dtype<std::int8_t>())
+        return f(static_cast<const std::int8_t*>(array.data()));
+    const nb::dlpack::dtype half{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
+    if (array.dtype() == half) return f(static_cast<const Half*>(array.data()));
+    return by_float(array, f);
+}
 
-template <class T>
-void dense_pair_sums(const T* x, Index stride, Index n, const Index* first, const Index* second,
-                     Index count, const double* v, double* out) {
+// The weighted sum of x (or x^2) along each contiguous vector (`dots`), or of the vectors. `rows`:
+// only where rows are contiguous.
+void dense_product(const Matrix& x, bool rows_contiguous, bool along, bool squared,
+                   const Doubles& v, const std::optional<Positions>& rows, const OutDoubles& out) {
+    by_stored(x, [&](const auto* data) {
+        const auto majors = majors_of(data, x, rows_contiguous, rows);
+        const auto form = [&]<bool Squared>(std::bool_constant<Squared>) {
+            along ? dots<Squared>(majors, v.data(), out.data())
+                  : sums<Squared>(majors, v.data(), out.data());
+        };
+        squared ? form(std::true_type{}) : form(std::false_type{});
+    });
+}
+
+// out[p] = sum_i v_i x_i,first[p] x_i,second[p] for contiguous columns.
+void pair_sums(const Matrix& x, const Positions& first, const Positions& second, const Doubles& v,
+               const OutDoubles& out) {
+    const Index n = size_of(x), stride = x.stride(1), count = size_of(first);
+    by_float(x, [&]<class T>(const T* data) {
 #pragma omp parallel for schedule(static) num_threads(threads_for(2 * n * count))
-    for (Index pair = 0; pair < count; ++pair)
-        out[pair] =
-            vectorized<pair_sum<T>>(x + first[pair] * stride, x + second[pair] * stride, v, n);
+        for (Index pair = 0; pair < count; ++pair)
+            out.data()[pair] =
+                vectorized<pair_sum<T>>(data + first.data()[pair] * stride,
+                                        data + second.data()[pair] * stride, v.data(), n);
+    });
 }
 
-template <class T>
-void dense_dots(const Majors<T>& x, const double* v, double* out, bool squared) {
-    squared ? dots<T, true>(x, v, out) : dots<T, false>(x, v, out);
-}
-
-template <class T>
-void dense_sums(const Majors<T>& x, const double* v, double* out, bool squared) {
-    squared ? sums<T, true>(x, v, out) : sums<T, false>(x, v, out);
-}
-
+// out[:, m] = x[rows, columns[m]] from contiguous columns.
 template <class T, class U>
-void dense_gather(const T* x, Index row_stride, Index column_stride, const Index* rows,
-                  Index n_rows, const Index* columns, Index n_columns, U* out) {
-    const int threads = threads_for(n_rows * n_columns);
-    if (row_stride == 1) {
-#pragma omp parallel for schedule(static) num_threads(threads)
-        for (Index m = 0; m < n_columns; ++m) {
-            const T* column = x + columns[m] * column_stride;
-            U* target = out + m * n_rows;
-            for (Index i = 0; i < n_rows; ++i)
-                target[i] = static_cast<U>(column[rows ? rows[i] : i]);
-        }
-        return;
+void gather_columns(const T* x, Index stride, const Index* rows, const Positions& columns,
+                    Index n_rows, U* out) {
+    const Index n_columns = size_of(columns);
+#pragma omp parallel for schedule(static) num_threads(threads_for(n_rows* n_columns))
+    for (Index m = 0; m < n_columns; ++m) {
+        const T* column = x + columns.data()[m] * stride;
+        U* target = out + m * n_rows;
+        for (Index i = 0; i < n_rows; ++i) target[i] = static_cast<U>(column[rows ? rows[i] : i]);
     }
-    // Rows are contiguous: walk the columns in memory order, and fill whole cache lines of the
-    // result, eight rows at a time.
-    std::vector<Index> order(static_cast<std::size_t>(n_columns));
+}
+
+// The same from contiguous rows: columns are walked in memory order, and whole cache lines of the
+// result are filled, eight rows at a time.
+template <class T, class U>
+void gather_rows(const T* x, Index stride, const Index* rows, const Positions& columns,
+                 Index n_rows, U* out) {
+    const Index n_columns = size_of(columns);
+    std::vector<Index> order(as_size(n_columns));
     std::iota(order.begin(), order.end(), Index{0});
     std::sort(order.begin(), order.end(),
-              [&](Index a, Index b) { return columns[a] < columns[b]; });
-#pragma omp parallel for schedule(static) num_threads(threads)
+              [&](Index a, Index b) { return columns.data()[a] < columns.data()[b]; });
+#pragma omp parallel for schedule(static) num_threads(threads_for(n_rows* n_columns))
     for (Index block = 0; block < (n_rows + 7) / 8; ++block) {
         const Index first = 8 * block;
         const Index n = std::min<Index>(8, n_rows - first);
         const T* row[8];
-        for (Index i = 0; i < n; ++i)
-            row[i] = x + (rows ? rows[first + i] : first + i) * row_stride;
+        for (Index i = 0; i < n; ++i) row[i] = x + (rows ? rows[first + i] : first + i) * stride;
         for (const Index m : order) {
-            const Index offset = columns[m] * column_stride;
+            const Index offset = columns.data()[m];
             U* target = out + m * n_rows + first;
             for (Index i = 0; i < n; ++i) target[i] = static_cast<U>(row[i][offset]);
         }
     }
 }
 
-#define ATOMLEARN_INSTANTIATE_STORED(T)                                          \
-    template void dense_dots<T>(const Majors<T>&, const double*, double*, bool); \
-    template void dense_sums<T>(const Majors<T>&, const double*, double*, bool);
-ATOMLEARN_INSTANTIATE_STORED(std::int8_t)
-ATOMLEARN_INSTANTIATE_STORED(Half)
+void gather(const Matrix& x, bool rows_contiguous, const Positions& columns,
+            const std::optional<Positions>& rows, const OutMatrix& out) {
+    by_float(x, [&](const auto* data) {
+        by_float(out, [&]<class U>(const U*) {
+            U* to = static_cast<U*>(out.data());
+            rows_contiguous
+                ? gather_rows(data, x.stride(0), data_of(rows), columns, size_of(out), to)
+                : gather_columns(data, x.stride(1), data_of(rows), columns, size_of(out), to);
+        });
+    });
+}
 
-#define ATOMLEARN_INSTANTIATE(T)                                                                \
-    ATOMLEARN_INSTANTIATE_STORED(T)                                                             \
-    template void dense_gather<T, float>(const T*, Index, Index, const Index*, Index,           \
-                                         const Index*, Index, float*);                          \
-    template void dense_pair_sums<T>(const T*, Index, Index, const Index*, const Index*, Index, \
-                                     const double*, double*);                                   \
-    template void dense_gather<T, double>(const T*, Index, Index, const Index*, Index,          \
-                                          const Index*, Index, double*);
-ATOMLEARN_INSTANTIATE(float)
-ATOMLEARN_INSTANTIATE(double)
+}  // namespace
+
+void bind_dense(nb::module_& m) {
+    define(m, "dense_product", &dense_product);
+    define(m, "gather", &gather);
+    define(m, "pair_sums", &pair_sums);
+}
 
 }  // namespace atomlearn

@@ -4,14 +4,15 @@
 // X'V is, within half a step for each copy counted, a product of bytes, of which a processor makes
 // eight times as many at a time as of numbers. Only columns that may reach a bound are multiplied
 // again, in float64: which columns are found, and their values, do not depend on the digits.
-#include "genotype_search.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
-#include "platform.hpp"
+#include "bindings.hpp"
+#include "many.hpp"
+#include "stored.hpp"
 
 #ifdef ATOMLEARN_X86
 #define ATOMLEARN_BYTES \
@@ -31,6 +32,15 @@ constexpr Index kGroup = 4;        // columns that share the loads of digits
 constexpr Index kBlock = 256;      // columns whose sums are kept
 constexpr Index kSpan = 1 << 22;   // samples whose sums of bytes fit into 32 bits
 constexpr Index kSteps = 127 * 256;
+
+// Vectors as two digits a byte each: registers of sixteen vectors and four samples, those of the
+// high digits and those of the low ones in turn; v_ik = steps[k] (256 high + low) within half of
+// steps[k].
+struct Digits {
+    const std::int8_t* data;
+    const double* steps;
+    Index registers;
+};
 
 constexpr std::uint8_t kCopies[4] = {2, 0, 1, 0};
 
@@ -245,86 +255,113 @@ ATOMLEARN_INLINE void add_missing(const std::uint8_t* column, Index n, double me
     }
 }
 
-}  // namespace
-
 Index digit_registers(Index width) {
     return 2 * ((width + kLanes - 1) / kLanes);
 }
 
-Index digit_bytes(Index n_samples, Index width) {
-    return (n_samples + kQuad - 1) / kQuad * digit_registers(width) * kRegister;
+// A NumPy array of these numbers, in rows of `width` (0: a vector).
+template <class T>
+nb::object owned(std::vector<T>&& numbers, Index width = 0) {
+    auto* kept = new std::vector<T>(std::move(numbers));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    const std::size_t size = kept->size(), columns = as_size(width);
+    const std::size_t shape[2] = {columns ? size / columns : size, columns};
+    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), columns ? 2 : 1, shape, owner));
 }
 
-void make_digits(const Several& v, Index n_samples, double* steps, std::int8_t* out) {
-    const Index registers = digit_registers(v.width);
-    std::fill(out, out + digit_bytes(n_samples, v.width), std::int8_t{0});
-    std::fill(steps, steps + v.width, 0.0);
-    for (Index i = 0; i < n_samples; ++i)
-        for (Index k = 0; k < v.width; ++k) {
-            const double size = std::abs(v.data[i * v.width + k]);
+// The digits of vectors, and the steps of each.
+nb::object genotype_digits(const Rows& v) {
+    const Index n = size_of(v), width = size_of(v, 1), registers = digit_registers(width);
+    std::vector<std::int8_t> digits(as_size((n + kQuad - 1) / kQuad * registers * kRegister));
+    std::vector<double> steps(as_size(width));
+    for (Index i = 0; i < n; ++i)
+        for (Index k = 0; k < width; ++k) {
+            const double size = std::abs(v.data()[i * width + k]);
             if (!(size <= steps[k])) steps[k] = size;
         }
-    for (Index k = 0; k < v.width; ++k) steps[k] /= kSteps;
-    for (Index i = 0; i < n_samples; ++i)
-        for (Index k = 0; k < v.width; ++k) {
+    for (Index k = 0; k < width; ++k) steps[k] /= kSteps;
+    for (Index i = 0; i < n; ++i)
+        for (Index k = 0; k < width; ++k) {
             if (!(steps[k] > 0.0 && std::isfinite(steps[k]))) continue;
-            const auto q = static_cast<Index>(std::nearbyint(v.data[i * v.width + k] / steps[k]));
+            const auto q = static_cast<Index>(std::nearbyint(v.data()[i * width + k] / steps[k]));
             const Index high = (q + 128) >> 8;
-            std::int8_t* at = out + ((i / kQuad) * registers + 2 * (k / kLanes)) * kRegister +
+            std::int8_t* at = digits.data() +
+                              ((i / kQuad) * registers + 2 * (k / kLanes)) * kRegister +
                               kQuad * (k % kLanes) + i % kQuad;
             at[0] = static_cast<std::int8_t>(high);
             at[kRegister] = static_cast<std::int8_t>(q - 256 * high);
         }
+    return nb::make_tuple(owned(std::move(digits)), owned(std::move(steps)));
 }
 
-Found genotype_search(const Genotypes& x, const Several& v, const Digits& digits,
-                      const Shifted& shifted, const double* bounds) {
-    const Index width = v.width, registers = digits.registers, lanes = registers * kLanes;
-    std::vector<std::int32_t> sums(as_size(kBlock * lanes));
-    std::vector<double> rough(as_size(kBlock * width)), z(as_size(width));
-    Found found;
-    for (Index first = 0; first < x.count; first += kBlock) {
-        const Index count = std::min(kBlock, x.count - first);
-        std::fill(rough.begin(), rough.end(), 0.0);
-        for (Index row = 0; row < x.n_samples; row += kSpan) {
-            std::fill(sums.begin(), sums.end(), 0);
-            bytes_of_block(x, first, count, row, std::min(row + kSpan, x.n_samples), digits,
-                           sums.data());
-            for (Index j = 0; j < count; ++j)
-                for (Index k = 0; k < width; ++k) {
-                    const std::int32_t* high =
-                        sums.data() + j * lanes + 2 * (k / kLanes) * kLanes + k % kLanes;
-                    rough[as_size(j * width + k)] +=
-                        digits.steps[k] * (256.0 * high[0] + high[kLanes]);
-                }
-        }
-        for (Index j = 0; j < count; ++j) {
-            const Index column = first + j;
-            const std::uint8_t* data = x.data + column * x.stride;
-            const double mean = x.means[column], center = shifted.centers[column];
-            const double factor = shifted.factors[column];
-            double* near = rough.data() + j * width;
-            vectorized<add_missing>(data, x.n_samples, mean, v, near);
-            bool asked = false;
-            for (Index k = 0; k < v.count; ++k) {
-                const double size = std::abs((near[k] - center * shifted.totals[k]) * factor);
-                const double off = 0.500001 * shifted.copies[column] * digits.steps[k];
-                asked |= !(size + off * std::abs(factor) < bounds[k] * (1.0 - 1e-9));
+using DigitArray = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The columns with |z_jk| >= bounds[k] for some of `count` vectors, in order, and all their z,
+// z_jk = (sum_i v_ik x_ij - centers[j] totals[k]) factors[j]; copies[j] = sum_i x_ij where known.
+// One thread a call.
+nb::object genotype_found(const Bytes& data, const Doubles& means, const Rows& rows, Index count,
+                          const DigitArray& digit_array, const Doubles& steps,
+                          const Doubles& centers, const Doubles& factors, const Doubles& copies,
+                          const Doubles& totals, const Doubles& bounds) {
+    const Index n = size_of(rows), width = size_of(rows, 1);
+    const Several v{rows.data(), width, count};
+    const Genotypes x{data.data(), (n + 3) / 4, n, size_of(means), means.data()};
+    const Digits digits{digit_array.data(), steps.data(), digit_registers(width)};
+    const Index lanes = digits.registers * kLanes;
+    std::vector<Index> columns;
+    std::vector<double> values;
+    {
+        const nb::gil_scoped_release release;
+        std::vector<std::int32_t> sums(as_size(kBlock * lanes));
+        std::vector<double> rough(as_size(kBlock * width)), z(as_size(width));
+        // Sets z[k] less its center, times its factor, for the vectors asked for; whether one may
+        // reach its bound, the others being off by so much at most.
+        const auto reaches = [&](Index column, double* of, double off, double share) {
+            const double center = centers.data()[column], factor = factors.data()[column];
+            bool any = false;
+            for (Index k = 0; k < count; ++k) {
+                of[k] = (of[k] - center * totals.data()[k]) * factor;
+                const double most = std::abs(of[k]) + off * digits.steps[k] * std::abs(factor);
+                any |= !(most < bounds.data()[k] * share);
             }
-            if (!asked) continue;
-            const double values[4] = {2.0, mean, 1.0, 0.0};
-            vectorized<exact>(data, x.n_samples, values, v, z.data());
-            asked = false;
-            for (Index k = 0; k < v.count; ++k) {
-                z[as_size(k)] = (z[as_size(k)] - center * shifted.totals[k]) * factor;
-                asked |= !(std::abs(z[as_size(k)]) < bounds[k] * (1.0 - 1e-15));
+            return any;
+        };
+        for (Index first = 0; first < x.count; first += kBlock) {
+            const Index size = std::min(kBlock, x.count - first);
+            std::fill(rough.begin(), rough.end(), 0.0);
+            for (Index row = 0; row < n; row += kSpan) {
+                std::fill(sums.begin(), sums.end(), 0);
+                bytes_of_block(x, first, size, row, std::min(row + kSpan, n), digits, sums.data());
+                for (Index j = 0; j < size; ++j)
+                    for (Index k = 0; k < width; ++k) {
+                        const std::int32_t* high =
+                            sums.data() + j * lanes + 2 * (k / kLanes) * kLanes + k % kLanes;
+                        rough[as_size(j * width + k)] +=
+                            digits.steps[k] * (256.0 * high[0] + high[kLanes]);
+                    }
             }
-            if (!asked) continue;
-            found.columns.push_back(column);
-            found.values.insert(found.values.end(), z.begin(), z.end());
+            for (Index column = first; column < first + size; ++column) {
+                const std::uint8_t* codes = x.data + column * x.stride;
+                const double mean = x.means[column];
+                double* near = rough.data() + (column - first) * width;
+                vectorized<add_missing>(codes, n, mean, v, near);
+                if (!reaches(column, near, 0.500001 * copies.data()[column], 1.0 - 1e-9)) continue;
+                const double numbers[4] = {2.0, mean, 1.0, 0.0};
+                vectorized<exact>(codes, n, numbers, v, z.data());
+                if (!reaches(column, z.data(), 0.0, 1.0 - 1e-15)) continue;
+                columns.push_back(column);
+                values.insert(values.end(), z.begin(), z.end());
+            }
         }
     }
-    return found;
+    return nb::make_tuple(owned(std::move(columns)), owned(std::move(values), width));
+}
+
+}  // namespace
+
+void bind_genotype_search(nb::module_& m) {
+    m.def("genotype_digits", &genotype_digits, nb::arg().noconvert());
+    m.def("genotype_found", &genotype_found);
 }
 
 }  // namespace atomlearn

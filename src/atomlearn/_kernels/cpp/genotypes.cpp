@@ -1,9 +1,9 @@
 // Products with genotypes of two bits each: unpacked in registers, summed in float64.
 //
 // One thread a call: files are passed over in tiles, and tiles are shared out among threads.
-#include <algorithm>
 #include <bit>
 
+#include "bindings.hpp"
 #include "stored.hpp"
 
 namespace atomlearn {
@@ -52,10 +52,6 @@ ATOMLEARN_INLINE double sum_at(std::uint64_t missing, const double* v) {
 
 ATOMLEARN_INLINE double total(const Lanes& x) {
     return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
-}
-
-ATOMLEARN_INLINE Index bytes_of(Index n_samples) {
-    return (n_samples + 3) / 4;
 }
 
 // Four columns at once share the loads of v, and their sums hide the latency of addition.
@@ -177,10 +173,10 @@ void dots(const Genotypes& x, const double* v, double* out) {
             double values[kColumns][3];
             for (Index c = 0; c < kColumns; ++c)
                 values[c][0] = Squared ? 4.0 : 2.0, values[c][1] = fills[c], values[c][2] = 1.0;
-            dots_by_lookup(columns, bytes_of(x.n_samples), v, values, sums);
+            dots_by_lookup(columns, x.stride, v, values, sums);
         } else
 #endif
-            vectorized<dot_columns<Squared>>(columns, bytes_of(x.n_samples), v, sums, missing);
+            vectorized<dot_columns<Squared>>(columns, x.stride, v, sums, missing);
         for (Index c = 0; c < kColumns && first + c < x.count; ++c)
             out[first + c] = sums[c] + fills[c] * missing[c];
     }
@@ -217,7 +213,7 @@ ATOMLEARN_INLINE std::uint64_t tail_mask(Index samples) {
 }
 
 ATOMLEARN_INLINE void count(const Genotypes& x, Index* out) {
-    const Index n_bytes = bytes_of(x.n_samples);
+    const Index n_bytes = x.stride;
     for (Index j = 0; j < x.count; ++j) {
         const std::uint8_t* column = x.data + j * x.stride;
         Index copies = 0, missing = 0;
@@ -234,20 +230,43 @@ ATOMLEARN_INLINE void count(const Genotypes& x, Index* out) {
     }
 }
 
-}  // namespace
-
-void genotype_dots(const Genotypes& x, const double* v, double* out, bool squared) {
-    squared ? dots<true>(x, v, out) : dots<false>(x, v, out);
+Genotypes genotypes(const Bytes& data, Index n_samples, const Doubles& means) {
+    return {data.data(), (n_samples + 3) / 4, n_samples, size_of(means), means.data()};
 }
 
-void genotype_sums(const Genotypes& x, const double* w, double* out) {
+constexpr Index kTabled = 1024;
+
+template <class U>
+void unpack_column(const std::uint8_t* column, Index n, U mean, U* target) {
+    const U values[4] = {U(2), mean, U(1), U(0)};
+    Index i = 0;
+    if (n >= 4 * kTabled) {
+        // Four genotypes a byte: what each byte stands for is written once a column.
+        U table[kTabled];
+        for (Index t = 0; t < kTabled; ++t) table[t] = values[(t / 4 >> (2 * (t % 4))) & 3];
+        for (; i + 4 <= n; i += 4) std::copy_n(table + 4 * Index{column[i / 4]}, 4, target + i);
+    }
+    for (; i < n; ++i) target[i] = values[(column[i / 4] >> (2 * (i % 4))) & 3];
+}
+
+// out[j] = sum_i v_i x_ij (x_ij^2); v has room for 32 samples beyond, zeros.
+void genotype_dots(const Bytes& data, Index n_samples, const Doubles& means, bool squared,
+                   const Doubles& v, const OutDoubles& out) {
+    const Genotypes x = genotypes(data, n_samples, means);
+    squared ? dots<true>(x, v.data(), out.data()) : dots<false>(x, v.data(), out.data());
+}
+
+// out[i] += sum_j x_ij w_j; out has room for 32 samples beyond, which are garbage afterwards.
+void genotype_sums(const Bytes& data, Index n_samples, const Doubles& means, const Doubles& w,
+                   const OutDoubles& out) {
+    const Genotypes x = genotypes(data, n_samples, means);
     for (Index first = 0; first < x.count; first += kColumns) {
         const std::uint8_t* columns[kColumns];
         columns_at(x, first, columns);
         double weights[kColumns] = {}, filled[kColumns] = {};
         bool any = false;
         for (Index c = 0; c < kColumns && first + c < x.count; ++c) {
-            weights[c] = w[first + c];
+            weights[c] = w.data()[first + c];
             filled[c] = weights[c] * x.means[first + c];
             any = any || weights[c] != 0.0;
         }
@@ -258,39 +277,38 @@ void genotype_sums(const Genotypes& x, const double* w, double* out) {
             for (Index c = 0; c < kColumns; ++c)
                 values[c][0] = 2.0 * weights[c], values[c][1] = filled[c],
                 values[c][2] = weights[c];
-            sums_by_lookup(columns, bytes_of(x.n_samples), values, out);
+            sums_by_lookup(columns, x.stride, values, out.data());
             continue;
         }
 #endif
-        vectorized<add_columns>(columns, bytes_of(x.n_samples), weights, filled, out);
+        vectorized<add_columns>(columns, x.stride, weights, filled, out.data());
     }
 }
 
-void genotype_counts(const Genotypes& x, Index* out) {
-    vectorized<count>(x, out);
+// out[2 j] = copies counted, out[2 j + 1] = entries missing of column j.
+void genotype_counts(const Bytes& data, Index n_samples, const Doubles& means,
+                     const OutPositions& out) {
+    vectorized<count>(genotypes(data, n_samples, means), out.data());
 }
 
-constexpr Index kTabled = 1024;
-
-template <class U>
-void genotype_gather(const Genotypes& x, U* out) {
-    for (Index m = 0; m < x.count; ++m) {
-        const std::uint8_t* column = x.data + m * x.stride;
-        const U values[4] = {U(2), static_cast<U>(x.means[m]), U(1), U(0)};
-        U* target = out + m * x.n_samples;
-        Index i = 0;
-        if (x.n_samples >= 4 * kTabled) {
-            // Four genotypes a byte: what each byte stands for is written once a column.
-            U table[kTabled];
-            for (Index t = 0; t < kTabled; ++t) table[t] = values[(t / 4 >> (2 * (t % 4))) & 3];
-            for (; i + 4 <= x.n_samples; i += 4)
-                std::copy_n(table + 4 * Index{column[i / 4]}, 4, target + i);
-        }
-        for (; i < x.n_samples; ++i) target[i] = values[(column[i / 4] >> (2 * (i % 4))) & 3];
-    }
+// The columns, in Fortran order.
+void genotype_gather(const Bytes& data, Index n_samples, const Doubles& means,
+                     const OutMatrix& out) {
+    const Genotypes x = genotypes(data, n_samples, means);
+    by_float(out, [&]<class U>(const U*) {
+        for (Index m = 0; m < x.count; ++m)
+            unpack_column(x.data + m * x.stride, x.n_samples, static_cast<U>(x.means[m]),
+                          static_cast<U*>(out.data()) + m * x.n_samples);
+    });
 }
 
-template void genotype_gather<float>(const Genotypes&, float*);
-template void genotype_gather<double>(const Genotypes&, double*);
+}  // namespace
+
+void bind_genotypes(nb::module_& m) {
+    define(m, "genotype_dots", &genotype_dots);
+    define(m, "genotype_sums", &genotype_sums);
+    define(m, "genotype_counts", &genotype_counts);
+    define(m, "genotype_gather", &genotype_gather);
+}
 
 }  // namespace atomlearn

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <vector>
 
-#include "nonnegative.hpp"
+#include "active_set.hpp"
+#include "bindings.hpp"
+#include "pivoting.hpp"
 #include "ridge_systems.hpp"
 
 namespace atomlearn {
@@ -24,6 +26,23 @@ constexpr Index kPatience = 5;
 // In a step groups enter until so many features are new, or half as many as are in use.
 constexpr Index kEntering = 50;
 
+enum class NewtonStatus : int {
+    reached = 0,
+    step_limit = 1,  // or that of the work
+    no_descent = 2,  // rounding, or a system without a factor
+    not_finite = 3
+};
+
+struct NewtonOutcome {
+    NewtonStatus status = NewtonStatus::step_limit;
+    Index steps = 0;
+    Index systems = 0;
+    double objective = kInfinity;
+    double gap = kInfinity;
+};
+
+// Minimises f(A w) + sum_g limit_g ||u_g|| over w = sum of the u_g. On any status `scalings` and
+// `slopes` are those of the point of least gap: u_g = t_g slopes over the members of g.
 class Descent {
   public:
     Descent(const LeastSquares& loss, const Groups& groups, const double* limit, double* scalings,
@@ -169,12 +188,12 @@ class Descent {
                 1e-10 * hessian_[c * f + c] + 1e-14 * trace / static_cast<double>(f);
         start_.resize(f);
         slope_.resize(f);
-        positive_.resize(f);
+        scale_.resize(f);
         curved_.assign(f, 0.0);
         for (std::size_t c = 0; c < f; ++c) {
             const auto g = as_size(free_[c]);
             start_[c] = t_[g];
-            positive_[c] = t_[g] > 0.0;
+            scale_[c] = std::sqrt(hessian_[c * f + c]);
             slope_[c] = 0.5 * (limit_[g] * limit_[g] - lengths_[g] * lengths_[g]);
         }
         for (std::size_t c = 0; c < f; ++c)
@@ -183,20 +202,48 @@ class Descent {
         return toward(true, kSecularTrials) || (!broken_ && toward(false, kNewtonTrials));
     }
 
+    // target_ = argmin over t >= 0 of the model, by exchanges of what is positive, or where these
+    // cycle by the active-set method.
+    bool minimise_model() {
+        const Index f = static_cast<Index>(free_.size());
+        double largest = 0.0;
+        for (std::size_t c = 0; c < free_.size(); ++c)
+            largest = std::max(largest, std::fabs(curved_[c] - model_slope_[c]) / scale_[c]);
+        // A price that is rounding, so that coordinates come in for more than that.
+        price_.resize(free_.size());
+        for (std::size_t c = 0; c < free_.size(); ++c) price_[c] = 1e-12 * largest * scale_[c];
+        factor_.resize(as_size(f * f));
+        order_.resize(free_.size());
+        target_ = start_;
+        SupportFactor support{factor_.data(), f, order_.data(), 0};
+        const SignedQuadratic signs{hessian_.data(), f,   f,     model_slope_.data(),
+                                    price_.data(),   0.0, 3 * f, false};
+        const double one = 1.0;
+        if (pivot_path(signs, &one, 1, support, start_.data(), target_.data()).status ==
+            PivotStatus::optimal)
+            return finite(target_);
+        target_ = start_;
+        const QuadraticProgram program{hessian_.data(), f,   f,   model_slope_.data(), true,
+                                       nullptr,         0.0, 0.0, kInfinity,           false};
+        ActiveFactor state{factor_.data(), f, order_.data(), 0, 0, 0.0};
+        const QPStatus status = active_set(program, state, target_.data(), 1, 20 * f + 100).status;
+        return (status == QPStatus::optimal || status == QPStatus::inexact) && finite(target_);
+    }
+
+    static bool finite(const std::vector<double>& x) {
+        return std::all_of(x.begin(), x.end(), [](double number) { return std::isfinite(number); });
+    }
+
     // Minimises the model over t >= 0 and goes there, or as far on the way as it descends.
     bool toward(bool secular, int trials) {
         const std::size_t f = free_.size();
-        right_.resize(f);
-        target_.resize(f);
+        model_slope_.resize(f);
         for (std::size_t c = 0; c < f; ++c) {
             const auto g = as_size(free_[c]);
             const double square = lengths_[g] * lengths_[g];
-            const double gradient =
-                secular ? square * (limit_[g] - lengths_[g]) / limit_[g] : slope_[c];
-            right_[c] = curved_[c] - gradient;
+            model_slope_[c] = secular ? square * (limit_[g] - lengths_[g]) / limit_[g] : slope_[c];
         }
-        model_ = hessian_;
-        if (!nonnegative_minimum(model_, right_, positive_, target_)) return false;
+        if (!minimise_model()) return false;
         double promised = 0.0;
         for (std::size_t c = 0; c < f; ++c) promised += slope_[c] * (target_[c] - start_[c]);
         if (!(promised < 0.0)) return false;
@@ -222,9 +269,10 @@ class Descent {
     double* best_slopes_;
     std::unique_ptr<RidgeSystem> system_;
     std::vector<double> t_, trial_, lengths_, spread_;
-    std::vector<char> listed_, positive_;
-    std::vector<Index> free_, entering_;
-    std::vector<double> hessian_, model_, curved_, start_, slope_, right_, target_;
+    std::vector<char> listed_;
+    std::vector<Index> free_, entering_, order_;
+    std::vector<double> hessian_, curved_, start_, slope_, scale_, target_;
+    std::vector<double> model_slope_, price_, factor_;
     NewtonOutcome out_;
     double phi_ = 0.0;
     double before_ = 0.0;
@@ -233,11 +281,39 @@ class Descent {
     bool broken_ = false;
 };
 
+// matrix: the Gram matrix with `linear` (p), or the columns with the target (n). counts: out the
+// steps and the systems solved. figures: out the objective and the gap.
+int scalings_of_groups(const DoubleMatrix& matrix, bool is_gram, const Doubles& linear,
+                       double squared_target, const Positions& starts, const Positions& members,
+                       const Doubles& limit, const OutDoubles& scalings, const OutDoubles& slopes,
+                       double gap_target, Index max_steps, const OutPositions& counts,
+                       const OutDoubles& figures) {
+    LeastSquares loss{};
+    loss.squared_target = squared_target;
+    if (is_gram) {
+        loss.gram = matrix.data();
+        loss.gram_stride = Index{matrix.stride(0)};
+        loss.linear = linear.data();
+    } else {
+        loss.columns = matrix.data();
+        loss.stride = Index{matrix.stride(1)};
+        loss.length = size_of(matrix);
+        loss.target = linear.data();
+    }
+    const Groups groups{starts.data(), members.data(), size_of(limit), size_of(slopes)};
+    const NewtonOutcome outcome =
+        Descent(loss, groups, limit.data(), scalings.data(), slopes.data()).run(gap_target, max_steps);
+    counts.data()[0] = outcome.steps;
+    counts.data()[1] = outcome.systems;
+    figures.data()[0] = outcome.objective;
+    figures.data()[1] = outcome.gap;
+    return static_cast<int>(outcome.status);
+}
+
 }  // namespace
 
-NewtonOutcome group_newton(const LeastSquares& loss, const Groups& groups, const double* limit,
-                           double* scalings, double* slopes, double gap_target, Index max_steps) {
-    return Descent(loss, groups, limit, scalings, slopes).run(gap_target, max_steps);
+void bind_group_newton(nb::module_& m) {
+    define(m, "group_newton", &scalings_of_groups);
 }
 
 }  // namespace atomlearn

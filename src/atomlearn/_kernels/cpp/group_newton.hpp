@@ -26,24 +26,4 @@ struct LeastSquares {
     double squared_target;
 };
 
-enum class NewtonStatus : int {
-    reached = 0,
-    step_limit = 1,  // or that of the work
-    no_descent = 2,  // rounding, or a system without a factor
-    not_finite = 3
-};
-
-struct NewtonOutcome {
-    NewtonStatus status = NewtonStatus::step_limit;
-    Index steps = 0;
-    Index systems = 0;
-    double objective = kInfinity;
-    double gap = kInfinity;
-};
-
-// Minimises f(A w) + sum_g limit_g ||u_g|| over w = sum of the u_g. On any status `scalings` and
-// `slopes` are those of the point of least gap: u_g = t_g slopes over the members of g.
-NewtonOutcome group_newton(const LeastSquares& loss, const Groups& groups, const double* limit,
-                           double* scalings, double* slopes, double gap_target, Index max_steps);
-
 }  // namespace atomlearn

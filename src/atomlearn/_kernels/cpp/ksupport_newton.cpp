@@ -1,13 +1,13 @@
 // Accelerated proximal gradient steps find the pattern: which entries have d = 1, 0 < d < 1 or
 // d = 0 in g(w)^2 = min sum w_j^2 / d_j. Newton steps jump to where a pattern is optimal; a search
 // on the forward-backward envelope cuts them short where the pattern changes on the way.
-#include "ksupport_newton.hpp"
-
 #include <cmath>
 #include <optional>
 #include <vector>
 
+#include "bindings.hpp"
 #include "blas.hpp"
+#include "ksupport.hpp"
 #include "vectors.hpp"
 
 namespace atomlearn {
@@ -15,65 +15,32 @@ namespace {
 
 constexpr double kRounding = 2e-15;  // of the terms of the objective
 constexpr double kAtRest = 1e-13;    // of the largest weight: a fixed point
-constexpr int kMostRoots = 100;
 // Of the Newton system, in units of L: after a step cut short, and when steps are whole again.
 constexpr double kLeastDamping = 1e-10, kFirstDamping = 1e-4, kMostDamping = 1e-1;
 constexpr int kMostTrials = 20;
 constexpr Index kShortest = 4, kLongest = 64;  // gradient steps between Newton steps
 
-using Vector = std::vector<double>;
-enum class Kind : signed char { zero, middle, one };
+using Numbers = std::vector<double>;
 
-// What d = clip(t |v| - step, 0, 1) makes of the entries.
-struct Count {
-    double ones = 0.0, middle = 0.0, sum_of_middle = 0.0;
+// min over w of 1/2 w'Hw - pull'w + level g(w), or + level/2 g(w)^2 where `squared`, g the
+// k-support norm. H = A'A for the `rows` x `count` matrix `data` stored by columns; where `gram`,
+// `data` is H itself and rows = count.
+struct SupportQuadratic {
+    const double* data;
+    Index rows;
+    Index count;
+    bool gram;
+    const double* pull;
+    Index k;
+    double level;
+    bool squared;
 };
 
-ATOMLEARN_INLINE Count counted(const double* v, Index size, double t, double step) {
-    double ones = 0.0, middle = 0.0, sum = 0.0;
-#pragma omp simd reduction(+ : ones, middle, sum)
-    for (Index j = 0; j < size; ++j) {
-        const double a = std::fabs(v[j]), d = t * a - step;
-        const double one = d >= 1.0 ? 1.0 : 0.0, between = (d > 0.0 ? 1.0 : 0.0) - one;
-        ones += one;
-        middle += between;
-        sum += between * a;
-    }
-    return {ones, middle, sum};
-}
-
-// The t with sum of d = k, begun at `t` (0: nowhere); infinite where at most k entries are not
-// zero.
-double root(const Vector& v, Index k, double step, double t) {
-    const auto size = static_cast<Index>(v.size());
-    double total = 0.0;
-    Index used = 0;
-    for (const double x : v) {
-        total += std::fabs(x);
-        used += x != 0.0;
-    }
-    if (used <= k) return kInfinity;
-    const auto wanted = static_cast<double>(k);
-    double low = 0.0, high = kInfinity;
-    if (!(t > 0.0) || !std::isfinite(t)) t = (wanted + step * static_cast<double>(used)) / total;
-    for (int round = 0; round < kMostRoots; ++round) {
-        const Count at = vectorized<counted>(v.data(), size, t, step);
-        const double excess = at.ones + t * at.sum_of_middle - step * at.middle - wanted;
-        if (excess == 0.0) break;
-        (excess < 0.0 ? low : high) = t;
-        double next =
-            at.middle > 0.0 ? (wanted - at.ones + step * at.middle) / at.sum_of_middle : 0.0;
-        if (std::fabs(next - t) <= 1e-15 * t) return next;
-        if (!(next > low && next < high)) next = std::isinf(high) ? 2.0 * t : 0.5 * (low + high);
-        if (!(next > low && next < high)) break;
-        t = next;
-    }
-    return t;
-}
+enum class Kind : signed char { zero, middle, one };
 
 // A point with H w (or A w), its norm and what is minimised.
 struct Point {
-    Vector w, image;
+    Numbers w, image;
     double gauge = 0.0, value = 0.0;
 };
 
@@ -87,7 +54,7 @@ class Fit {
     }
 
     Index run(double* weights, Index most) {
-        best_ = at(Vector(weights, weights + p_.count));
+        best_ = at(Numbers(weights, weights + p_.count));
         const double start = best_.value;
         Index steps = 0, period = kShortest;
         if (!(lipschitz_ > 0.0)) return 0;
@@ -122,39 +89,28 @@ class Fit {
 
     const double* column(Index j) const { return p_.data + j * p_.rows; }
 
-    Vector image(const Vector& w) const {
-        Vector sum(as_size(p_.rows));
+    Numbers image(const Numbers& w) const {
+        Numbers sum(as_size(p_.rows));
         for (Index j = 0; j < p_.count; ++j)
             if (w[as_size(j)] != 0.0) add_multiple(sum.data(), w[as_size(j)], column(j), p_.rows);
         return sum;
     }
 
     // w'Hw for w with this image.
-    double square(const Vector& w, const Vector& image) const {
+    double square(const Numbers& w, const Numbers& image) const {
         return p_.gram ? dot(w.data(), image.data(), p_.count)
                        : dot(image.data(), image.data(), p_.rows);
     }
 
-    void differentiate(const Vector& image) {
+    void differentiate(const Numbers& image) {
         for (Index j = 0; j < p_.count; ++j)
             gradient_[as_size(j)] =
                 (p_.gram ? image[as_size(j)] : dot(column(j), image.data(), p_.rows)) - p_.pull[j];
     }
 
-    double gauge(const Vector& w) const {
-        const double t = root(w, p_.k, 0.0, 0.0);
-        if (std::isinf(t)) return std::sqrt(dot(w.data(), w.data(), p_.count));
-        double total = 0.0;
-        for (const double x : w) {
-            const double a = std::fabs(x);
-            total += t * a >= 1.0 ? a * a : a / t;
-        }
-        return std::sqrt(total);
-    }
-
-    Point at(Vector w) const {
+    Point at(Numbers w) const {
         Point point;
-        point.gauge = gauge(w);
+        point.gauge = ksupport_gauge(w.data(), p_.count, p_.k);
         point.w = std::move(w);
         point.image = image(point.w);
         judge(point);
@@ -167,113 +123,57 @@ class Fit {
                       (p_.squared ? 0.5 * p_.level * g * g : p_.level * g);
     }
 
-    // The proximal point of size * penalty at v, with its kinds of entries, t, mu and norm.
-    Vector proximal(Vector v, double size, double* gauge) {
+    // The proximal point of size * penalty at v, with its kinds of entries and its norm.
+    Numbers proximal(Numbers v, double size, double* gauge) {
         const double amount = size * p_.level;
-        const double mu = p_.squared ? amount : multiplier(v, amount);
         double total = 0.0;
         ones_ = 0;
-        if (!std::isfinite(mu)) {
+        if (!p_.squared && polar(v) <= amount) {
             std::fill(v.begin(), v.end(), 0.0);
             std::fill(kinds_.begin(), kinds_.end(), Kind::zero);
             *gauge = 0.0;
             return v;
         }
-        t_ = root(v, p_.k, mu, t_);
+        if (!p_.squared)
+            mu_ = ksupport_multiplier(v.data(), p_.count, p_.k, amount, true, 1.0 / mu_);
+        const double mu = p_.squared ? amount : mu_;
+        const Scaled at = ksupport_root(v.data(), p_.count, p_.k, mu, x_);
+        x_ = at.x.high;
         for (Index j = 0; j < p_.count; ++j) {
             double& x = v[as_size(j)];
-            const double d = std::isinf(t_) ? (x != 0.0 ? 1.0 : 0.0) : t_ * std::fabs(x) - mu;
-            const Kind kind = d >= 1.0 ? Kind::one : (d > 0.0 ? Kind::middle : Kind::zero);
+            const double a = std::fabs(x), above = (a - at.theta.high) - at.theta.low;
+            const Kind kind = !(above > 0.0)        ? Kind::zero
+                              : a >= at.full.high ? Kind::one
+                                                  : Kind::middle;
             kinds_[as_size(j)] = kind;
             if (kind == Kind::one) {
                 ++ones_;
                 x /= 1.0 + mu;
                 total += x * x;
             } else {
-                x = kind == Kind::zero ? 0.0 : x - std::copysign(mu / t_, x);
-                total += std::fabs(x) / t_;
+                x = kind == Kind::zero ? 0.0 : std::copysign(above, x);
+                total += std::fabs(x) * x_;
             }
         }
         *gauge = std::sqrt(total);
         return v;
     }
 
-    // The mu with mu g(prox of mu/2 g^2 at v) = amount; infinite where the point is zero. Where the
-    // pattern stays, that is an equation of two terms.
-    double multiplier(const Vector& v, double amount) {
-        double low = 0.0, high = kInfinity, t = t_;
-        double mu = std::isfinite(mu_) && mu_ > 0.0 ? mu_ : 1.0;
-        for (int round = 0; round < kMostRoots; ++round) {
-            t = root(v, p_.k, mu, t);
-            const Terms terms = pattern(v, mu, t);
-            const double value = terms.value(mu);
-            (value < amount ? low : high) = mu;
-            double next = terms.root(amount, mu);
-            if (std::fabs(next - mu) <= 1e-15 * mu) break;
-            if (!(next > low && next < high)) {
-                if (std::isinf(high) && polar(v) <= amount) return mu_ = kInfinity;
-                next =
-                    std::isinf(high) ? 4.0 * mu : (low > 0.0 ? std::sqrt(low * high) : 0.25 * mu);
-            }
-            if (!(next > low && next < high)) break;
-            mu = next;
-        }
-        return mu_ = mu;
-    }
-
-    // mu g(mu) for a pattern: the root of the sum of the squares of mu a / (b + mu).
-    struct Terms {
-        double a[2], b[2];
-
-        double value(double mu) const {
-            const double one = mu * a[0] / (b[0] + mu), other = mu * a[1] / (b[1] + mu);
-            return std::sqrt(one * one + other * other);
-        }
-        double root(double amount, double mu) const {
-            for (int step = 0; step < kMostRoots; ++step) {
-                const double now = value(mu);
-                double slope = 0.0;
-                for (int e = 0; e < 2; ++e) {
-                    const double to = b[e] + mu;
-                    slope += a[e] * a[e] * b[e] * mu / (to * to * to);
-                }
-                const double next = mu + (amount - now) * now / slope;
-                if (!(next > 0.0) || !std::isfinite(next)) return next;
-                if (std::fabs(next - mu) <= 1e-15 * mu) return next;
-                mu = next;
-            }
-            return mu;
-        }
-    };
-
-    Terms pattern(const Vector& v, double mu, double t) const {
-        if (std::isinf(t)) return {{std::sqrt(dot(v.data(), v.data(), p_.count)), 0.0}, {1.0, 1.0}};
-        double squares = 0.0;
-        for (const double x : v) squares += t * std::fabs(x) - mu >= 1.0 ? x * x : 0.0;
-        const Count found = vectorized<counted>(v.data(), p_.count, t, mu);
-        const double share = static_cast<double>(p_.k) - found.ones;
-        if (found.middle == 0.0 || !(share > 0.0)) return {{std::sqrt(squares), 0.0}, {1.0, 1.0}};
-        const double root = std::sqrt(share);
-        return {{std::sqrt(squares), root * found.sum_of_middle / found.middle},
-                {1.0, share / found.middle}};
-    }
-
-    double polar(Vector z) const {
-        const Index k = std::min(p_.k, p_.count);
-        std::nth_element(z.begin(), z.begin() + (k - 1), z.end(),
+    double polar(Numbers z) const {
+        std::nth_element(z.begin(), z.begin() + (p_.k - 1), z.end(),
                          [](double a, double b) { return std::fabs(a) > std::fabs(b); });
-        return std::sqrt(dot(z.data(), z.data(), k));
+        return std::sqrt(dot(z.data(), z.data(), p_.k));
     }
 
-    Point stepped(const Vector& v, const Vector& image_there, double size) {
+    Point stepped(const Numbers& v, const Numbers& image_there, double size) {
         differentiate(image_there);
-        Vector there(v);
+        Numbers there(v);
         add_multiple(there.data(), -size, gradient_.data(), p_.count);
         return reached(std::move(there), size);
     }
 
     // The proximal point of `there` with all that is known of it.
-    Point reached(Vector there, double size) {
+    Point reached(Numbers there, double size) {
         Point point;
         point.w = proximal(std::move(there), size, &point.gauge);
         point.image = image(point.w);
@@ -282,13 +182,13 @@ class Fit {
     }
 
     Index gradient_steps(Index period) {
-        Vector before = best_.w, image_before = best_.image, move(as_size(p_.count));
+        Numbers before = best_.w, image_before = best_.image, move(as_size(p_.count));
         double momentum = 1.0;
         for (Index step = 0; step < period; ++step) {
             const double following = 0.5 * (1.0 + std::sqrt(1.0 + 4.0 * momentum * momentum));
             const double push = step ? (momentum - 1.0) / following : 0.0;
-            const Vector v = beyond(best_.w, before, push);
-            const Vector image_there = beyond(best_.image, image_before, push);
+            const Numbers v = beyond(best_.w, before, push);
+            const Numbers image_there = beyond(best_.image, image_before, push);
             Point next;
             double local = 0.0;
             while (true) {
@@ -296,7 +196,7 @@ class Fit {
                 move = next.w;
                 add_multiple(move.data(), -1.0, v.data(), p_.count);
                 const double length = dot(move.data(), move.data(), p_.count);
-                Vector image_move = next.image;
+                Numbers image_move = next.image;
                 add_multiple(image_move.data(), -1.0, image_there.data(), p_.rows);
                 local = length > 0.0 ? square(move, image_move) / length : 0.0;
                 if (!(local > lipschitz_ * (1.0 + 1e-9))) break;
@@ -317,8 +217,8 @@ class Fit {
         return period;
     }
 
-    static Vector beyond(const Vector& at, const Vector& before, double push) {
-        Vector there(at);
+    static Numbers beyond(const Numbers& at, const Numbers& before, double push) {
+        Numbers there(at);
         if (push == 0.0) return there;
         for (std::size_t j = 0; j < at.size(); ++j) there[j] += push * (at[j] - before[j]);
         return there;
@@ -327,22 +227,22 @@ class Fit {
     Outcome newton_step() {
         const double size = 0.5 / lipschitz_;
         differentiate(best_.image);
-        const Vector slope = gradient_;
-        Vector start(best_.w);
+        const Numbers slope = gradient_;
+        Numbers start(best_.w);
         add_multiple(start.data(), -size, slope.data(), p_.count);
         double gauge_of_end = 0.0;
-        const Vector end = proximal(start, size, &gauge_of_end);
+        const Numbers end = proximal(start, size, &gauge_of_end);
         double largest = 0.0, change = 0.0;
         for (Index j = 0; j < p_.count; ++j) {
             largest = std::max(largest, std::fabs(end[as_size(j)]));
             change = std::max(change, std::fabs(end[as_size(j)] - best_.w[as_size(j)]));
         }
         if (change <= kAtRest * largest) return Outcome::at_rest;
-        Vector direction;
+        Numbers direction;
         if (!(gauge_of_end > 0.0) || !solve(end, gauge_of_end, direction))
             return Outcome::no_better;
         add_multiple(direction.data(), -1.0, best_.w.data(), p_.count);
-        std::optional<Vector> there = search(direction, slope, size);
+        std::optional<Numbers> there = search(direction, slope, size);
         if (!there) return Outcome::no_better;
         const double rounding = kRounding * (std::fabs(best_.value) + square(best_.w, best_.image));
         Point trial = reached(std::move(*there), size);
@@ -354,24 +254,24 @@ class Fit {
 
     // Returns w + length d less its gradient step, at the length where the envelope is least
     // (nearly), its slope being increasing; nothing where d does not lead down.
-    std::optional<Vector> search(const Vector& direction, const Vector& slope, double size) {
-        Vector bend = image(direction);
+    std::optional<Numbers> search(const Numbers& direction, const Numbers& slope, double size) {
+        Numbers bend = image(direction);
         if (!p_.gram) {
-            const Vector kept = gradient_;
+            const Numbers kept = gradient_;
             differentiate(bend);
             bend = gradient_;
             add_multiple(bend.data(), 1.0, p_.pull, p_.count);
             gradient_ = kept;
         }
-        Vector there;
+        Numbers there;
         const auto rise = [&](double length) {
-            Vector here(best_.w);
+            Numbers here(best_.w);
             add_multiple(here.data(), length, direction.data(), p_.count);
             there = here;
             for (Index j = 0; j < p_.count; ++j)
                 there[as_size(j)] -= size * (slope[as_size(j)] + length * bend[as_size(j)]);
             double gauge = 0.0;
-            const Vector ahead = proximal(there, size, &gauge);
+            const Numbers ahead = proximal(there, size, &gauge);
             double total = 0.0;
             for (Index j = 0; j < p_.count; ++j)
                 total += (here[as_size(j)] - ahead[as_size(j)]) *
@@ -403,7 +303,7 @@ class Fit {
 
     // Minimises over the pattern of `end`, with the norm's second-order model there (which is the
     // norm itself in the squared form): B x = pull - c u, B = H + c (E - u u'/g^2), u = E end.
-    bool solve(const Vector& end, double gauge, Vector& x) {
+    bool solve(const Numbers& end, double gauge, Numbers& x) {
         std::vector<Index> used;
         for (Index j = 0; j < p_.count; ++j)
             if (kinds_[as_size(j)] != Kind::zero) used.push_back(j);
@@ -411,15 +311,15 @@ class Fit {
         if (size == 0) return false;
         const double c = p_.squared ? p_.level : p_.level / gauge,
                      budget = static_cast<double>(p_.k - ones_);
-        Vector u(as_size(size)), sign(as_size(size)), right(as_size(size));
-        Vector matrix(as_size(size * size));
+        Numbers u(as_size(size)), sign(as_size(size)), right(as_size(size));
+        Numbers matrix(as_size(size * size));
         hessian(used, matrix);
         for (Index i = 0; i < size; ++i) {
             const Index j = used[as_size(i)];
             const bool one = kinds_[as_size(j)] == Kind::one;
             const double at = end[as_size(j)];
             sign[as_size(i)] = one ? 0.0 : std::copysign(1.0, at);
-            u[as_size(i)] = one ? at : std::copysign(1.0 / t_, at);
+            u[as_size(i)] = one ? at : std::copysign(x_, at);
             matrix[as_size(i * size + i)] += one ? c : 0.0;
         }
         const double of_middle = budget > 0.0 ? c / budget : 0.0;
@@ -430,7 +330,7 @@ class Fit {
             add_multiple(to, turned * u[as_size(i)], u.data(), size);
         }
         for (double damping = damping_; damping <= 1.0; damping *= 1e3) {
-            Vector factor(matrix);
+            Numbers factor(matrix);
             for (Index i = 0; i < size; ++i) {
                 const Index j = used[as_size(i)];
                 factor[as_size(i * size + i)] += damping * lipschitz_;
@@ -446,7 +346,7 @@ class Fit {
         return false;
     }
 
-    void hessian(const std::vector<Index>& used, Vector& matrix) const {
+    void hessian(const std::vector<Index>& used, Numbers& matrix) const {
         const auto size = static_cast<Index>(used.size());
         if (p_.gram) {
             for (Index i = 0; i < size; ++i)
@@ -454,7 +354,7 @@ class Fit {
                     matrix[as_size(i * size + l)] = column(used[as_size(i)])[used[as_size(l)]];
             return;
         }
-        Vector taken(as_size(size * p_.rows));
+        Numbers taken(as_size(size * p_.rows));
         for (Index i = 0; i < size; ++i)
             std::copy_n(column(used[as_size(i)]), p_.rows, taken.data() + i * p_.rows);
         blas::add_gram(size, p_.rows, 1.0, taken.data(), p_.rows, 0.0, matrix.data(), size);
@@ -462,17 +362,26 @@ class Fit {
 
     const SupportQuadratic& p_;
     Point best_;
-    Vector gradient_;
+    Numbers gradient_;
     std::vector<Kind> kinds_;
-    double lipschitz_ = 0.0, t_ = 0.0, mu_ = 0.0, damping_ = kLeastDamping;
+    double lipschitz_ = 0.0, x_ = 0.0, mu_ = 1.0, damping_ = kLeastDamping;
     bool full_ = false;  // whether the last Newton step went all the way
     Index ones_ = 0;
 };
 
+// Moves `weights` to where rounding ends the steps, or for the most steps. Returns the number of
+// steps; the point is never worse than the start. `data`: H, or A by columns.
+Index ksupport_newton(const DoubleMatrix& data, bool gram, const Doubles& pull, Index k,
+                      double level, bool squared, const OutDoubles& weights, Index most) {
+    const SupportQuadratic problem{data.data(), size_of(data), size_of(data, 1), gram, pull.data(),
+                                   k,           level,         squared};
+    return Fit(problem).run(weights.data(), most);
+}
+
 }  // namespace
 
-Index ksupport_newton(const SupportQuadratic& problem, double* weights, Index most) {
-    return Fit(problem).run(weights, most);
+void bind_ksupport_newton(nb::module_& m) {
+    define(m, "ksupport_newton", &ksupport_newton);
 }
 
 }  // namespace atomlearn

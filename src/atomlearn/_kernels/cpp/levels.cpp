@@ -1,10 +1,11 @@
-// Levels by one stable sort a column, codes by a search without branches.
-#include "levels.hpp"
-
+// The levels that columns are rounded to, by one stable sort a column, and the codes of their
+// entries, by a search without branches.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
+
+#include "bindings.hpp"
 
 namespace atomlearn {
 namespace {
@@ -14,6 +15,24 @@ constexpr Index kMostLevels = 256;
 constexpr Index kSorting = 16;
 // What is left over of weights that are no whole numbers is rounding.
 constexpr double kNoWeight = 1e-12;
+
+// Columns one after the other: entries begin[p] .. begin[p + 1] - 1 are those of column p, in the
+// rows `rows`, or in all of n_rows rows where that is null. Entries that are not there are 0.
+template <class T, class I>
+struct Listed {
+    const T* values;
+    const I* rows;
+    const Index* begin;
+    Index n_rows;
+};
+
+// How columns with more than n_bins + 1 distinct values are divided: at these shares, increasing
+// from 0 to 1, of the weight of the values other than the origin, or (`uniform`) of their range.
+struct Binning {
+    const double* shares;
+    Index n_bins;
+    bool uniform;
+};
 
 struct Entry {
     double value;
@@ -133,51 +152,66 @@ inline Index first_not_below(const double* numbers, Index n, double x) {
     return from - numbers + (n == 1 && *from < x);
 }
 
+// Writes the levels of column p from levels[p * (n_bins + 1)] on, how many they are into counts[p],
+// and the position of the origin among them into zero[p]. Rows count `weight` times. A column whose
+// range is no finite number has a count of 0, and its ends as the first two values.
+void find_levels(const Vector& values, const std::optional<Vector>& rows, const Positions& begin,
+                 const Doubles& weight, const Doubles& shares, bool uniform,
+                 const OutDoubles& levels, const OutPositions& counts, const OutPositions& zero) {
+    const Binning binning{shares.data(), size_of(shares), uniform};
+    const Index n_columns = size_of(begin) - 1, n_rows = size_of(weight), room = n_rows + 1;
+    const Index* ends = begin.data();
+    const double* factors = weight.data();
+    const double total = std::accumulate(factors, factors + n_rows, 0.0);
+    const int threads = threads_for(kSorting * (ends[n_columns] - ends[0]));
+    std::vector<Entry> entries(as_size(threads * room));
+    by_float(values, [&]<class T>(const T* data) {
+        const auto find = [&]<class I>(const I* places) {
+            const Listed<T, I> x{data, places, ends, n_rows};
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
+            for (Index p = 0; p < n_columns; ++p) {
+                Entry* own = entries.data() + omp_get_thread_num() * room;
+                const Index count = weighed(x, p, factors, total, own);
+                counts.data()[p] = levels_of(own, count, binning,
+                                             levels.data() + p * (binning.n_bins + 1),
+                                             zero.data() + p);
+            }
+        };
+        if (!rows) return find(static_cast<const std::int32_t*>(nullptr));
+        by_index(*rows, find);
+    });
+}
+
+// codes[e] = position of the level nearest to entry e, of two the lower one. Those of column p are
+// levels[starts[p]] .. levels[starts[p + 1] - 1], at most 256.
+void encode_columns(const Vector& values, const Positions& begin, const Doubles& levels,
+                    const Positions& starts, const OutBytes& codes) {
+    const Index n_columns = size_of(begin) - 1;
+    const Index *ends = begin.data(), *first = starts.data();
+    const int threads = threads_for(kSorting * (ends[n_columns] - ends[0]) / 4);
+    by_float(values, [&](const auto* data) {
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
+        for (Index p = 0; p < n_columns; ++p) {
+            double middles[kMostLevels];
+            const double* own = levels.data() + first[p];
+            const Index n = first[p + 1] - first[p] - 1;
+            for (Index gap = 0; gap < n; ++gap) {
+                const double middle = 0.5 * own[gap] + 0.5 * own[gap + 1];
+                // Between neighboring floats there is no middle: each is its own.
+                middles[gap] = middle >= own[gap + 1] || middle < own[gap] ? own[gap] : middle;
+            }
+            for (Index e = ends[p]; e < ends[p + 1]; ++e)
+                codes.data()[e] = static_cast<std::uint8_t>(
+                    first_not_below(middles, n, static_cast<double>(data[e])));
+        }
+    });
+}
+
 }  // namespace
 
-template <class T, class I>
-void find_levels(const Listed<T, I>& x, const double* weight, const Binning& binning,
-                 double* values, Index* counts, Index* zero) {
-    const double total = std::accumulate(weight, weight + x.n_rows, 0.0);
-    const int threads = threads_for(kSorting * (x.begin[x.n_columns] - x.begin[0]));
-    const Index room = x.n_rows + 1;
-    std::vector<Entry> entries(as_size(threads * room));
-#pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
-    for (Index p = 0; p < x.n_columns; ++p) {
-        Entry* own = entries.data() + omp_get_thread_num() * room;
-        const Index count = weighed(x, p, weight, total, own);
-        counts[p] = levels_of(own, count, binning, values + p * (binning.n_bins + 1), zero + p);
-    }
+void bind_levels(nb::module_& m) {
+    define(m, "find_levels", &find_levels);
+    define(m, "encode_columns", &encode_columns);
 }
-
-template <class T>
-void encode_columns(const T* values, const Index* begin, Index n_columns, const double* levels,
-                    const Index* starts, std::uint8_t* codes) {
-    const int threads = threads_for(kSorting * (begin[n_columns] - begin[0]) / 4);
-#pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
-    for (Index p = 0; p < n_columns; ++p) {
-        double middles[kMostLevels];
-        const double* own = levels + starts[p];
-        const Index n = starts[p + 1] - starts[p] - 1;
-        for (Index gap = 0; gap < n; ++gap) {
-            const double middle = 0.5 * own[gap] + 0.5 * own[gap + 1];
-            // Between neighboring floats there is no middle: each is its own.
-            middles[gap] = middle >= own[gap + 1] || middle < own[gap] ? own[gap] : middle;
-        }
-        for (Index e = begin[p]; e < begin[p + 1]; ++e)
-            codes[e] = static_cast<std::uint8_t>(
-                first_not_below(middles, n, static_cast<double>(values[e])));
-    }
-}
-
-#define ATOMLEARN_INSTANTIATE(T)                                                                \
-    template void find_levels<T, std::int32_t>(const Listed<T, std::int32_t>&, const double*,   \
-                                               const Binning&, double*, Index*, Index*);        \
-    template void find_levels<T, std::int64_t>(const Listed<T, std::int64_t>&, const double*,   \
-                                               const Binning&, double*, Index*, Index*);        \
-    template void encode_columns<T>(const T*, const Index*, Index, const double*, const Index*, \
-                                    std::uint8_t*);
-ATOMLEARN_INSTANTIATE(float)
-ATOMLEARN_INSTANTIATE(double)
 
 }  // namespace atomlearn

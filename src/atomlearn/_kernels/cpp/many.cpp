@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "compressed.hpp"
+
 namespace atomlearn {
 namespace {
 
@@ -322,39 +324,51 @@ void add_dots(const double* const* x, Index count, Index n, const Several& v, do
     });
 }
 
-template <class T>
-void dense_many(const Majors<T>& x, bool rows_contiguous, const Several& v, double* out) {
-    const Index n_columns = rows_contiguous ? x.length : x.count;
-    const int threads = threads_for(x.count * x.length * std::max<Index>(1, v.width / 8));
-    const Index parts = threads == 1 ? 1 : std::clamp<Index>(n_columns / kStrip, 1, 16 * threads);
-    with_registers([&](auto registers) {
-        using R = decltype(registers);
-        over_columns({out, n_columns}, parts, threads, [&](Range columns, const auto& scores) {
-            rows_contiguous ? rows_of<R>(x, columns, v, scores)
-                            : columns_of<R>(x, columns, v, scores);
+namespace {
+
+// out (vectors x columns) = V'X.
+void many_dense(const Matrix& x, bool rows_contiguous, const Rows& v,
+                const std::optional<Positions>& used, const OutDoubleMatrix& out) {
+    const Several vectors{v.data(), size_of(v, 1), size_of(out)};
+    by_float(x, [&](const auto* data) {
+        const auto majors = majors_of(data, x, rows_contiguous, used);
+        const Index n_columns = rows_contiguous ? majors.length : majors.count;
+        const Index blocks = std::max<Index>(1, vectors.width / 8);
+        const int threads = threads_for(majors.count * majors.length * blocks);
+        const Index parts =
+            threads == 1 ? 1 : std::clamp<Index>(n_columns / kStrip, 1, 16 * threads);
+        with_registers([&](auto registers) {
+            using R = decltype(registers);
+            over_columns({out.data(), n_columns}, parts, threads,
+                         [&](Range columns, const auto& scores) {
+                             rows_contiguous ? rows_of<R>(majors, columns, vectors, scores)
+                                             : columns_of<R>(majors, columns, vectors, scores);
+                         });
         });
     });
 }
 
-template <class T, class I>
-void sparse_many(const Compressed<T, I>& x, const Several& v, double* out) {
-    const Index entries = x.count ? x.end(x.count - 1) : 0;
-    const int threads = threads_for(entries * v.width);
-    with_registers([&](auto registers) {
-        using R = decltype(registers);
-        over_columns(
-            {out, x.count}, threads == 1 ? 1 : 16 * threads, threads,
-            [&](Range columns, const auto& scores) { columns_of<R>(x, columns, v, scores); });
+// The same for X by compressed columns.
+void many_csc(const Vector& data, const Vector& indices, const Vector& indptr, const Rows& v,
+              const OutDoubleMatrix& out) {
+    const Several vectors{v.data(), size_of(v, 1), size_of(out)};
+    by_compressed(data, indices, indptr, size_of(v), std::nullopt, [&](const auto& x) {
+        const int threads = threads_for(static_cast<Index>(x.indptr[x.count]) * vectors.width);
+        with_registers([&](auto registers) {
+            using R = decltype(registers);
+            over_columns({out.data(), x.count}, threads == 1 ? 1 : 16 * threads, threads,
+                         [&](Range columns, const auto& scores) {
+                             columns_of<R>(x, columns, vectors, scores);
+                         });
+        });
     });
 }
 
-#define ATOMLEARN_INSTANTIATE(T)                                                                   \
-    template void dense_many<T>(const Majors<T>&, bool, const Several&, double*);                  \
-    template void sparse_many<T, std::int32_t>(const Compressed<T, std::int32_t>&, const Several&, \
-                                               double*);                                           \
-    template void sparse_many<T, std::int64_t>(const Compressed<T, std::int64_t>&, const Several&, \
-                                               double*);
-ATOMLEARN_INSTANTIATE(float)
-ATOMLEARN_INSTANTIATE(double)
+}  // namespace
+
+void bind_many(nb::module_& m) {
+    define(m, "many_dense", &many_dense);
+    define(m, "many_csc", &many_csc);
+}
 
 }  // namespace atomlearn

@@ -3,13 +3,18 @@
 // how far to go there. The model's Hessian is kept, and extended by columns, while curvatures stay
 // nearly what they were. No certificate is formed: the caller prices the point.
 // [Lee, Sun, Saunders 2014; Yuan, Ho, Lin 2012, for the models of few columns]
-#include "newton_qp.hpp"
+#include <nanobind/stl/tuple.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "active_set.hpp"
+#include "bindings.hpp"
 #include "blas.hpp"
+#include "few_columns.hpp"
 #include "pivoting.hpp"
 #include "vectors.hpp"
 
@@ -43,12 +48,82 @@ constexpr double kMostWork = 2e10;
 // Columns that enter between two solves of the active-set method.
 constexpr Index kBatch = 20;
 
+// f(z), a sum over samples, by functions of Python, which read the point and write the derivatives
+// where both see them. `smoothness` bounds the second derivative for a unit weight, infinity where
+// nothing does.
+struct PythonLoss {
+    nb::callable value_, differentiate_, bend_;
+    OutDoubles point, first, second;
+    Doubles weight;
+    double smoothness;
+    bool quadratic;
+
+    Index count() const { return size_of(point); }
+    double value(const double* z) const {
+        std::copy_n(z, count(), point.data());
+        const nb::gil_scoped_acquire acquire;
+        return nb::cast<double>(value_());
+    }
+    // f', and the diagonal f''.
+    void differentiate(const double* z, double* slope, double* curvature) const {
+        std::copy_n(z, count(), point.data());
+        {
+            const nb::gil_scoped_acquire acquire;
+            differentiate_();
+        }
+        std::copy_n(first.data(), count(), slope);
+        std::copy_n(second.data(), count(), curvature);
+    }
+    // f(z) + f*(share f'(z)) - share <f'(z), z> at the z of the last `differentiate`.
+    double bend(double share) const {
+        const nb::gil_scoped_acquire acquire;
+        return nb::cast<double>(bend_(share));
+    }
+};
+
+// min over c, b of  f(A c + b) + ridge/2 c'Mc + level g + coupling/2 g^2 with g = p'|c| (over
+// c >= 0 where not `is_signed`), and g <= radius where that is finite. No metric: M is I.
+struct PricedProblem {
+    const FewColumns& columns;
+    Index count;
+    const PythonLoss& loss;
+    const double* metric;
+    const double* price;
+    double level;
+    double coupling;
+    double ridge;
+    double radius;
+    bool is_signed;
+    bool intercept;
+};
+
+// The Hessian of the last model, kept for the next: of the columns `chosen`, less their means, at
+// curvatures that were `curvature` before damping, rows `stride` apart, and the factor of those of
+// them that its minimum used. Valid as long as columns keep their numbers.
+struct KeptHessian {
+    using Square = std::unique_ptr<double[]>;  // what is not written costs nothing
+    std::vector<Index> chosen, order;
+    std::vector<double> curvature, damped, means;
+    Square gram, factor;
+    Index stride = 0, factored = 0;
+    double mass = 0.0, damping = 0.0, ridge = 0.0;
+    bool intercept = false;
+};
+
+struct NewtonLimits {
+    double gap;      // ends where about so much is left, as the kernel sees it
+    Index steps;     // at most so many
+    double seconds;  // ends after so many
+};
+
+// Moves `weights`, feasible, and `shift`, the intercept, until the gap is small, a step promises no
+// decrease beyond rounding, or a limit is met. The point is never worse than the start.
 class Fit {
   public:
     Fit(const PricedProblem& problem, double* weights, double* shift, const NewtonLimits& limits,
         KeptHessian& kept)
         : p_(problem),
-          n_(problem.loss.count),
+          n_(problem.loss.count()),
           w_(weights),
           b_(shift),
           limits_(limits),
@@ -84,7 +159,7 @@ class Fit {
             p_.columns.scores(slope_.data(), scores_.data());
             add_ridge(w_, scores_.data());
             if (gap() <= limits_.gap) break;
-            if (!limits_.going() || !model()) break;
+            if (spent() >= limits_.seconds || !model()) break;
             double promised = minimise_model();
             if (promised == kInfinity && damping_ < 1.0 && !is_quadratic()) {
                 // A model without a minimum: of more curvature it has one.
@@ -110,6 +185,10 @@ class Fit {
     }
 
   private:
+    double spent() const {
+        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun_;
+        return passed.count();
+    }
     bool is_quadratic() const { return p_.loss.quadratic; }
     // What inner methods add to the diagonal: a metric is part of the Hessian that they get.
     double diagonal() const { return p_.metric == nullptr ? p_.ridge : 0.0; }
@@ -239,7 +318,7 @@ class Fit {
     void damp() {
         k_.damped = curvature_;
         k_.damping = damping_;
-        const double* s = p_.loss.weight;
+        const double* s = p_.loss.weight.data();
         double most = p_.loss.smoothness;
         if (damping_ > 0.0 && !std::isfinite(most)) {  // the largest there is
             most = 0.0;
@@ -434,6 +513,7 @@ class Fit {
     double* w_;
     double* b_;
     const NewtonLimits& limits_;
+    const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
     std::vector<double> linear_, slope_, curvature_, move_, trial_, scores_;
     KeptHessian& k_;
     // Where a column is among those of the model, and its quadratic program.
@@ -444,11 +524,80 @@ class Fit {
     double damping_ = 0.0, promised_ = 0.0;
 };
 
+// What Python holds of a Hessian; ``taken`` while a call works on it.
+struct HeldHessian {
+    KeptHessian hessian;
+    std::atomic_flag taken;
+};
+
+// A Hessian for one call: the held one, or a new one where another thread works on that.
+class Lent {
+  public:
+    explicit Lent(HeldHessian& held) : held_(held), mine_(!held.taken.test_and_set()) {}
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+    ~Lent() {
+        if (mine_) held_.taken.clear();
+    }
+    KeptHessian& get() { return mine_ ? held_.hessian : new_; }
+
+  private:
+    HeldHessian& held_;
+    KeptHessian new_;
+    bool mine_;
+};
+
+// level, coupling, ridge, radius, is_signed, intercept
+using Prices = std::tuple<double, double, double, double, bool, bool>;
+
+// shift: in and out the intercept; seconds: ends after so many. Returns the number of steps.
+Index run(const FewColumns& columns, const PythonLoss& loss, const Doubles& price,
+          const Prices& prices, const Doubles& metric, double gap, Index steps, double seconds,
+          HeldHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
+    const auto& [level, coupling, ridge, radius, is_signed, intercept] = prices;
+    const PricedProblem problem{columns,      size_of(weights),
+                                loss,         size_of(metric) ? metric.data() : nullptr,
+                                price.data(), level,
+                                coupling,     ridge,
+                                radius,       is_signed,
+                                intercept};
+    Lent hessian(kept);
+    const NewtonLimits limits{gap, steps, seconds};
+    return Fit(problem, weights.data(), shift.data(), limits, hessian.get()).run();
+}
+
+Index newton_qp_dense(const DoubleMatrix& columns, const PythonLoss& loss, const Doubles& price,
+                      const Prices& prices, const Doubles& metric, double gap, Index steps,
+                      double seconds, HeldHessian& kept, const OutDoubles& weights,
+                      const OutDoubles& shift) {
+    const auto few = dense_columns(columns.data(), size_of(columns),
+                                   size_of(columns, 1));
+    return run(*few, loss, price, prices, metric, gap, steps, seconds, kept, weights, shift);
+}
+
+Index newton_qp_csc(const std::tuple<Doubles, Vector, Vector>& columns, const PythonLoss& loss, const Doubles& price,
+                    const Prices& prices, const Doubles& metric, double gap, Index steps,
+                    double seconds, HeldHessian& kept, const OutDoubles& weights,
+                    const OutDoubles& shift) {
+    const auto& [data, indices, indptr] = columns;
+    return by_index(indices, [&](const auto* rows) {
+        using Row = std::remove_const_t<std::remove_pointer_t<decltype(rows)>>;
+        const auto few = compressed_columns<Row>(
+            data.data(), rows, static_cast<const Row*>(indptr.data()),
+            loss.count(), size_of(weights));
+        return run(*few, loss, price, prices, metric, gap, steps, seconds, kept, weights, shift);
+    });
+}
+
 }  // namespace
 
-Index newton_qp(const PricedProblem& problem, double* weights, double* shift,
-                const NewtonLimits& limits, KeptHessian& kept) {
-    return Fit(problem, weights, shift, limits, kept).run();
+void bind_newton(nb::module_& m) {
+    nb::class_<HeldHessian>(m, "KeptHessian").def(nb::init<>());
+    nb::class_<PythonLoss>(m, "PythonLoss")
+        .def(nb::init<nb::callable, nb::callable, nb::callable, OutDoubles, OutDoubles, OutDoubles,
+                      Doubles, double, bool>());
+    define(m, "newton_qp", &newton_qp_dense);
+    define(m, "newton_qp_csc", &newton_qp_csc);
 }
 
 }  // namespace atomlearn

@@ -1,11 +1,16 @@
-// Pairs of columns: bounds that exclude most of them, and the sums of the others row by row.
-#include "pairs.hpp"
+// The exact search of the largest sums_k v_k x_ki x_kj over pairs of columns: bounds that exclude
+// most of them, and the sums of the others row by row.
+#include <nanobind/stl/pair.h>
 
 #include <cmath>
 #include <vector>
 
+#include "compressed.hpp"
+
 namespace atomlearn {
 namespace {
+
+using Integers = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // sqrt(sum |v_k| x_ki^2) over the rows of one sign, for entries whose squares leave the range.
 template <class T, class I>
@@ -67,6 +72,44 @@ ATOMLEARN_INLINE Index nonzeros_of(const double* values, Index n) {
     for (Index i = 0; i < n; ++i) number += values[i] != 0.0;
     return number;
 }
+
+// X by rows, cut to some columns under new numbers: increasing positions in each row. Entry and
+// position lie side by side, because rows are visited in jumps.
+template <class T>
+struct PairEntry {
+    std::int32_t position;
+    T value;
+};
+template <class T>
+struct PairRows {
+    PairEntry<T>* entries;
+    Index* begins;        // (n_rows,)
+    std::int32_t* sizes;  // (n_rows,)
+};
+template <class T>
+PairRows<T> rows_in(const OutBytes& entries, const OutPositions& begins, const Integers& sizes) {
+    return {reinterpret_cast<PairEntry<T>*>(entries.data()), begins.data(), sizes.data()};
+}
+
+// Of one entry a position, all zero before and after.
+struct PairScratch {
+    double* sums;
+    std::int32_t* touched;
+    std::uint8_t* seen;
+};
+
+struct PairFound {
+    std::int32_t* first;
+    std::int32_t* second;
+    double* sums;
+    Index size;
+};
+
+struct PairCounts {
+    Index products = 0;  // multiplications
+    Index pairs = 0;     // sums that were formed
+    Index columns = 0;   // columns whose pairs were looked at
+};
 
 constexpr Index kRun = 256;
 
@@ -151,149 +194,120 @@ class Line {
     PairCounts& counts_;
 };
 
-}  // namespace
-
-template <class T, class I>
-void row_extremes(const Compressed<T, I>& x, double* low, double* high) {
-    std::fill(low, low + x.length, 0.0);
-    std::fill(high, high + x.length, 0.0);
-    const Index stored = static_cast<Index>(x.indptr[x.count]);
-    for (Index e = 0; e < stored; ++e) {
-        const Index row = static_cast<Index>(x.indices[e]);
-        const double value = static_cast<double>(x.data[e]);
-        low[row] = std::min(low[row], value);
-        high[row] = std::max(high[row], value);
-    }
-}
-
-template <class T, class I>
-void pair_bounds(const Compressed<T, I>& x, const double* packed, double* upper, double* rising,
-                 double* falling) {
-    const int threads = threads_for(4 * static_cast<Index>(x.indptr[x.count]));
+// For each column i: rising = sqrt(sum of v_k x_ki^2 over v_k > 0), falling the same over v_k < 0,
+// and upper >= |sum_k v_k x_ki x_kj| for every j. `packed` holds v_k, v_k high_k, v_k low_k.
+void pair_bounds(const Vector& data, const Vector& indices, const Vector& indptr,
+                 const std::optional<Positions>& columns, const DoubleMatrix& packed,
+                 const OutDoubles& upper, const OutDoubles& rising, const OutDoubles& falling) {
+    by_compressed(data, indices, indptr, size_of(packed), columns, [&](const auto& x) {
+        const int threads = threads_for(4 * size_of(indices));
 #pragma omp parallel for schedule(dynamic, 64) num_threads(threads)
-    for (Index column = 0; column < x.count; ++column)
-        bounds_of(x, column, packed, upper + column, rising + column, falling + column);
-}
-
-template <class T, class I>
-void pair_rows(const Compressed<T, I>& x, const std::int32_t* place, Index count, const double* v,
-               const PairRows<T>& rows, double* costs) {
-    const auto before = [](const PairEntry<T>& a, const PairEntry<T>& b) {
-        return a.position < b.position;
-    };
-    const int threads = threads_for(4 * static_cast<Index>(x.indptr[x.count]));
-    std::vector<std::vector<double>> shares(static_cast<std::size_t>(threads));
-    in_parallel(threads, [&](int part) {
-        std::vector<double>& share = shares[static_cast<std::size_t>(part)];
-        share.assign(static_cast<std::size_t>(count), 0.0);
-        const Range range = piece(x.count, part, threads);
-        for (Index row = range.begin; row < range.end; ++row) {
-            const Index begin = x.begin(row), end = v[row] != 0.0 ? x.end(row) : begin;
-            PairEntry<T>* entries = rows.entries + begin;
-            std::int32_t size = 0;
-            for (Index e = begin; e < end; ++e) {
-                const std::int32_t position = place[x.indices[e]];
-                if (position >= 0) entries[size++] = {position, x.data[e]};
-            }
-            std::sort(entries, entries + size, before);
-            for (std::int32_t rank = 0; rank < size; ++rank)
-                share[static_cast<std::size_t>(entries[rank].position)] += rank + 1.0;
-            rows.begins[row] = begin;
-            rows.sizes[row] = size;
-        }
+        for (Index column = 0; column < x.count; ++column)
+            bounds_of(x, column, packed.data(), upper.data() + column, rising.data() + column,
+                      falling.data() + column);
     });
-    std::fill(costs, costs + count, 0.0);
-    for (const std::vector<double>& share : shares)
-        for (Index a = 0; a < count; ++a) costs[a] += share[static_cast<std::size_t>(a)];
 }
 
-template <class T, class I>
-Index pair_sums_by_rows(const Compressed<T, I>& x, const std::int32_t* place, Index count,
-                        const double* v, double* sums) {
-    const int threads = threads_for(4 * static_cast<Index>(x.indptr[x.count]));
-    const auto entries = static_cast<std::size_t>(count * count);
-    std::vector<std::vector<double>> shares(static_cast<std::size_t>(threads));
-    std::vector<Index> products(static_cast<std::size_t>(threads), 0);
-    in_parallel(threads, [&](int part) {
-        std::vector<double>& share = shares[static_cast<std::size_t>(part)];
-        share.assign(entries, 0.0);
-        std::vector<std::int32_t> places(static_cast<std::size_t>(count));
-        std::vector<double> values(static_cast<std::size_t>(count));
-        const Range range = piece(x.count, part, threads);
-        Index formed = 0;
-        for (Index row = range.begin; row < range.end; ++row) {
-            if (v[row] == 0.0) continue;
-            std::size_t size = 0;
-            const Index end = x.end(row);
-            for (Index e = x.begin(row); e < end; ++e) {
-                const std::int32_t at = place[x.indices[e]];
-                if (at < 0) continue;
-                places[size] = at;
-                values[size++] = static_cast<double>(x.data[e]);
+// Bytes of an entry of PairRows.
+Index pair_entry_size(bool single) {
+    return static_cast<Index>(single ? sizeof(PairEntry<float>) : sizeof(PairEntry<double>));
+}
+
+// Fills the rows from x in CSR with the columns whose place[column] >= 0 is their position, without
+// rows where v is 0, and costs[a] with the entries that the pairs (a, b), b <= a, read.
+void pair_rows(const Vector& data, const Vector& indices, const Vector& indptr,
+               const Integers& place, const Doubles& v, const OutBytes& entries_of_rows,
+               const OutPositions& begins, const Integers& sizes, const OutDoubles& costs) {
+    const Index count = size_of(costs);
+    by_compressed(data, indices, indptr, size_of(place), std::nullopt, [&](const auto& x) {
+        using T = std::remove_cvref_t<decltype(*x.data)>;
+        const PairRows<T> rows = rows_in<T>(entries_of_rows, begins, sizes);
+        const int threads = threads_for(4 * size_of(indices));
+        std::vector<std::vector<double>> shares(as_size(threads));
+        in_parallel(threads, [&](int part) {
+            std::vector<double>& share = shares[as_size(part)];
+            share.assign(as_size(count), 0.0);
+            const Range range = piece(x.count, part, threads);
+            for (Index row = range.begin; row < range.end; ++row) {
+                const Index begin = x.begin(row), end = v.data()[row] != 0.0 ? x.end(row) : begin;
+                PairEntry<T>* entries = rows.entries + begin;
+                std::int32_t size = 0;
+                for (Index e = begin; e < end; ++e) {
+                    const std::int32_t position = place.data()[x.indices[e]];
+                    if (position >= 0) entries[size++] = {position, x.data[e]};
+                }
+                std::sort(entries, entries + size,
+                          [](const auto& a, const auto& b) { return a.position < b.position; });
+                for (std::int32_t rank = 0; rank < size; ++rank)
+                    share[as_size(entries[rank].position)] += rank + 1.0;
+                rows.begins[row] = begin;
+                rows.sizes[row] = size;
             }
-            for (std::size_t a = 0; a < size; ++a) {
-                const double factor = v[row] * values[a];
-                double* line = share.data() + places[a] * count;
-                for (std::size_t b = a; b < size; ++b) line[places[b]] += factor * values[b];
-            }
-            formed += static_cast<Index>(size * (size + 1) / 2);
-        }
-        products[static_cast<std::size_t>(part)] = formed;
+        });
+        std::fill_n(costs.data(), count, 0.0);
+        for (const std::vector<double>& share : shares)
+            for (Index a = 0; a < count; ++a) costs.data()[a] += share[as_size(a)];
     });
-    std::fill(sums, sums + entries, 0.0);
-    for (const std::vector<double>& share : shares)
-        for (std::size_t e = 0; e < entries; ++e) sums[e] += share[e];
-    Index total = 0;
-    for (const Index formed : products) total += formed;
-    return total;
 }
 
-template <class T, class I>
-Index pair_search(const Compressed<T, I>& x, const Index* order, Index count,
-                  const PairRows<T>& rows, const double* v, const double* radii,
-                  const double* upper, const double* costs, const PairLimits& limits, Range range,
-                  const PairScratch& scratch, PairFound& found, PairCounts& counts) {
+// Searches the pairs of positions a from `begin` to `end`; returns the first position that is not
+// done, because what is found is nearly full, and how many were found. `radii` decrease, and
+// |sum| <= r_a r_b, |sum| <= upper_a. A sum matters where its magnitude, `square` times that for
+// b = a, reaches threshold - relative r_a r_b - absolute: limits are these four. Pairs (a, b) have
+// b <= a - shift. counts: products, pairs, columns, added to.
+std::pair<Index, Index> pair_search(
+    const Vector& data, const Vector& indices, const Vector& indptr, const Positions& order,
+    const OutBytes& entries, const OutPositions& begins, const Integers& sizes, const Doubles& v,
+    const Doubles& radii_of, const Doubles& upper, const Doubles& costs, double least_sum, double relative,
+    double absolute, double square, Index shift, Index begin, Index end, const OutDoubles& sums, const Integers& touched,
+    const OutBytes& seen, const Integers& first, const Integers& second,
+    const OutDoubles& found_sums, const OutPositions& counts) {
     // Comparisons are rounded, too.
     constexpr double kLittleLess = 1.0 - 1e-12;
     constexpr double kSparsely = 8.0;
-    Line<T, I> line(x, rows, v, scratch, found, counts);
-    const double threshold = limits.threshold * kLittleLess;
-    for (Index a = range.begin; a < range.end; ++a) {
-        if (found.size + count > found.capacity) return a;
-        if (radii[a] * radii[0] < threshold) return range.end;
-        if (upper[a] < threshold) continue;
-        Index last = a - limits.shift;
-        if (radii[a] * radii[std::max<Index>(last, 0)] < threshold) {
-            const auto reaches = [&](double radius) { return radii[a] * radius >= threshold; };
-            last = std::partition_point(radii, radii + last + 1, reaches) - radii - 1;
+    const PairScratch scratch{sums.data(), touched.data(), seen.data()};
+    const double* radii = radii_of.data();
+    const double threshold = least_sum * kLittleLess;
+    PairFound found{first.data(), second.data(), found_sums.data(), 0};
+    PairCounts work;
+    Index a = begin;
+    by_compressed(data, indices, indptr, size_of(v), std::nullopt, [&]<class T, class I>(
+                                                                       const Compressed<T, I>& x) {
+        const PairRows<T> rows = rows_in<T>(entries, begins, sizes);
+        Line<T, I> line(x, rows, v.data(), scratch, found, work);
+        for (; a < end; ++a) {
+            if (found.size + size_of(order) > size_of(found_sums)) return;
+            if (radii[a] * radii[0] < threshold) break;
+            if (upper.data()[a] < threshold) continue;
+            Index last = a - shift;
+            if (radii[a] * radii[std::max<Index>(last, 0)] < threshold) {
+                const auto reaches = [&](double radius) { return radii[a] * radius >= threshold; };
+                last = std::partition_point(radii, radii + last + 1, reaches) - radii - 1;
+            }
+            if (last < 0) continue;
+            const double margin = relative * radii[a] * radii[0] + absolute;
+            const double least = std::max(0.0, (threshold - margin) * kLittleLess);
+            ++work.columns;
+            if (least > 0.0 && kSparsely * costs.data()[a] > static_cast<double>(last))
+                line.scan(order.data()[a], a, last, square, least);
+            else
+                line.list(order.data()[a], a, last, square, least);
         }
-        if (last < 0) continue;
-        const double margin = limits.relative * radii[a] * radii[0] + limits.absolute;
-        const double least = std::max(0.0, (threshold - margin) * kLittleLess);
-        ++counts.columns;
-        if (least > 0.0 && kSparsely * costs[a] > static_cast<double>(last))
-            line.scan(order[a], a, last, limits.square, least);
-        else
-            line.list(order[a], a, last, limits.square, least);
-    }
-    return range.end;
+        a = end;
+    });
+    counts.data()[0] += work.products;
+    counts.data()[1] += work.pairs;
+    counts.data()[2] += work.columns;
+    return {a, found.size};
 }
 
-#define ATOMLEARN_INSTANTIATE(T, I)                                                             \
-    template void row_extremes<T, I>(const Compressed<T, I>&, double*, double*);                \
-    template void pair_bounds<T, I>(const Compressed<T, I>&, const double*, double*, double*,   \
-                                    double*);                                                   \
-    template Index pair_sums_by_rows<T, I>(const Compressed<T, I>&, const std::int32_t*, Index, \
-                                           const double*, double*);                             \
-    template void pair_rows<T, I>(const Compressed<T, I>&, const std::int32_t*, Index,          \
-                                  const double*, const PairRows<T>&, double*);                  \
-    template Index pair_search<T, I>(const Compressed<T, I>&, const Index*, Index,              \
-                                     const PairRows<T>&, const double*, const double*,          \
-                                     const double*, const double*, const PairLimits&, Range,    \
-                                     const PairScratch&, PairFound&, PairCounts&);
-ATOMLEARN_INSTANTIATE(float, std::int32_t)
-ATOMLEARN_INSTANTIATE(float, std::int64_t)
-ATOMLEARN_INSTANTIATE(double, std::int32_t)
-ATOMLEARN_INSTANTIATE(double, std::int64_t)
+}  // namespace
+
+void bind_pairs(nb::module_& m) {
+    define(m, "pair_bounds", &pair_bounds);
+    define(m, "pair_entry_size", &pair_entry_size);
+    define(m, "pair_rows", &pair_rows);
+    define(m, "pair_search", &pair_search);
+}
 
 }  // namespace atomlearn

@@ -4,33 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels.hpp"
+#include "compressed.hpp"
 
 namespace atomlearn {
 namespace {
-
-// Rows cut where their positions are even.
-template <class I>
-std::vector<Index> row_cuts(const I* indptr, Index n_rows, Index parts) {
-    std::vector<Index> cuts(static_cast<std::size_t>(parts + 1), n_rows);
-    cuts[0] = 0;
-    for (Index part = 1; part < parts; ++part) {
-        const I target = static_cast<I>(static_cast<Index>(indptr[n_rows]) / parts * part);
-        cuts[part] = std::max<Index>(cuts[part - 1],
-                                     std::lower_bound(indptr, indptr + n_rows, target) - indptr);
-    }
-    return cuts;
-}
-
-template <class I, class Body>
-void by_rows(const I* indptr, Index n_rows, Index width, Body&& body) {
-    const int threads = threads_for(static_cast<Index>(indptr[n_rows]) * width + n_rows);
-    if (threads == 1) return body(Range{0, n_rows});
-    const Index parts = 8 * threads;
-    const std::vector<Index> cuts = row_cuts(indptr, n_rows, parts);
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (Index part = 0; part < parts; ++part) body(Range{cuts[part], cuts[part + 1]});
-}
 
 template <class I>
 ATOMLEARN_INLINE void products_of(const I* indices, const I* indptr, Range rows, Index width,
@@ -102,6 +79,18 @@ constexpr Index kRowsAtOnce = 4;
 // Doubles in a vector of the widest registers.
 constexpr Index kLane = 8;
 
+// For each row i of stored positions (i, j): one step of Newton for the row a of the result,
+// a - (sum h b b' + amount)^-1 (sum g b + amount a), over its positions e with b = factor_j, slope
+// g and curvature h of sample order[e] (e itself where there is no order). amount > 0, h >= 0; rows
+// whose system has no Cholesky factor (numbers that are not finite) stay.
+template <class I>
+struct FactorRidge {
+    const I *indices, *indptr, *order;
+    Index width;
+    const double *slope, *curvature, *factor;
+    double amount;
+};
+
 struct RidgeRoom {
     explicit RidgeRoom(Index width)
         : stride((width + kLane - 1) / kLane * kLane),
@@ -168,37 +157,57 @@ ATOMLEARN_INLINE void ridge_rows(const FactorRidge<I>& ridge, Range rows, double
     }
 }
 
+// Calls f with the positions of a compressed matrix, their beginnings and the number of rows.
+template <class F>
+void by_positions(const Vector& indices, const Vector& indptr, F&& f) {
+    by_index(indices, [&]<class I>(const I* positions) {
+        f(positions, static_cast<const I*>(indptr.data()), size_of(indptr) - 1);
+    });
+}
+
+// out[e] = <left_i, right_j> for each stored position e = (i, j).
+void sampled_products(const Vector& indices, const Vector& indptr, const Rows& left,
+                      const Rows& right, const OutDoubles& out) {
+    const Index width = size_of(left, 1);
+    by_positions(indices, indptr, [&]<class I>(const I* at, const I* starts, Index n_rows) {
+        by_entries(starts, n_rows, width, [&](Range rows) {
+            vectorized<products_of<I>>(at, starts, rows, width, left.data(), right.data(),
+                                       out.data());
+        });
+    });
+}
+
+// out = X right.
+void sparse_times_rows(const Doubles& data, const Vector& indices, const Vector& indptr,
+                       const Rows& right, const OutDoubleMatrix& out) {
+    const Index width = size_of(right, 1);
+    by_positions(indices, indptr, [&]<class I>(const I* at, const I* starts, Index n_rows) {
+        by_entries(starts, n_rows, width, [&](Range rows) {
+            vectorized<rows_of<I>>(data.data(), at, starts, rows, width, right.data(), out.data());
+        });
+    });
+}
+
+// ``order`` is empty where samples come in the order of the positions.
+void factor_ridge(const Vector& indices, const Vector& indptr, const Vector& order,
+                  const Doubles& slope, const Doubles& curvature, const Rows& factor, double amount,
+                  const OutDoubleMatrix& out) {
+    const Index width = size_of(factor, 1);
+    by_positions(indices, indptr, [&]<class I>(const I* at, const I* starts, Index n_rows) {
+        const I* places = size_of(order) ? static_cast<const I*>(order.data()) : nullptr;
+        const FactorRidge<I> ridge{at,           starts,           places,        width,
+                                   slope.data(), curvature.data(), factor.data(), amount};
+        by_entries(starts, n_rows, width * width,
+                [&](Range rows) { vectorized<ridge_rows<I>>(ridge, rows, out.data()); });
+    });
+}
+
 }  // namespace
 
-template <class I>
-void factor_ridge(const FactorRidge<I>& ridge, double* out) {
-    by_rows(ridge.indptr, ridge.n_rows, ridge.width * ridge.width,
-            [&](Range rows) { vectorized<ridge_rows<I>>(ridge, rows, out); });
+void bind_sampled(nb::module_& m) {
+    define(m, "sampled_products", &sampled_products);
+    define(m, "sparse_times_rows", &sparse_times_rows);
+    define(m, "factor_ridge", &factor_ridge);
 }
-
-template <class I>
-void sampled_products(const I* indices, const I* indptr, Index n_rows, Index width,
-                      const double* left, const double* right, double* out) {
-    by_rows(indptr, n_rows, width, [&](Range rows) {
-        vectorized<products_of<I>>(indices, indptr, rows, width, left, right, out);
-    });
-}
-
-template <class I>
-void sparse_times_rows(const double* data, const I* indices, const I* indptr, Index n_rows,
-                       Index width, const double* right, double* out) {
-    by_rows(indptr, n_rows, width, [&](Range rows) {
-        vectorized<rows_of<I>>(data, indices, indptr, rows, width, right, out);
-    });
-}
-
-#define ATOMLEARN_INSTANTIATE(I)                                                        \
-    template void sampled_products<I>(const I*, const I*, Index, Index, const double*,  \
-                                      const double*, double*);                          \
-    template void sparse_times_rows<I>(const double*, const I*, const I*, Index, Index, \
-                                       const double*, double*);                         \
-    template void factor_ridge<I>(const FactorRidge<I>&, double*);
-ATOMLEARN_INSTANTIATE(std::int32_t)
-ATOMLEARN_INSTANTIATE(std::int64_t)
 
 }  // namespace atomlearn

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "bindings.hpp"
 #include "double_double.hpp"
-#include "kernels.hpp"
 #include "sampling.hpp"
 
 namespace atomlearn {
@@ -20,18 +20,19 @@ inline bool before(const Entry& a, const Entry& b) {
     return left > right || (left == right && a.index < b.index);
 }
 
-// What one thread found: entries above the threshold, and the first `most` entries on it.
-struct Found {
+// Entries above the threshold, and the first `most` entries on it, of `n_level`.
+struct Candidates {
     std::vector<Entry> above;
     std::vector<Entry> level;
     Index n_level = 0;
+    double threshold = 0.0;
     bool nan = false;
 };
 
 constexpr Index kBlock = 32;
 
 template <class T>
-ATOMLEARN_INLINE void filter(const T* z, Range range, T threshold, Index most, Found& found) {
+ATOMLEARN_INLINE void filter(const T* z, Range range, T threshold, Index most, Candidates& found) {
     for (Index start = range.begin; start < range.end; start += kBlock) {
         const Index n = std::min(kBlock, range.end - start);
         if (n == kBlock) {
@@ -69,27 +70,19 @@ T sampled_threshold(const T* z, Index n, Index count, double margin) {
     return sample[rank];
 }
 
-struct Candidates {
-    std::vector<Entry> above;
-    std::vector<Entry> level;
-    Index n_level = 0;
-    double threshold = 0.0;
-    bool nan = false;
-};
-
 template <class T>
 Candidates candidates(const T* z, Index n, Index count, Index most_level) {
     const int threads = threads_for(n);
     for (double margin = 4.0;; margin *= 8.0) {
         const T threshold = sampled_threshold(z, n, count, margin);
-        std::vector<Found> found(static_cast<std::size_t>(threads));
+        std::vector<Candidates> found(static_cast<std::size_t>(threads));
         in_parallel(threads, [&](int part) {
             vectorized<filter<T>>(z, piece(n, part, threads, kBlock), threshold, most_level,
                                   found[part]);
         });
         Candidates all;
         all.threshold = threshold;
-        for (const Found& one : found) {
+        for (const Candidates& one : found) {
             all.above.insert(all.above.end(), one.above.begin(), one.above.end());
             all.level.insert(all.level.end(), one.level.begin(), one.level.end());
             all.n_level += one.n_level;
@@ -118,43 +111,46 @@ double scaled_norm(const std::vector<Entry>& entries, Index n, double level, Ind
     return std::scalbn(std::sqrt(total.high), exponent);
 }
 
+// The entries of largest magnitude, as many as there is room for, largest first, ties by smaller
+// index. False where one is NaN.
+bool top(const Vector& z, const OutPositions& indices, const OutDoubles& values) {
+    const Index count = size_of(indices);
+    return by_float(z, [&](const auto* data) {
+        Candidates found = candidates(data, size_of(z), count, count);
+        std::vector<Entry>& above = found.above;
+        if (static_cast<Index>(above.size()) > count) {
+            std::nth_element(above.begin(), above.begin() + count, above.end(), before);
+            above.resize(as_size(count));
+        }
+        std::sort(above.begin(), above.end(), before);
+        const Index n_above = static_cast<Index>(above.size());
+        for (Index e = 0; e < count && !found.nan; ++e) {
+            const Entry& entry = e < n_above ? above[e] : found.level[e - n_above];
+            indices.data()[e] = entry.index;
+            values.data()[e] = entry.value;
+        }
+        return !found.nan;
+    });
+}
+
+// The l2 norm of the `count` entries of largest magnitude; NaN where one is.
+double norm_of_top(const Vector& z, Index count) {
+    return by_float(z, [&](const auto* data) {
+        Candidates found = candidates(data, size_of(z), count, 0);
+        if (found.nan) return std::nan("");
+        std::vector<Entry>& above = found.above;
+        const Index n_above = std::min(static_cast<Index>(above.size()), count);
+        if (static_cast<Index>(above.size()) > count)
+            std::nth_element(above.begin(), above.begin() + count, above.end(), before);
+        return scaled_norm(above, n_above, found.threshold, count - n_above);
+    });
+}
+
 }  // namespace
 
-template <class T>
-Status top_magnitude(const T* z, Index n, Index count, Index* indices, double* values) {
-    Candidates found = candidates(z, n, count, count);
-    if (found.nan) return Status::not_finite;
-    std::vector<Entry>& above = found.above;
-    if (static_cast<Index>(above.size()) > count) {
-        std::nth_element(above.begin(), above.begin() + count, above.end(), before);
-        above.resize(static_cast<std::size_t>(count));
-    }
-    std::sort(above.begin(), above.end(), before);
-    const Index n_above = static_cast<Index>(above.size());
-    for (Index e = 0; e < count; ++e) {
-        const Entry& entry = e < n_above ? above[e] : found.level[e - n_above];
-        indices[e] = entry.index;
-        values[e] = entry.value;
-    }
-    return Status::ok;
+void bind_selection(nb::module_& m) {
+    define(m, "top", &top);
+    define(m, "norm_of_top", &norm_of_top);
 }
-
-template <class T>
-Status top_norm(const T* z, Index n, Index count, double* norm) {
-    Candidates found = candidates(z, n, count, 0);
-    if (found.nan) return Status::not_finite;
-    std::vector<Entry>& above = found.above;
-    const Index n_above = std::min(static_cast<Index>(above.size()), count);
-    if (static_cast<Index>(above.size()) > count)
-        std::nth_element(above.begin(), above.begin() + count, above.end(), before);
-    *norm = scaled_norm(above, n_above, found.threshold, count - n_above);
-    return Status::ok;
-}
-
-#define ATOMLEARN_INSTANTIATE(T)                                               \
-    template Status top_magnitude<T>(const T*, Index, Index, Index*, double*); \
-    template Status top_norm<T>(const T*, Index, Index, double*);
-ATOMLEARN_INSTANTIATE(float)
-ATOMLEARN_INSTANTIATE(double)
 
 }  // namespace atomlearn

@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels.hpp"
+#include "compressed.hpp"
 
 namespace atomlearn {
 namespace {
@@ -12,66 +12,35 @@ inline double term(double x) {
     return Squared ? x * x : x;
 }
 
-// Cuts the majors where stored entries (plus one a major, for the empty ones) are even.
-template <class T, class I>
-std::vector<Index> even_cuts(const Compressed<T, I>& x, Index parts) {
-    std::vector<Index> cuts(static_cast<std::size_t>(parts + 1), x.count);
-    cuts[0] = 0;
-    const double total = static_cast<double>(x.indptr[x.count]) + static_cast<double>(x.count);
-    for (Index part = 1; part < parts; ++part) {
-        const Index target = static_cast<Index>(total * part / parts);
-        Index low = cuts[part - 1], high = x.count;
-        while (low < high) {
-            const Index middle = low + (high - low) / 2;
-            if (static_cast<Index>(x.indptr[middle]) + middle < target)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        cuts[part] = low;
-    }
-    return cuts;
-}
-
-template <class T, class I, bool Squared>
-ATOMLEARN_INLINE double dot(const T* data, const I* indices, Index n, const double* v) {
-    double sum = 0.0;
-    if (n < 16) {
-        for (Index e = 0; e < n; ++e) sum += v[indices[e]] * term<Squared>(data[e]);
-    } else {
-#pragma omp simd reduction(+ : sum)
-        for (Index e = 0; e < n; ++e) sum += v[indices[e]] * term<Squared>(data[e]);
-    }
-    return sum;
-}
-
-template <class T, class I, bool Squared>
+template <bool Squared, class T, class I>
 ATOMLEARN_INLINE void dots_of(const Compressed<T, I>& x, const double* v, Range majors,
                               double* out) {
     const T* data = x.data;
     const I* indices = x.indices;
-    const I* indptr = x.indptr;
-    Index begin = indptr[majors.begin];
+    Index e = x.indptr[majors.begin];
     for (Index m = majors.begin; m < majors.end; ++m) {
-        const Index end = indptr[m + 1];
-        out[m] = dot<T, I, Squared>(data + begin, indices + begin, end - begin, v);
-        begin = end;
+        const Index end = x.indptr[m + 1];
+        double sum = 0.0;
+        if (end - e < 16) {  // vectors of registers cost more than they save
+            for (; e < end; ++e) sum += v[indices[e]] * term<Squared>(data[e]);
+        } else {
+#pragma omp simd reduction(+ : sum)
+            for (Index at = e; at < end; ++at) sum += v[indices[at]] * term<Squared>(data[at]);
+            e = end;
+        }
+        out[m] = sum;
     }
 }
 
-template <class T, class I, bool Squared>
-void dots(const Compressed<T, I>& x, const double* v, double* out) {
-    const int threads = threads_for(static_cast<Index>(x.indptr[x.count]) + x.count);
-    if (threads == 1) return vectorized<dots_of<T, I, Squared>>(x, v, {0, x.count}, out);
-    const Index parts = 8 * threads;
-    const std::vector<Index> cuts = even_cuts(x, parts);
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (Index part = 0; part < parts; ++part)
-        vectorized<dots_of<T, I, Squared>>(x, v, {cuts[part], cuts[part + 1]}, out);
+template <bool Squared, class T, class I>
+void all_dots(const Compressed<T, I>& x, const double* v, double* out) {
+    by_entries(x.indptr, x.count, 1, [&](Range majors) {
+        vectorized<dots_of<Squared, T, I>>(x, v, majors, out);
+    });
 }
 
 // Adds the majors of a range whose v is not zero to `out`.
-template <class T, class I, bool Squared>
+template <bool Squared, class T, class I>
 void add_majors(const Compressed<T, I>& x, const double* v, Range majors, double* out) {
     const T* data = x.data;
     const I* indices = x.indices;
@@ -83,10 +52,10 @@ void add_majors(const Compressed<T, I>& x, const double* v, Range majors, double
     }
 }
 
-template <class T, class I, bool Squared>
+template <bool Squared, class T, class I>
 void sums_by_buffer(const Compressed<T, I>& x, const double* v, int threads, double* out) {
     const Index parts = 8 * threads;
-    const std::vector<Index> cuts = even_cuts(x, parts);
+    const std::vector<Index> cuts = even_cuts(x.indptr, x.count, parts);
     std::unique_ptr<double[]> extra(new double[static_cast<std::size_t>((threads - 1) * x.length)]);
 #pragma omp parallel num_threads(threads)
     {
@@ -95,7 +64,7 @@ void sums_by_buffer(const Compressed<T, I>& x, const double* v, int threads, dou
         std::fill(mine, mine + x.length, 0.0);
 #pragma omp for schedule(dynamic)
         for (Index part = 0; part < parts; ++part)
-            add_majors<T, I, Squared>(x, v, {cuts[part], cuts[part + 1]}, mine);
+            add_majors<Squared>(x, v, {cuts[part], cuts[part + 1]}, mine);
         const int team = omp_get_num_threads();
 #pragma omp for schedule(static)
         for (Index j = 0; j < x.length; ++j)
@@ -103,17 +72,17 @@ void sums_by_buffer(const Compressed<T, I>& x, const double* v, int threads, dou
     }
 }
 
-template <class T, class I, bool Squared>
-void sums(const Compressed<T, I>& x, const double* v, double* out) {
+template <bool Squared, class T, class I>
+void all_sums(const Compressed<T, I>& x, const double* v, double* out) {
     Index entries = 0;
     for (Index m = 0; m < x.count; ++m)
         if (v[m] != 0.0) entries += x.end(m) - x.begin(m);
     // Each further thread adds up in a buffer of its own, which must be worth its size.
     const Index worth = 1 + entries / std::max<Index>(x.length, 1);
     const int threads = static_cast<int>(std::min<Index>(threads_for(entries), worth));
-    if (threads > 1) return sums_by_buffer<T, I, Squared>(x, v, threads, out);
+    if (threads > 1) return sums_by_buffer<Squared>(x, v, threads, out);
     std::fill(out, out + x.length, 0.0);
-    add_majors<T, I, Squared>(x, v, {0, x.count}, out);
+    add_majors<Squared>(x, v, {0, x.count}, out);
 }
 
 // For each index, in which majors of a range it is stored and where there: O(entries + length).
@@ -159,29 +128,60 @@ void add_squares(const Compressed<T, I>& x, const double* weights, Range range, 
     }
 }
 
-}  // namespace
-
+// The product of two columns, weighted. Both ways meet the same entries in the same order, so they
+// give the same bits.
 template <class T, class I>
-void sparse_dots(const Compressed<T, I>& x, const double* v, double* out, bool squared) {
-    squared ? dots<T, I, true>(x, v, out) : dots<T, I, false>(x, v, out);
-}
-
-template <class T, class I>
-void sparse_sums(const Compressed<T, I>& x, const double* v, double* out, bool squared) {
-    squared ? sums<T, I, true>(x, v, out) : sums<T, I, false>(x, v, out);
-}
-
-template <class T, class I>
-void sparse_squares(const Compressed<T, I>& x, const double* weights, double* out) {
-    const Index size = x.length, tile = 64;
-    std::fill(out, out + size * size, 0.0);
-    // What turning a range over takes is bounded by this, or by the result.
-    const Index most = std::max<Index>(Index{1} << 16, size * size / 32);
-    for (Index first = 0, last = 0; first < x.count; first = last) {
-        for (Index entries = 0; last < x.count && (last == first || entries < most); ++last)
-            entries += x.end(last) - x.begin(last);
-        add_squares(x, weights, {first, last}, out);
+double pair_sum(const Compressed<T, I>& x, Index first, Index second, const double* v) {
+    constexpr Index kMuchShorter = 16;
+    Index a = x.begin(first), a_end = x.end(first);
+    Index b = x.begin(second), b_end = x.end(second);
+    if (a_end - a > b_end - b) {
+        std::swap(a, b);
+        std::swap(a_end, b_end);
     }
+    const bool search = kMuchShorter * (a_end - a) < b_end - b;
+    double sum = 0.0;
+    while (a < a_end && b < b_end) {
+        const I row = x.indices[a];
+        if (search) b = std::lower_bound(x.indices + b, x.indices + b_end, row) - x.indices;
+        if (b == b_end) break;
+        const I other = x.indices[b];
+        if (row == other)
+            sum += v[row] * (static_cast<double>(x.data[a]) * static_cast<double>(x.data[b]));
+        a += row <= other;
+        b += other <= row;
+    }
+    return sum;
+}
+
+// out = sum_e v_e x_me (or x_me^2) of each stored vector, or (not `dots`) the sum of the vectors.
+void sparse_product(const Vector& data, const Vector& indices, const Vector& indptr, bool dots,
+                    bool squared, const Doubles& v, const OutDoubles& out) {
+    const auto form = [&]<bool Squared>(std::bool_constant<Squared>) {
+        by_compressed(data, indices, indptr, dots ? size_of(v) : size_of(out), std::nullopt,
+                      [&](const auto& x) {
+                          dots ? all_dots<Squared>(x, v.data(), out.data())
+                               : all_sums<Squared>(x, v.data(), out.data());
+                      });
+    };
+    squared ? form(std::true_type{}) : form(std::false_type{});
+}
+
+// out (length x length) = sum over majors of weights[major] * x x'; no index twice in a major.
+void sparse_gram(const Vector& data, const Vector& indices, const Vector& indptr,
+                 const Doubles& weights, const OutMatrix& result) {
+    const Index size = size_of(result), tile = 64;
+    double* out = static_cast<double*>(result.data());
+    std::fill(out, out + size * size, 0.0);
+    by_compressed(data, indices, indptr, size, std::nullopt, [&](const auto& x) {
+        // What turning a range over takes is bounded by this, or by the result.
+        const Index most = std::max<Index>(Index{1} << 16, size * size / 32);
+        for (Index first = 0, last = 0; first < x.count; first = last) {
+            for (Index entries = 0; last < x.count && (last == first || entries < most); ++last)
+                entries += x.end(last) - x.begin(last);
+            add_squares(x, weights.data(), {first, last}, out);
+        }
+    });
 #pragma omp parallel for schedule(dynamic) num_threads(threads_for(size* size))
     for (Index first = 0; first < size; first += tile)
         for (Index left = 0; left <= first; left += tile)
@@ -190,44 +190,24 @@ void sparse_squares(const Compressed<T, I>& x, const double* weights, double* ou
                     out[a * size + b] = out[b * size + a] = out[a * size + b] + out[b * size + a];
 }
 
-template <class T, class I>
-void sparse_pair_sums(const Compressed<T, I>& x, const Index* first, const Index* second,
-                      Index count, const double* v, double* out) {
-    // Both ways meet the same entries in the same order, so they give the same bits.
-    constexpr Index kMuchShorter = 16;
+// out[p] = sum_i v_i x_i,first[p] x_i,second[p] for columns with sorted rows.
+void sparse_pairs(const Vector& data, const Vector& indices, const Vector& indptr,
+                  const Positions& first, const Positions& second, const Doubles& v,
+                  const OutDoubles& out) {
+    const Index count = size_of(first);
+    by_compressed(data, indices, indptr, size_of(v), std::nullopt, [&](const auto& x) {
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads_for(64 * count))
-    for (Index pair = 0; pair < count; ++pair) {
-        Index a = x.begin(first[pair]), a_end = x.end(first[pair]);
-        Index b = x.begin(second[pair]), b_end = x.end(second[pair]);
-        if (a_end - a > b_end - b) {
-            std::swap(a, b);
-            std::swap(a_end, b_end);
-        }
-        const bool search = kMuchShorter * (a_end - a) < b_end - b;
-        double sum = 0.0;
-        while (a < a_end && b < b_end) {
-            const I row = x.indices[a];
-            if (search) b = std::lower_bound(x.indices + b, x.indices + b_end, row) - x.indices;
-            if (b == b_end) break;
-            const I other = x.indices[b];
-            if (row == other)
-                sum += v[row] * (static_cast<double>(x.data[a]) * static_cast<double>(x.data[b]));
-            a += row <= other;
-            b += other <= row;
-        }
-        out[pair] = sum;
-    }
+        for (Index pair = 0; pair < count; ++pair)
+            out.data()[pair] = pair_sum(x, first.data()[pair], second.data()[pair], v.data());
+    });
 }
 
-#define ATOMLEARN_INSTANTIATE(T, I)                                                           \
-    template void sparse_dots<T, I>(const Compressed<T, I>&, const double*, double*, bool);   \
-    template void sparse_sums<T, I>(const Compressed<T, I>&, const double*, double*, bool);   \
-    template void sparse_squares<T, I>(const Compressed<T, I>&, const double*, double*);      \
-    template void sparse_pair_sums<T, I>(const Compressed<T, I>&, const Index*, const Index*, \
-                                         Index, const double*, double*);
-ATOMLEARN_INSTANTIATE(float, std::int32_t)
-ATOMLEARN_INSTANTIATE(float, std::int64_t)
-ATOMLEARN_INSTANTIATE(double, std::int32_t)
-ATOMLEARN_INSTANTIATE(double, std::int64_t)
+}  // namespace
+
+void bind_sparse(nb::module_& m) {
+    define(m, "sparse_product", &sparse_product);
+    define(m, "sparse_gram", &sparse_gram);
+    define(m, "sparse_pairs", &sparse_pairs);
+}
 
 }  // namespace atomlearn

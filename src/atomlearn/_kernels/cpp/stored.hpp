@@ -24,20 +24,10 @@ struct Half {
 // the counted allele, 10 one, 11 none, 01 missing. Missing entries count as the column's mean.
 struct Genotypes {
     const std::uint8_t* data;
-    Index stride;  // bytes from column to column
+    Index stride;  // bytes of a column
     Index n_samples;
     Index count;  // columns
     const double* means;
 };
-
-// out[j] = sum_i v_i x_ij (x_ij^2); v has room for 32 samples beyond, zeros.
-void genotype_dots(const Genotypes& x, const double* v, double* out, bool squared);
-// out[i] += sum_j x_ij w_j; out has room for 32 samples beyond, which are garbage afterwards.
-void genotype_sums(const Genotypes& x, const double* w, double* out);
-// out[2 j] = copies counted, out[2 j + 1] = entries missing of column j.
-void genotype_counts(const Genotypes& x, Index* out);
-// The columns, in Fortran order.
-template <class U>
-void genotype_gather(const Genotypes& x, U* out);
 
 }  // namespace atomlearn

@@ -19,6 +19,11 @@ def prefers_dense(n_samples: int, n_columns: int, nonzeros: int) -> bool:
     return nonzeros >= LIMITS.dense_from * n_samples * n_columns
 
 
+def stored_entries(block: Block) -> int:
+    """Return how many entries a block has, all of them unless it is from sparse data."""
+    return block.shape[0] * block.shape[1] if block.nonzeros is None else block.nonzeros
+
+
 def check_same_rows(first: Block, second: Block) -> None:
     """Raise where columns of one block cannot follow those of the other."""
     if first.shape[0] != second.shape[0]:
@@ -191,12 +196,10 @@ class DenseBlock(Block):
         nonzeros = None
         if not size and isinstance(other, DenseBlock) and other.nonzeros is None:
             return other
-        if isinstance(other, (DenseBlock, SparseBlock)) and not (
-            self.nonzeros is None and other.nonzeros is None
-        ):
-            nonzeros = count_nonzeros(self) + count_nonzeros(other)
+        if self.nonzeros is not None or other.nonzeros is not None:
+            nonzeros = stored_entries(self) + stored_entries(other)
             if not prefers_dense(n_samples, total, nonzeros):
-                return SparseBlock.from_dense(self._array).append(other)
+                return SparseBlock.of(self._array).append(other)
         room, columns = self._room, other.dense()
         dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype
         if room.used != size or room.array.shape[1] < total or room.array.dtype != dtype:
@@ -209,13 +212,6 @@ class DenseBlock(Block):
         return DenseBlock(room, nonzeros)
 
 
-def count_nonzeros(block: DenseBlock | SparseBlock) -> int:
-    """Return the known number of stored non-zeros; all entries where a dense block has no count."""
-    if block.nonzeros is None:
-        return block.shape[0] * block.shape[1]
-    return block.nonzeros
-
-
 class SparseBlock(Block):
     """A in compressed columns: float64 data, sorted or unsorted row indices, no duplicates.
 
@@ -226,7 +222,7 @@ class SparseBlock(Block):
     --------
     >>> import numpy as np
     >>> from atomlearn.designs import SparseBlock
-    >>> A = SparseBlock.from_dense(np.array([[1.0, 0.0], [0.0, 4.0]]))
+    >>> A = SparseBlock.of(np.array([[1.0, 0.0], [0.0, 4.0]]))
     >>> A.dot(np.array([1.0, 1.0])), A.nonzeros
     (array([1., 4.]), 2)
     """
@@ -248,10 +244,11 @@ class SparseBlock(Block):
         self.nonzeros: int = data.shape[0]
 
     @classmethod
-    def from_dense(cls, array: Array) -> SparseBlock:
-        """Return the non-zeros of a dense array as a sparse block."""
-        matrix = sp.csc_array(np.asarray(array, dtype=np.float64))
-        return cls(matrix.data, matrix.indices, matrix.indptr, array.shape[0])
+    def of(cls, X: Any) -> SparseBlock:
+        """Return the non-zeros of an array, or the entries of a sparse one, as a block."""
+        X = sp.csc_array(X)
+        data = X.data.astype(np.float64, copy=False)
+        return cls(data, X.indices, X.indptr, X.shape[0])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SparseBlock, (*self._parts, self._n_samples)
@@ -310,27 +307,11 @@ class SparseBlock(Block):
             return self
         return SparseBlock(*take_compressed(*self._parts, positions), self._n_samples)
 
-    def with_rows(self, rows: Rows) -> SparseBlock:
-        """Return the block of these rows, in their order, repeated rows included."""
-        matrix = self.stored_sparse()[rows]
-        return SparseBlock(matrix.data, matrix.indices, matrix.indptr, rows.shape[0])
-
-    def rescaled(self, factors: Array) -> SparseBlock:
-        """Return the block with column j multiplied by factors[j]."""
-        data, indices, indptr = self._parts
-        return SparseBlock(
-            data * np.repeat(factors, np.diff(indptr)), indices, indptr, self._n_samples
-        )
-
     def append(self, other: Block) -> Block:
         check_same_rows(self, other)
-        other = other.explicit()
-        if not isinstance(other, (DenseBlock, SparseBlock)):
-            other = DenseBlock(other.dense())
         total = self.shape[1] + other.shape[1]
-        if prefers_dense(self._n_samples, total, self.nonzeros + count_nonzeros(other)):
+        if prefers_dense(self._n_samples, total, self.nonzeros + stored_entries(other)):
             return DenseBlock(self.dense(), self.nonzeros).append(other)
-        if isinstance(other, DenseBlock):
-            other = SparseBlock.from_dense(other.dense())
-        both = sp.hstack([self.stored_sparse(), other.stored_sparse()], format="csc")
-        return SparseBlock(both.data, both.indices, both.indptr, self._n_samples)
+        more = other.stored_sparse()
+        more = sp.csc_array(other.dense()) if more is None else more
+        return SparseBlock.of(sp.hstack([self.stored_sparse(), more], format="csc"))

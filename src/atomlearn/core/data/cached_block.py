@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from atomlearn import _kernels
+from atomlearn.core.data.forwarding import forward_the_rest
 from atomlearn.core.data.growing_gram import GrowingGram
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Block, Columns, Design
 
 
 class CachedBlock(Block):
@@ -30,7 +31,7 @@ class CachedBlock(Block):
     __slots__ = ("_growing", "hessian", "inner")
 
     def __init__(self, inner: Block) -> None:
-        self.inner: Block = inner.bare
+        self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
         self._growing: GrowingGram | None = None
         #: What the kernel of Newton steps left behind, see ``newton_qp``.
         self.hessian = _kernels.KeptHessian()
@@ -60,14 +61,6 @@ class CachedBlock(Block):
     def dtype(self) -> np.dtype[Any]:
         return self.inner.dtype
 
-    @property
-    def bare(self) -> Block:
-        return self.inner
-
-    @property
-    def n_distinct(self) -> int:
-        return self.inner.n_distinct
-
     def distinct(self) -> tuple[Block, Columns]:
         base, positions = self.inner.distinct()
         return (self if base is self.inner else base), positions
@@ -90,8 +83,15 @@ class CachedBlock(Block):
             taken._growing = self._growing.take(positions)
         return taken
 
+    def gather(self, columns: Columns) -> CachedBlock:
+        return self.take(columns)
+
     def append(self, other: Block) -> CachedBlock:
-        longer = CachedBlock(self.inner.append(other.bare))
+        return self.grown(self.inner.append(CachedBlock.of(other).inner))
+
+    def grown(self, block: Block) -> CachedBlock:
+        """Return a block that begins with these columns, with what is kept of them."""
+        longer = CachedBlock(block)
         longer._growing = self._growing
         longer.hessian, self.hessian = self.hessian, _kernels.KeptHessian()
         return longer
@@ -129,3 +129,6 @@ class CachedBlock(Block):
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
         return self.inner.outer(diagonal, positions)
+
+
+forward_the_rest(CachedBlock, Block, Design)

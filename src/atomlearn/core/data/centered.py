@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Rows
 
 
@@ -20,7 +20,7 @@ class CenteredBlock(Block):
     --------
     >>> import numpy as np
     >>> from atomlearn.designs import CenteredBlock, SparseBlock
-    >>> A = SparseBlock.from_dense(np.array([[2.0], [0.0]]))
+    >>> A = SparseBlock.of(np.array([[2.0], [0.0]]))
     >>> CenteredBlock(A, np.array([1.0])).dense()
     array([[ 1.],
            [-1.]])
@@ -98,10 +98,19 @@ class CenteredBlock(Block):
 def rows_of(block: Block, rows: Rows) -> Block:
     """Return the given rows of any block."""
     own = block.with_rows(rows)
-    return DenseBlock(block.dense()[rows]) if own is None else own
+    if own is not None:
+        return own
+    stored = block.stored_sparse()
+    return DenseBlock(block.dense()[rows]) if stored is None else SparseBlock.of(stored[rows])
 
 
 def scaled_columns(block: Block, factors: Array) -> Block:
     """Return any block with column j multiplied by factors[j]."""
     own = block.rescaled(factors)
-    return DenseBlock(block.dense() * factors) if own is None else own
+    if own is not None:
+        return own
+    stored = block.stored_sparse()
+    if stored is None:
+        return DenseBlock(block.dense() * factors)
+    data = stored.data * np.repeat(factors, np.diff(stored.indptr))
+    return SparseBlock(data, stored.indices, stored.indptr, block.shape[0])

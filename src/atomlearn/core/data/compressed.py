@@ -23,34 +23,30 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 
     No index is followed before it has been checked.
     """
-    kind, by_columns = X.format.upper(), X.format == "csc"
-    n_minor, n_major = X.shape if by_columns else X.shape[::-1]
-    remedy = "rebuild it from (row, column, value) triplets with scipy.sparse.coo_array"
     parts = [np.asarray(part) for part in (X.data, X.indices, X.indptr)]
-    for name, part in zip(("data", "indices", "indptr"), parts, strict=True):
-        if part.ndim != 1:
-            raise ValueError(f"{kind} array: {name} must be 1-d, got {part.ndim}-d; {remedy}")
-        if name != "data" and part.dtype.kind not in "iu":
-            raise ValueError(f"{kind} array: {name} must be integers, got {part.dtype}; {remedy}")
-    data, indices, indptr = parts
-    if indptr.shape[0] != n_major + 1:
-        raise ValueError(
-            f"{kind} array of shape {tuple(X.shape)}: indptr must have {n_major + 1} entries, "
-            f"got {indptr.shape[0]}; {remedy}"
+    try:
+        for name, part in zip(("indices", "indptr"), parts[1:], strict=True):
+            if part.dtype.kind not in "iu":
+                raise ValueError(f"{name} must be whole numbers, got {part.dtype}")
+        narrow = parts[1].dtype == np.int32 and parts[1].size < 2**31
+        data, indices, indptr = (
+            parts[0],
+            *(part.astype(np.int32 if narrow else np.int64, copy=False) for part in parts[1:]),
         )
+        # First and by comparison: differences, which SciPy looks at, may overflow.
+        if (indptr != parts[2]).any() or np.less(indptr[1:], indptr[:-1]).any():
+            raise ValueError("indptr must not decrease, nor hold values out of range")
+        checked = type(X)(X.shape, dtype=X.dtype)
+        checked.data, checked.indices, checked.indptr = data, indices, indptr
+        checked.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(
+            f"{X.format.upper()} array of shape {tuple(X.shape)} is broken: {error}; rebuild it "
+            "from (row, column, value) triplets with scipy.sparse.coo_array"
+        ) from error
     stored = int(indptr[-1])
-    if not 0 <= stored <= min(data.shape[0], indices.shape[0]):
-        raise ValueError(
-            f"{kind} array: indptr ends at {stored}, but there are {data.shape[0]} values and "
-            f"{indices.shape[0]} indices; {remedy}"
-        )
-    index_type = np.int32 if indices.dtype == np.int32 and stored < 2**31 else np.int64
-    indices = in_place_or_copied(indices[:stored].astype(index_type, copy=False))
-    indptr = _narrowed(indptr, np.dtype(index_type), kind, remedy)
-    fault = _kernels.sparse_fault(indices, indptr, n_minor)
-    if fault is not None:
-        raise ValueError(f"{kind} array of shape {tuple(X.shape)}: {fault}; {remedy}")
-    return in_place_or_copied(data[:stored]), indices, indptr
+    data, indices = in_place_or_copied(data[:stored]), in_place_or_copied(indices[:stored])
+    return data, indices, in_place_or_copied(indptr)
 
 
 def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
@@ -59,18 +55,6 @@ def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
     Arrays out of network buffers and records may lie anywhere.
     """
     return np.require(array, requirements=["C", "A"])
-
-
-def _narrowed(
-    indptr: NDArray[Any], index_type: np.dtype[Any], kind: str, remedy: str
-) -> NDArray[Any]:
-    """Return indptr in the type of the indices; what does not fit is out of range anyway."""
-    if indptr.dtype == index_type:
-        return in_place_or_copied(indptr)
-    narrowed = indptr.astype(index_type)
-    if (narrowed != indptr).any():
-        raise ValueError(f"{kind} array: indptr holds values out of range; {remedy}")
-    return narrowed
 
 
 def search_rows(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import checked_parts, is_sparse
@@ -228,24 +229,15 @@ def as_compressed(X: Any) -> Any:
         if X.dtype not in (np.float32, np.float64):
             checked_parts(X)
         return X
-    remedy = "rebuild it with scipy.sparse.coo_array((values, (rows, columns)), shape)"
     try:
         triplets = X.tocoo()
-        rows, columns = triplets.coords if hasattr(triplets, "coords") else (X.row, X.col)
+        places = triplets.row, triplets.col
+        return sp.coo_array((triplets.data, places), shape=X.shape).tocsc()
     except (ValueError, IndexError, TypeError) as error:
-        raise ValueError(f"{X.format.upper()} array is broken ({error}); {remedy}") from error
-    if not rows.shape == columns.shape == triplets.data.shape:
         raise ValueError(
-            f"{X.format.upper()} array has {rows.size} rows, {columns.size} columns and "
-            f"{triplets.data.size} values; {remedy}"
-        )
-    for name, places, limit in (("row", rows, X.shape[0]), ("column", columns, X.shape[1])):
-        if places.size and (int(places.min()) < 0 or int(places.max()) >= limit):
-            raise ValueError(
-                f"{X.format.upper()} array of shape {tuple(X.shape)} has {name} indices from "
-                f"{places.min()} to {places.max()}; {remedy}"
-            )
-    return triplets.tocsc()
+            f"{X.format.upper()} array of shape {tuple(X.shape)} is broken ({error}); rebuild it "
+            "with scipy.sparse.coo_array((values, (rows, columns)), shape)"
+        ) from error
 
 
 def _check_finite_sparse(X: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import update_abstractmethods
 from functools import wraps
 from typing import Any
 
@@ -56,9 +57,16 @@ def _forwarded(name: str, question: Any) -> Any:
     return wraps(question)(lambda self, *given, **named: getattr(self.inner, name)(*given, **named))
 
 
-for _name, _question in vars(Design).items():
-    if not _name.startswith("_") and _name not in vars(Forwarding):
-        setattr(Forwarding, _name, _forwarded(_name, _question))
+def forward_the_rest(cls: type, *bases: type) -> None:
+    """Have a class ask ``inner`` what its bases are asked and it does not answer itself."""
+    for base in bases:
+        for name, question in vars(base).items():
+            if not name.startswith("_") and name not in vars(cls):
+                setattr(cls, name, _forwarded(name, question))
+    update_abstractmethods(cls)
+
+
+forward_the_rest(Forwarding, Design)
 
 
 class Derived(Design):

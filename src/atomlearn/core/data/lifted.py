@@ -42,25 +42,24 @@ class Lifted(Derived):
         return [self.expansion.scores(z) for z in self.design.scores_many(V)]
 
     def gather(self, columns: Columns) -> Block:
-        features, local = self.expansion.columns(columns)
-        block = self.design.gather(features)
+        at = self.expansion.touched(columns)
+        block = self.design.gather(at.features)
         if self.expansion.repeats:
-            return RepeatedBlock(block, features, local.indices.astype(np.int64))
+            return RepeatedBlock(block, at.features, at.rows)
+        local = at.matrix(columns.size)
         stored = block.stored_sparse()
         if stored is not None:
-            product = (stored @ local).tocsc()
-            parts = (product.data, product.indices, product.indptr)
-            return SparseBlock(*parts, product.shape[0])
+            return SparseBlock.of(stored @ local)
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def taken_off(self, columns: Columns) -> Array:
-        features, local = self.expansion.columns(columns)
-        taken = self.design.taken_off(features)
+        at = self.expansion.touched(columns)
+        taken = self.design.taken_off(at.features)
         if self.expansion.repeats:
-            return taken[local.indices]
+            return taken[at.rows]
         # Features that are mixed can cancel as offsets do: their scores are added up, too.
-        squares = self.design.gather(features).squared_norms() / self.shape[0]
-        return np.asarray(abs(local).T @ (taken + np.sqrt(squares)))
+        squares = self.design.gather(at.features).squared_norms() / self.shape[0]
+        return np.asarray(abs(at.matrix(columns.size)).T @ (taken + np.sqrt(squares)))
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i (X L)_ij^2, or an upper bound where L mixes features."""

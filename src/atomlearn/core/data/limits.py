@@ -26,8 +26,6 @@ class Limits:
     #: A difference of sums this small against its terms has lost 4 of 16 digits, and is computed
     #: afresh from the column itself.
     cancelled: float = 1e-4
-    #: Entries of sparse rows made dense at a time to be multiplied: what stays in the cache (2 MB).
-    copied_entries: int = 2**18
     #: From so many new columns on, one matrix product is faster than a product for each.
     products_together: int = 5
     #: Entries up to which data stored by rows is copied by columns for many vectors (1.5 GB).

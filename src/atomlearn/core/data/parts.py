@@ -77,7 +77,7 @@ class RowSubset(Forwarding):
     def names(self) -> list[str] | None:
         return self.design.names
 
-    def with_rows(self, rows: Rows) -> Design:
+    def with_rows(self, rows: Rows) -> RowSubset:
         """Return the design of these rows of this one."""
         return RowSubset(self.design, self.rows[rows])
 
@@ -185,7 +185,7 @@ class ColumnSubset(Derived):
             return super().squared_norms(curvature)
         return self.design.squared_norms(curvature)[self.columns]
 
-    def with_rows(self, rows: Rows) -> Design | None:
+    def with_rows(self, rows: Rows) -> ColumnSubset | None:
         view = self.design.with_rows(rows)
         return None if view is None else ColumnSubset(view, self.columns)
 

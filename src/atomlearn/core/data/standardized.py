@@ -79,14 +79,13 @@ class Affine(Derived):
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         weights = np.ones(self.shape[0]) if curvature is None else curvature
-        squares, doubtful = _centered_squares(self.design, self.means, weights)
-        squares = squares * self.factors * self.factors
-        for columns, array in _dense_pieces(self.design, doubtful):
-            deviation = (array - self.means[columns]) * self.factors[columns]
-            squares[columns] = weights @ (deviation * deviation)
-        return squares
+        if not weights.any():
+            return np.zeros(self.shape[1])
+        means, deviations = column_moments(self.design, weights)
+        distances, deviations = (means - self.means) * self.factors, deviations * self.factors
+        return np.asarray(weights.sum() * (deviations**2 + distances**2))
 
-    def with_rows(self, rows: Rows) -> Design:
+    def with_rows(self, rows: Rows) -> Affine:
         """Return the design of these rows, standardized by the moments of all rows."""
         return Affine(RowSubset(self.design, rows), self.means, self.scales, self.factors)
 
@@ -158,23 +157,6 @@ def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | 
     if design.is_sparse or not design.listable:
         return None
     return Standardized(design, scale=False, weight=weight)
-
-
-def _centered_squares(design: Design, means: Array, weights: Array) -> tuple[Array, Columns]:
-    """Return sum_i c_i (x_ij - mean_j)^2 and the columns for which that lost its digits."""
-    squares = design.squared_norms(weights)
-    if not means.any():
-        overflowed = ~np.isfinite(squares)
-        return np.where(overflowed, 0.0, squares), np.flatnonzero(overflowed)
-    linear = design.scores(weights).full()
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = means * means * weights.sum()
-        result = squares - 2.0 * means * linear + total
-        doubtful = ~(result > LIMITS.cancelled * (squares + total)) & (
-            (squares != 0) | (means != 0)
-        )
-    result[doubtful] = 0.0
-    return np.maximum(result, 0.0), np.flatnonzero(doubtful)
 
 
 def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Array, Array]:

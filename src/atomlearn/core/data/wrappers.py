@@ -5,7 +5,7 @@ Parts of designs are in ``parts.py``, ``Standardized`` has a file of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,24 +82,26 @@ class Concatenated(Design):
     def passes_of_many(self, count: int) -> float:
         return max(design.passes_of_many(count) for design in self.designs)
 
-    def gather(self, columns: Columns) -> Block:
+    def _owned(self, columns: Columns) -> Iterator[tuple[Design, Columns, Columns]]:
+        """Yield each design in use, the places of its columns, and their numbers in it."""
         owner = np.searchsorted(self._starts, columns, side="right") - 1
-        order = np.argsort(owner, kind="stable")
-        block: Block | None = None
         for index in np.unique(owner):
-            mine = columns[owner == index] - self._starts[index]
-            part = self.designs[index].gather(mine)
-            block = part if block is None else block.append(part)
-        if block is None:
+            places = np.flatnonzero(owner == index)
+            yield self.designs[index], places, columns[places] - self._starts[index]
+
+    def gather(self, columns: Columns) -> Block:
+        parts = list(self._owned(columns))
+        if not parts:
             return self.designs[0].gather(columns)
-        return block.take(np.argsort(order, kind="stable"))
+        block, *others = [design.gather(mine) for design, _, mine in parts]
+        for part in others:
+            block = block.append(part)
+        return block.take(np.argsort(np.concatenate([places for _, places, _ in parts])))
 
     def taken_off(self, columns: Columns) -> Array:
-        owner = np.searchsorted(self._starts, columns, side="right") - 1
         offsets = np.zeros(columns.size)
-        for index in np.unique(owner):
-            mine = columns[owner == index] - self._starts[index]
-            offsets[owner == index] = self.designs[index].taken_off(mine)
+        for design, places, mine in self._owned(columns):
+            offsets[places] = design.taken_off(mine)
         return offsets
 
     def predict(self, weights: Array) -> Array:
@@ -111,7 +113,7 @@ class Concatenated(Design):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         return np.concatenate([design.squared_norms(curvature) for design in self.designs])
 
-    def with_rows(self, rows: Rows) -> Design:
+    def with_rows(self, rows: Rows) -> Concatenated:
         """Return the design of these rows of this one."""
         return Concatenated([RowSubset(design, rows) for design in self.designs])
 
@@ -128,10 +130,9 @@ class Counted(Forwarding):
     """A design that counts passes: one for each scores, dense predict and squared_norms.
 
     A pass over a RowSubset or another wrapper of a counted design counts as one pass, whatever
-    the share of rows or columns. The last squared norms are remembered: asked for again they cost
-    no pass. Spans of matrix designs hold factors in memory, as blocks do: their products are no
-    passes. What happens before X is a design, such as its conversion and the search for NaN, is
-    not counted.
+    the share of rows or columns. Spans of matrix designs hold factors in memory, as blocks do:
+    their products are no passes. What happens before X is a design, such as its conversion and the
+    search for NaN, is not counted.
 
     Parameters
     ----------
@@ -152,7 +153,6 @@ class Counted(Forwarding):
     def __init__(self, design: Design, counts: Counts | None = None) -> None:
         super().__init__(design)
         self._counts = Counts() if counts is None else counts
-        self._norms: tuple[Array | None, Array] | None = None
 
     @property
     def design(self) -> Design:
@@ -204,23 +204,14 @@ class Counted(Forwarding):
         return self.inner.product(W)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        if self._norms is None or not _same(self._norms[0], curvature):
-            self._counts.passes += 1.0
-            norms = self.inner.squared_norms(curvature)
-            self._norms = (None if curvature is None else curvature.copy(), norms)
-        return self._norms[1]
+        self._counts.passes += 1.0
+        return self.inner.squared_norms(curvature)
 
-    def with_rows(self, rows: Rows) -> Design:
+    def with_rows(self, rows: Rows) -> Counted:
         """Return the design of these rows; it counts into this one."""
         return Counted(RowSubset(self.inner, rows), self._counts)
 
-    def rescaled(self, factors: Array) -> Design | None:
+    def rescaled(self, factors: Array) -> Counted | None:
         """Return the design with its columns multiplied; it counts into this one."""
         scaled = self.inner.rescaled(factors)
         return None if scaled is None else Counted(scaled, self._counts)
-
-
-def _same(first: Array | None, second: Array | None) -> bool:
-    if first is None or second is None:
-        return first is second
-    return np.array_equal(first, second)

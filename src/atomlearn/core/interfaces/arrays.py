@@ -13,3 +13,16 @@ Columns = NDArray[np.int64]
 Rows = NDArray[np.int64]
 #: Which of some things are meant.
 Mask = NDArray[np.bool_]
+
+
+def distinct(numbers: Columns, size: int) -> tuple[Columns, Columns]:
+    """Return which of 0, ..., size - 1 are among the numbers, and the place of each there.
+
+    As ``np.unique`` does by sorting, in O(size).
+    """
+    used = np.zeros(size, dtype=np.bool_)
+    used[numbers] = True
+    found = np.flatnonzero(used)
+    place = np.empty(size, dtype=np.int64)
+    place[found] = np.arange(found.size)
+    return found, place[numbers]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +144,7 @@ class Design(ABC):
 
     # --- parts of it ----------------------------------------------------------------------------
 
-    def with_rows(self, rows: Rows) -> Design | None:
+    def with_rows(self, rows: Rows) -> Self | None:
         """Return the design of these rows, in their order, repeats included, without copying X.
 
         None where there is no faster way than that of every design: v is spread over all rows.
@@ -166,8 +166,8 @@ class Design(ABC):
         """Return the offsets that scores lose digits to: taken off after sums, in their units."""
         return np.zeros(columns.size)
 
-    def rescaled(self, factors: Array) -> Design | None:
-        """Return X diag(factors), a copy; None where ``scaled_design`` does better without one."""
+    def rescaled(self, factors: Array) -> Self | None:
+        """Return X diag(factors), a copy; None where that is no faster than for every design."""
         return None
 
     def stored(self) -> NDArray[Any] | None:
@@ -228,13 +228,10 @@ class Block(Design):
         """Return A'v, as scores."""
         return ArrayScores(self.transpose_dot(v))
 
-    @property
-    def bare(self) -> Block:
-        """The same columns without the Gram matrices that a ``CachedBlock`` keeps."""
-        return self
-
     #: Whether columns are stored as numbers, of which Gram matrices are fast products.
     keeps_gram: bool = False
+    #: How many entries are stored, where the columns come from sparse data.
+    nonzeros: int | None = None
 
     @abstractmethod
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
@@ -262,10 +259,6 @@ class Block(Design):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i a_ij^2 for each column j (c = 1 where None)."""
 
-    def explicit(self) -> Block:
-        """Return the same columns with their entries stored."""
-        return self
-
     def distinct(self) -> tuple[Block, Columns]:
         """Return the block of the distinct columns, and the place there of each column."""
         return self, np.arange(self.shape[1], dtype=np.int64)
@@ -290,14 +283,6 @@ class Block(Design):
 
         right : (q, s). None where the columns are not q tasks of one feature after the other.
         """
-        return None
-
-    def with_rows(self, rows: Rows) -> Block | None:
-        """Return the block of these rows, in their order, repeated rows included; a copy."""
-        return None
-
-    def rescaled(self, factors: Array) -> Block | None:
-        """Return the block with column j multiplied by factors[j]."""
         return None
 
     def gather(self, columns: Columns) -> Block:

@@ -12,12 +12,12 @@ of f(X L u) + R(inner(u)): the same problem over the columns of X L, which nobod
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from atomlearn.core.interfaces.arrays import Array, Columns
+from atomlearn.core.interfaces.arrays import Array, Columns, distinct
 from atomlearn.core.interfaces.norm import Norm
 from atomlearn.core.interfaces.scores import ArrayScores, Scores, norms_by_label
 from atomlearn.core.interfaces.solver import WarmStart
@@ -73,18 +73,21 @@ class Expansion:
         """Return L'z for z = ``base``, formed when it is asked for."""
         return LiftedScores(self, base)
 
-    def columns(self, lifted: Columns) -> tuple[Columns, sparse.csc_array]:
-        """Return the features that these lifted coordinates touch, increasing, and L there."""
-        local = self.matrix[:, lifted]
-        features, rows = np.unique(local.indices, return_inverse=True)
-        parts = (local.data, rows.ravel(), local.indptr)
-        shape = (features.size, lifted.size)
-        return features.astype(np.int64), sparse.csc_array(parts, shape=shape)
+    def touched(self, lifted: Columns) -> Touched:
+        """Return the features that these lifted coordinates touch, and L there."""
+        # Indexing a sparse array would check and sort what is right and sorted already.
+        starts, ends = self.matrix.indptr[lifted], self.matrix.indptr[lifted + 1]
+        sizes = ends - starts
+        owners = np.repeat(np.arange(lifted.size), sizes)
+        places = np.arange(owners.size) + (ends - np.cumsum(sizes))[owners]
+        features, rows = distinct(self.matrix.indices[places], self.shape[0])
+        return Touched(features, rows, owners, self.matrix.data[places])
 
     def apply(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
         """Return the features and the coefficients of w = L u, u = ``weights`` at ``lifted``."""
-        features, local = self.columns(lifted)
-        return features, np.asarray(local @ weights)
+        at = self.touched(lifted)
+        shares = at.values * weights[at.owners]
+        return at.features, np.bincount(at.rows, shares, at.features.size).astype(np.float64)
 
     def squared_norms(self, squares: Array) -> Array:
         """Return the squared norms of the columns of X L from those of X, ``squares``.
@@ -101,14 +104,27 @@ class Expansion:
         """
         if not self.repeats:
             return None
-        wanted = np.zeros(self.shape[0], dtype=bool)
-        wanted[features] = True
-        candidates = np.flatnonzero(wanted[self.matrix.indices])
-        found, first = np.unique(self.matrix.indices[candidates], return_index=True)
-        if found.size < features.size:
-            return None
-        order = np.argsort(features, kind="stable")
-        return candidates[first], weights[order]
+        first = np.full(self.shape[0], -1)
+        first[self.matrix.indices[::-1]] = np.arange(self.shape[1])[::-1]
+        places = first[features]
+        return None if (places < 0).any() else (places, weights)
+
+
+class Touched(NamedTuple):
+    """L at some lifted coordinates, by its entries: values[e] at (rows[e], owners[e]).
+
+    features : those of the rows, int64, increasing; owners : places among the coordinates asked.
+    """
+
+    features: Columns
+    rows: Columns
+    owners: Columns
+    values: Array
+
+    def matrix(self, count: int) -> sparse.csc_array:
+        """Return L there, over ``count`` lifted coordinates."""
+        shape = (self.features.size, count)
+        return sparse.csc_array((self.values, (self.rows, self.owners)), shape=shape)
 
 
 class LiftedScores(Scores):
@@ -117,23 +133,27 @@ class LiftedScores(Scores):
     def __init__(self, expansion: Expansion, base: Scores) -> None:
         self.expansion = expansion
         self.base = base
-        self._full: Array | None = None
+        self._full: ArrayScores | None = None
 
     @property
     def n_columns(self) -> int:
         return self.expansion.shape[1]
 
-    def full(self) -> Array:
+    def _all(self) -> ArrayScores:
         if self._full is None:
-            self._full = np.asarray(self.expansion.matrix.T @ self.base.full())
+            self._full = ArrayScores(np.asarray(self.expansion.matrix.T @ self.base.full()))
         return self._full
 
+    def full(self) -> Array:
+        return self._all().full()
+
     def at(self, columns: Columns) -> Array:
-        features, local = self.expansion.columns(columns)
-        return np.asarray(local.T @ self.base.at(features))
+        at = self.expansion.touched(columns)
+        parts = at.values * self.base.at(at.features)[at.rows]
+        return np.bincount(at.owners, parts, columns.size).astype(np.float64)
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        return ArrayScores(self.full()).top(count)
+        return self._all().top(count)
 
     def group_norms(self, labels: Columns, n_groups: int) -> Array:
         """Return the norms over sets; of nested ones without listing z, which may be implicit."""
@@ -205,18 +225,19 @@ class Lift:
 
     def parts(self, lifted: Columns, weights: Array) -> list[Part]:
         """Return the parts of the point u = ``weights`` at ``lifted``, by number of set."""
-        features, local = self.expansion.columns(lifted)
-        sets, column = np.unique(self.labels[lifted], return_inverse=True)
-        shares = weights, column.ravel(), np.arange(lifted.size + 1)
-        sums = (local @ sparse.csr_array(shares, shape=(lifted.size, sets.size))).tocsc()
-        sums.eliminate_zeros()
-        sums.sort_indices()
+        at = self.expansion.touched(lifted)
+        keys = self.labels[lifted][at.owners] * max(at.features.size, 1) + at.rows
+        pairs, place = np.unique(keys, return_inverse=True)
+        each: Array = at.values * weights[at.owners]
+        sums: Array = np.bincount(place, each, pairs.size).astype(np.float64, copy=False)
+        used = np.flatnonzero(sums)
+        groups, rows = np.divmod(pairs[used], max(at.features.size, 1))
+        sets, first = np.unique(groups, return_index=True)
         names = self.names or ()
         result = []
-        for place, group in enumerate(sets.tolist()):
-            mine = slice(sums.indptr[place], sums.indptr[place + 1])
-            if mine.start < mine.stop:
-                name = names[group] if group < len(names) else ""
-                columns = features[sums.indices[mine]]
-                result.append(Part(group, name or None, columns, sums.data[mine]))
+        for group, mine in zip(
+            sets.tolist(), np.split(np.arange(used.size), first[1:]), strict=False
+        ):
+            name = names[group] if group < len(names) else ""
+            result.append(Part(group, name or None, at.features[rows[mine]], sums[used[mine]]))
         return result

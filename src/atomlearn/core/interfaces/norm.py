@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
 from atomlearn.core.interfaces.arrays import Array, Columns
 from atomlearn.core.interfaces.differences import Measures, best_by_differences
 from atomlearn.core.interfaces.excess import Excess
@@ -60,11 +58,27 @@ class Norm(Ratings, ABC):
     Wherever scores are asked for (``polar``, ``best_atom``, ...) an array of them will do.
     """
 
+    #: The form in which the norm is used where nobody says which.
+    usual_form: ClassVar[Form] = "penalized"
+    #: Whether gauge(w) = gauge(|w|), growing with each |w_j|: what Nonnegative needs.
+    absolute: bool = False
+    #: Whether the norm, or a part of it, is one of matrices or tensors.
+    of_matrices: bool = False
+    #: Whether ``prox_point`` is known: by default, where a class has one.
+    proximal: bool = False
+    #: Whether problems can be solved over a few columns at a time: by default, where a class says
+    #: how it is restricted to columns, or lifted to a norm that can be.
+    over_columns: bool = False
+
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
-        for name in ("polar", "polar_bounds", "best_atom", "best_columns"):
-            if name in cls.__dict__:
-                setattr(cls, name, taking_arrays(cls.__dict__[name]))
+        own = cls.__dict__.keys()
+        for name in {"polar", "polar_bounds", "best_atom", "best_columns"} & own:
+            setattr(cls, name, taking_arrays(cls.__dict__[name]))
+        by_methods = {"proximal": {"prox_point"}, "over_columns": {"restrict", "lift"}}
+        for ability in by_methods.keys() - own:
+            if by_methods[ability] & own:
+                setattr(cls, ability, True)
 
     @abstractmethod
     def value(self, w: Array) -> float:
@@ -82,37 +96,25 @@ class Norm(Ratings, ABC):
         none of them is new, the polar of the restricted problem is the polar of the whole one.
         """
 
-    def check(self, n_features: int) -> None:
-        """Raise ValueError or TypeError, with the remedy, where a parameter is unusable."""
-
     # What the data say: names of columns, the shape of a matrix, the number of features.
 
     def with_names(self, names: Sequence[str]) -> Norm:
         """Return the same norm with names of columns in its parameters replaced by indices."""
         return self
 
-    def with_shape(self, shape: tuple[int, int] | None) -> Norm:
-        """Return the same norm for matrices of this shape; a shape given before must agree.
-
-        None: the columns of the design are not the entries of a matrix.
-        """
-        return self
-
-    def on(self, n_features: int) -> Norm:
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """Return the same norm for so many features: checked, its parameters read once and kept.
 
-        Problems are built over it, so that lists of groups are not read again at every pass, and
-        factors of factors are one factor. The norm itself where there is nothing to read.
+        Problems are built over it, so that lists of groups are not read again at every pass.
+        ``shape``: that of the matrix of which the columns are the entries; None: of none. A shape
+        given before must agree.
+
+        Raises
+        ------
+        ValueError, TypeError
+            With the remedy, where a parameter is unusable.
         """
-        self.check(n_features)
         return self
-
-    def times(self, factor: float) -> Norm | None:
-        """Return factor * norm as a norm of the same kind; None where there is none."""
-        return None
-
-    #: The form in which the norm is used where nobody says which.
-    usual_form: ClassVar[Form] = "penalized"
 
     # The oracle.
 
@@ -154,15 +156,6 @@ class Norm(Ratings, ABC):
 
     # Fewer or more coordinates.
 
-    @property
-    def over_columns(self) -> bool:
-        """True where problems can be solved over a few columns at a time: most norms of vectors.
-
-        Those are the norms that can be restricted to columns, or lifted to one that can.
-        """
-        kind = type(self)
-        return kind.restrict is not Norm.restrict or kind.lift is not Norm.lift
-
     def restrict(self, columns: Columns, n_features: int) -> Norm | None:
         """Return the norm on R^len(columns) that equals this one on vectors zero elsewhere.
 
@@ -178,19 +171,15 @@ class Norm(Ratings, ABC):
         """
         return None
 
-    def as_groups(self, n_features: int) -> Groups | None:
+    def as_groups(self, n_features: int, nonnegative: bool = False) -> Groups | None:
         """Return the ``Groups`` that this norm is, its groups read; None where it is none.
 
-        The l1 norm has groups of one, the l2 norm one group.
+        The l1 norm has groups of one, the l2 norm one group. ``nonnegative``: the groups with
+        which this gauge is that of w >= 0, infinite elsewhere.
         """
         return None
 
     # Proximal maps: what masters and FISTA need.
-
-    @property
-    def proximal(self) -> bool:
-        """True where ``prox_point`` is known."""
-        return type(self).prox_point is not Norm.prox_point
 
     def prox_point(self, w: Array, amount: float, form: Form) -> ProxPoint:
         """Return a proximal map with gauge and Jacobian; ``amount`` is a step, or a radius.
@@ -206,11 +195,6 @@ class Norm(Ratings, ABC):
 
     # What is known of the coordinates.
 
-    @property
-    def absolute(self) -> bool:
-        """True where gauge(w) = gauge(|w|), growing with each |w_j|: what Nonnegative needs."""
-        return False
-
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
         """Return the largest t for which a subgradient at w has |s_j| = t at these zeros of w.
 
@@ -224,38 +208,21 @@ class Norm(Ratings, ABC):
         """Return what bounds on single coefficients add to the conjugate of R; None: no bounds."""
         return None
 
-    def free(self, n_features: int) -> Columns:
-        """Return the columns that the norm leaves unpenalized."""
-        return np.zeros(0, dtype=np.int64)
-
     def adapted(self, w: Array, power: float) -> Norm:
         """Return the norm with weights divided by the sizes of w to a power; none where it is 0."""
         raise TypeError(
             f"adaptive weights need a norm with weights, norms.L1 or norms.Groups; got {self!r}"
         )
 
-    def without(self, columns: Columns, n_features: int) -> Norm:
-        """Return the norm with these columns, which are fitted freely elsewhere, held at 0.
+    def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
+        """Return these columns and those that the norm leaves free, and the norm without them.
 
-        The norm itself, where it would hold them there anyway, as their scores are 0.
+        They are fitted freely elsewhere, and held at 0 here: by the norm itself, where it would
+        hold them there anyway, as their scores are 0.
         """
-        return self
-
-    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
-        """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf; None for other norms.
-
-        ``nonnegative``: p with gauge(w) = p'w for w >= 0 and infinite elsewhere. With such p a norm
-        can be the gauge of rays: each column an atom, its coefficient >= 0.
-        """
-        groups = None if nonnegative else self.as_groups(n_features)
-        return None if groups is None else groups.l1_weights(n_features)
+        return columns, self
 
     # Norms of matrices.
-
-    @property
-    def of_matrices(self) -> bool:
-        """True where the norm, or a part of it, is one of matrices or tensors."""
-        return False
 
     @property
     def matrix_shape(self) -> tuple[int, ...] | None:

@@ -132,14 +132,14 @@ def taking_arrays(method: Method) -> Method:
             return method(norm, scores, *args, **settings)
         z = np.ascontiguousarray(scores, dtype=np.float64)
         if z.ndim > 1:
-            # A matrix, or a tensor, whose shape the norm may not know yet.
-            shaped = norm.with_shape(z.shape) if z.ndim == 2 else norm
-            if shaped is norm and not norm.of_matrices:
+            if not norm.of_matrices:
                 raise ValueError(
                     f"{type(norm).__name__}.{method.__name__}: a vector of shape (n,) is expected, "
                     f"got shape {z.shape}; pass z.ravel()"
                 )
-            return getattr(shaped, method.__name__)(ArrayScores(z.ravel()), *args, **settings)
+            # A matrix, or a tensor, whose shape the norm may not know yet.
+            norm = norm.on(z.size, z.shape if z.ndim == 2 else None)
+            return getattr(norm, method.__name__)(ArrayScores(z.ravel()), *args, **settings)
         return method(norm, ArrayScores(z), *args, **settings)
 
     return cast(Method, called)

@@ -22,6 +22,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Columns, Master, Refit
 from atomlearn.core.masters.candidate import Candidate, block_of
 from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 
@@ -175,8 +176,8 @@ def pivots_at_a_time(problem: Problem, size: int, most: int) -> int:
 def prices_of(problem: Problem) -> Prices | None:
     """Return the prices of a norm that is a weighted sum of weights or of their magnitudes."""
     norm, size = problem.regularizer.norm, problem.design.shape[1]
-    signed = norm.l1_weights(size)
-    price = norm.l1_weights(size, nonnegative=True) if signed is None else signed
+    signed = l1_weights(norm, size)
+    price = l1_weights(norm, size, nonnegative=True) if signed is None else signed
     return None if price is None else Prices(price, signed is not None)
 
 

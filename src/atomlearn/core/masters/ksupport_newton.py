@@ -104,7 +104,7 @@ def is_small(problem: Problem) -> bool:
     regularizer = problem.regularizer
     plain = problem.loss.is_quadratic and problem.metric is None and size > 0
     plain &= regularizer.form != "constrained" and 0.0 < regularizer.amount < np.inf
-    plain &= block_of(problem).bare.keeps_gram and not problem.deadline.passed
+    plain &= block_of(problem).keeps_gram and not problem.deadline.passed
     if _takes_gram(problem):
         return plain
     return plain and n_samples * size <= TUNING.small_entries and not problem.tau

@@ -103,7 +103,7 @@ class ModelNewton(Master):
 
     def _steps(self, problem: Problem, weights: Array, gap_target: float) -> Refit:
         """Return where Newton steps end."""
-        block, prices, steps = block_of(problem).bare, prices_of(problem), 0
+        block, prices, steps = block_of(problem), prices_of(problem), 0
         inside = problem.inside(None, weights)
         if prices is not None:
             inside = feasible(problem, prices, weights)
@@ -192,7 +192,7 @@ def is_coupled(problem: Problem) -> bool:
     """Return whether the problem is one for Newton steps with the whole Hessian."""
     n_samples, size = problem.design.shape
     block = problem.design
-    structured = isinstance(block, Block) and block.bare.couples_by_structure
+    structured = isinstance(block, Block) and block.couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.gram_entries
     few = size * size <= TUNING.gram_entries or by_samples(problem)
     fits = size > 0 and few and n_samples * size <= most
@@ -215,7 +215,7 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     if not (whole and np.array_equal(partition.labels, np.repeat(labels, q))):
         return None
     right = np.linalg.qr(np.hstack([np.ones((q, 1)), np.eye(q)[:, 1:]]))[0][:, 1:]
-    block = block_of(problem).bare.spanned(right)
+    block = block_of(problem).spanned(right)
     if block is None:
         return None
     rows = Partition(np.repeat(labels, q - 1), labels.size, labels.size)

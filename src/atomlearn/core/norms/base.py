@@ -19,10 +19,7 @@ from atomlearn.core.norms.vectors import to_float64
 class VectorNorm(Parameters, Norm):
     """A gauge of vectors that knows the proximal map of step * gauge: the other two follow."""
 
-    @property
-    def absolute(self) -> bool:
-        """True where gauge(w) = gauge(|w|), growing with each |w_j|: what Nonnegative needs."""
-        return True
+    absolute = True
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x), v float64, step >= 0 finite."""
@@ -80,17 +77,17 @@ class Wrapper(VectorNorm):
     norm: Norm
 
     @property
-    def absolute(self) -> bool:
+    def absolute(self) -> bool:  # type: ignore[override]
         """As the norm inside."""
         return self.norm.absolute
 
     @property
-    def over_columns(self) -> bool:
+    def over_columns(self) -> bool:  # type: ignore[override]
         """As the norm inside."""
         return self.norm.over_columns
 
     @property
-    def proximal(self) -> bool:
+    def proximal(self) -> bool:  # type: ignore[override]
         """As the norm inside."""
         return self.norm.proximal
 
@@ -98,18 +95,18 @@ class Wrapper(VectorNorm):
         """Those of the norm inside."""
         return self.norm.thresholds(w, columns, n_features)
 
-    def free(self, n_features: int) -> Columns:
-        """Those of the norm inside."""
-        return self.norm.free(n_features)
+    def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
+        """The same of the norm inside without them."""
+        free, inner = self.norm.without(columns, n_features)
+        return free, self._of(inner)
 
-    def check(self, n_features: int) -> None:
-        """Raise where the norm inside is no norm, or unusable."""
-        checked_norm(type(self).__name__, self.norm).check(n_features)
+    def adapted(self, w: Array, power: float) -> Norm:
+        """The same of the norm inside with adaptive weights."""
+        return self._of(self.norm.adapted(w, power))
 
-    def on(self, n_features: int) -> Norm:
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """The same norm with the norm inside read."""
-        self.check(n_features)
-        return self._of(self.norm.on(n_features))
+        return self._of(checked_norm(type(self).__name__, self.norm).on(n_features, shape))
 
     def with_names(self, names: Sequence[str]) -> Norm:
         """The same norm with names of columns in the norm inside replaced by their indices."""

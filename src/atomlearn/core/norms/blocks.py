@@ -58,26 +58,21 @@ class Blocks(VectorNorm):
         self.columns = columns
 
     @property
-    def absolute(self) -> bool:
+    def absolute(self) -> bool:  # type: ignore[override]
         """True where all norms depend on |w| only."""
         return all(norm.absolute for norm in self.norms)
 
     @property
-    def over_columns(self) -> bool:
+    def over_columns(self) -> bool:  # type: ignore[override]
         """True where all norms can be restricted."""
         return all(norm.over_columns for norm in self.norms)
 
     @property
-    def proximal(self) -> bool:
+    def proximal(self) -> bool:  # type: ignore[override]
         """True where the proximal maps of all norms are known."""
         return all(norm.proximal for norm in self.norms)
 
-    def check(self, n_features: int) -> None:
-        """Raise where the blocks are not a partition of the columns, or a norm does not fit."""
-        for norm, columns in self._pairs(n_features):
-            norm.check(columns.size)
-
-    def on(self, n_features: int) -> Blocks:
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Blocks:
         """The same norm with all norms and columns read."""
         pairs = self._pairs(n_features)
         blocks = tuple(columns for _, columns in pairs)

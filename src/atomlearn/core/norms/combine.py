@@ -1,4 +1,4 @@
-"""Norms made of norms: Scaled, Nonnegative."""
+"""Norms made of norms: Scaled, Nonnegative, and scores as a norm of w >= 0 sees them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,16 @@ from atomlearn.core.interfaces import (
     Solver,
     Term,
 )
+from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.norms.base import Wrapper
 from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.scores import PositiveScores
 from atomlearn.core.norms.vectors import to_float64
 
 
 def scaled(norm: Norm, factor: float) -> Norm:
-    """Return factor * norm, as a norm of its own kind where there is one."""
-    if factor == 1.0:
-        return norm
-    same = norm.times(factor)
-    return Scaled(norm, factor) if same is None else same
+    """Return factor * norm."""
+    return norm if factor == 1.0 else Scaled(norm, factor)
 
 
 class Scaled(Wrapper):
@@ -59,7 +56,7 @@ class Scaled(Wrapper):
         self.factor = factor
 
     @property
-    def of_matrices(self) -> bool:
+    def of_matrices(self) -> bool:  # type: ignore[override]
         """As the norm inside."""
         return self.norm.of_matrices
 
@@ -77,32 +74,15 @@ class Scaled(Wrapper):
         """That of the norm inside."""
         return self.norm.solver(tolerance)
 
-    def check(self, n_features: int) -> None:
-        """Raise where the factor is not positive and finite, or the norm inside is unusable."""
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
+        """factor times the norm inside, read."""
         positive_number("Scaled", "factor", self.factor)
-        super().check(n_features)
+        return super().on(n_features, shape)
 
-    def on(self, n_features: int) -> Norm:
-        """factor times the norm inside, read, with factors multiplied."""
-        self.check(n_features)
-        return scaled(self.norm.on(n_features), self.factor)
-
-    def _of(self, inner: Norm) -> Norm:
-        return self if inner is self.norm else scaled(inner, self.factor)
-
-    def as_groups(self, n_features: int) -> Groups | None:
+    def as_groups(self, n_features: int, nonnegative: bool = False) -> Groups | None:
         """Those of the norm inside, with their weights multiplied."""
-        groups = self.norm.as_groups(n_features)
-        return None if groups is None else groups.times(self.factor)
-
-    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
-        """factor times those of the norm inside."""
-        inner = self.norm.l1_weights(n_features, nonnegative)
-        return None if inner is None else self.factor * inner
-
-    def times(self, factor: float) -> Norm:
-        """The norm inside with both factors."""
-        return scaled(self.norm, factor * self.factor)
+        groups = self.norm.as_groups(n_features, nonnegative)
+        return None if groups is None else groups.weighted(self.factor)
 
     def value(self, w: Array) -> float:
         """factor * norm(w)"""
@@ -121,10 +101,6 @@ class Scaled(Wrapper):
         inner = self.norm.prox_point(v, amount * self.factor**power, form)
         return ProxPoint(inner.point, self.factor * inner.gauge, inner.jacobian)
 
-    def with_shape(self, shape: tuple[int, int] | None) -> Norm:
-        """Return the same norm with the norm inside for matrices of this shape."""
-        return self._of(self.norm.with_shape(shape))
-
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """Those of the polar of the norm inside, divided by the factor."""
         lower, upper = self.norm.polar_bounds(scores, thorough)
@@ -138,6 +114,27 @@ class Scaled(Wrapper):
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
         """factor times those of the norm inside."""
         return self.factor * self.norm.thresholds(w, columns, n_features)
+
+    def excess(self, scores: Scores) -> Excess | None:
+        """That of the norm inside, with its prices multiplied."""
+        inner = self.norm.excess(scores)
+        if inner is None:
+            return None
+        polar, prices = inner.polar / self.factor, inner.prices * self.factor
+        return replace(inner, polar=polar, prices=prices)
+
+    @property
+    def rates_columns(self) -> bool:
+        """As the norm inside."""
+        return self.norm.rates_columns
+
+    def reference(self, scores: Scores) -> float:
+        """As the norm inside."""
+        return self.norm.reference(scores)
+
+    def rated(self, scores: Scores, bound: float) -> Columns:
+        """As the norm inside."""
+        return self.norm.rated(scores, bound)
 
 
 class Nonnegative(Wrapper):
@@ -166,24 +163,21 @@ class Nonnegative(Wrapper):
     def __init__(self, norm: Norm) -> None:
         self.norm = norm
 
-    @property
-    def absolute(self) -> bool:
-        """False: negative coordinates are refused."""
-        return False
+    absolute = False
 
-    def check(self, n_features: int) -> None:
-        """Raise where the norm inside is unusable, or not a norm of |w|."""
-        super().check(n_features)
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
+        """The non-negative part of the norm inside, read; raise where that is not one of |w|."""
         if not self.norm.absolute:
             raise TypeError(
                 "Nonnegative needs a norm of vectors that depends on |w| only and grows with it, "
                 f"got {self.norm!r}; use l1, l2, groups or k-support"
             )
-        if self.norm.free(n_features).size:
+        if self.norm.without(np.zeros(0, dtype=np.int64), n_features)[0].size:
             raise ValueError(
                 "Nonnegative: a column of weight 0 is free, and of either sign; give it a small "
                 "weight instead"
             )
+        return super().on(n_features, shape)
 
     def value(self, w: Array) -> float:
         """norm(w), or infinity where some w_j < 0"""
@@ -208,20 +202,44 @@ class Nonnegative(Wrapper):
 
         return ProxPoint(inner.point, inner.gauge, jacobian)
 
-    def times(self, factor: float) -> Nonnegative:
-        """The non-negative part of factor times the norm inside."""
-        return Nonnegative(scaled(self.norm, factor))
-
     def best_atom(self, scores: Scores) -> Atom:
         """The atom of the norm inside for max(z, 0), without its zeros."""
         atom = self.norm.best_atom(PositiveScores(scores))
         kept = atom.values > 0
         return Atom(atom.columns[kept], atom.values[kept])
 
-    def without(self, columns: Columns, n_features: int) -> Norm:
-        """The non-negative part of the norm inside without them."""
-        return self._of(self.norm.without(columns, n_features))
+    def as_groups(self, n_features: int, nonnegative: bool = False) -> Groups | None:
+        """Those of the norm inside."""
+        return self.norm.as_groups(n_features) if nonnegative else None
 
-    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
-        """The weights of the l1 norm inside, scaled or in groups of one; None for other norms."""
-        return self.norm.l1_weights(n_features) if nonnegative else None
+
+class PositiveScores(Scores):
+    """max(z, 0), from scores that know their largest *magnitudes* only.
+
+    ``top`` asks for more and more of the largest magnitudes until it has enough positive ones,
+    and soon for all of them where they can be stored.
+    """
+
+    def __init__(self, base: Scores) -> None:
+        self._base = base
+
+    @property
+    def n_columns(self) -> int:
+        return self._base.n_columns
+
+    def top(self, count: int) -> tuple[Columns, Array]:
+        """Return at most ``count`` columns: fewer where the others have no positive score."""
+        asked = 2 * count + 16
+        while True:
+            columns, values = self._base.top(asked)
+            positive = np.flatnonzero(values > 0)[:count]
+            # Beyond a zero, or beyond the last column, there is nothing positive left.
+            if positive.size == count or values.size < asked or values[-1] == 0:
+                return columns[positive], values[positive]
+            asked = 8 * asked
+
+    def at(self, columns: Columns) -> Array:
+        return np.maximum(self._base.at(columns), 0.0)
+
+    def full(self) -> Array:
+        return np.maximum(self._base.full(), 0.0)

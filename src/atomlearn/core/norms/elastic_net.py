@@ -45,9 +45,10 @@ class ElasticNetNorm(VectorNorm):
     def __init__(self, k: float) -> None:
         self.k = k
 
-    def check(self, n_features: int) -> None:
-        """Raise where k is not a finite number >= 1."""
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> ElasticNetNorm:
+        """The norm itself; raise where k is not a finite number >= 1."""
         self._k()
+        return self
 
     def value(self, w: Array) -> float:
         """max(||w||_2, ||w||_1 / sqrt k)"""

@@ -49,24 +49,18 @@ class Groups(RatedNorm):
         self.groups = groups
         self.weights = weights
 
-    def check(self, n_features: int) -> None:
-        """Raise where groups overlap or do not fit, or a weight is not positive and finite."""
-        self.parts(n_features)
-
-    def on(self, n_features: int) -> Groups:
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Groups:
         """The same norm with its groups and weights read."""
         partition, weights = self.parts(n_features)
         listed = partition.all_listed()
         return self if listed is self.groups else Groups(listed, weights)
 
-    def as_groups(self, n_features: int) -> Groups:
+    def as_groups(self, n_features: int, nonnegative: bool = False) -> Groups | None:
         """The norm itself, its groups read."""
-        return self.on(n_features)
+        return None if nonnegative else self.on(n_features)
 
-    def times(self, factor: float) -> Groups | None:
-        """The same groups with their weights multiplied, once they are read."""
-        if not isinstance(self.groups, Partition):
-            return None
+    def weighted(self, factor: float) -> Groups:
+        """The same groups, which have been read, with their weights multiplied."""
         return Groups(self.groups, factor * self._all_weights(self.groups.labels.size))
 
     def value(self, w: Array) -> float:
@@ -85,13 +79,6 @@ class Groups(RatedNorm):
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         partition, weights = self.parts(v.size)
         return lifted_point(v, partition, lambda norms: l1_point(norms, weights, amount, form))
-
-    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
-        """Those of the groups, where each has one column; else None."""
-        partition = self.partition(n_features)
-        if nonnegative or partition.n_groups < n_features:
-            return None
-        return self._all_weights(n_features)[partition.labels]
 
     def adapted(self, w: Array, power: float) -> Norm:
         """The same groups with weights divided by ||w_g||^power, those with w_g != 0 only."""
@@ -122,6 +109,22 @@ class Groups(RatedNorm):
             return partition, self.weights
         return partition, set_weights(self.weights, partition.sizes, partition.n_listed, "Groups")
 
+    def of_columns(self, n_features: int) -> Array | None:
+        """Return the weight of each column, where each is a group of its own; else None."""
+        partition = self.partition(n_features)
+        alone = partition.n_groups == n_features
+        return self._all_weights(n_features)[partition.labels] if alone else None
+
     def _all_weights(self, n_features: int) -> Array:
         partition, weights = self.parts(n_features)
         return np.ones(partition.n_groups) if weights is None else weights
+
+
+def l1_weights(norm: Norm, n_features: int, nonnegative: bool = False) -> Array | None:
+    """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf; None for other norms.
+
+    ``nonnegative``: p with gauge(w) = p'w for w >= 0 and infinite elsewhere. With such p a norm
+    can be the gauge of rays: each column an atom, its coefficient >= 0.
+    """
+    groups = norm.as_groups(n_features, nonnegative)
+    return None if groups is None else groups.of_columns(n_features)

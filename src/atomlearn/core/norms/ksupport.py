@@ -50,15 +50,9 @@ class KSupport(RatedNorm):
         self.k = k
         self.groups = groups
 
-    def check(self, n_features: int) -> None:
-        """Raise where k is not a whole number >= 1, or the groups do not fit the features."""
-        whole_number("KSupport", "k", self.k)
-        if self.groups is not None:
-            self.partition(n_features)
-
-    def on(self, n_features: int) -> KSupport:
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> KSupport:
         """The same norm with its groups read."""
-        self.check(n_features)
+        whole_number("KSupport", "k", self.k)
         return self if self.groups is None else KSupport(self.k, self.partition(n_features))
 
     def value(self, w: Array) -> float:

@@ -92,11 +92,9 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
         polar = _kernels.top_norm(scaled, k)
         if (polar <= amount) if form == "penalized" else (amount == 0.0):
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
-        bounds = polar / amount - 1.0, gauge / amount - 1.0
-        start = polar if form == "penalized" else gauge
-        low, high = max(bounds[0], 0.0), max(bounds[1], np.finfo(np.float64).tiny)
-        # The kernel steps to the roots of the equations of the patterns it meets, from F(0).
-        mu = _kernels.ksupport_multiplier(scaled, k, amount, form == "penalized", start, low, high)
+        # The kernel steps to the roots of the equations of the patterns it meets.
+        guess = max(gauge / amount - 1.0, np.finfo(np.float64).tiny)
+        mu = _kernels.ksupport_multiplier(scaled, k, amount, form == "penalized", guess)
         if mu == 0.0:  # the amount is below the last digit of v
             return _identity(v, gauge * scale)
         pattern = Pattern.at(scaled, k, mu)

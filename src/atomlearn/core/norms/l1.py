@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns, ProxPoint, Scores
+from atomlearn.core.interfaces import Array, Columns, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.forms import soft_point
 from atomlearn.core.norms.grouped import RatedNorm
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
-from atomlearn.core.norms.sides import Sides, by_name
 from atomlearn.core.norms.vectors import to_float64
 
 
@@ -63,28 +63,21 @@ class L1(RatedNorm):
         self.lower = lower
         self.upper = upper
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()" if self._plain else super().__repr__()
-
-    def check(self, n_features: int) -> None:
-        """Raise where weights or bounds do not fit the features."""
-        self._sides(n_features)
-
-    def on(self, n_features: int) -> L1:
-        """The same norm with one number a column."""
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> L1:
+        """The same norm with one number a column; raise where weights or bounds do not fit."""
         sides = self._sides(n_features)
-        return self if sides is None or sides is self.weights else L1(sides)
+        return self if sides is self._read else L1(sides)
 
     def with_names(self, names: Sequence[str]) -> L1:
         """Return the same norm with numbers by name replaced by one a column."""
         return L1(
-            by_name(self.weights, names, 1.0, "weights"),
-            by_name(self.lower, names, -np.inf, "lower"),
-            by_name(self.upper, names, np.inf, "upper"),
+            _by_name(self.weights, names, 1.0, "weights"),
+            _by_name(self.lower, names, -np.inf, "lower"),
+            _by_name(self.upper, names, np.inf, "upper"),
         )
 
     @property
-    def absolute(self) -> bool:
+    def absolute(self) -> bool:  # type: ignore[override]
         """True without bounds."""
         if self._read is not None:
             return self._read.symmetric
@@ -106,19 +99,15 @@ class L1(RatedNorm):
         sides = self._sides(scores.n_columns)
         return scores if sides is None else ArrayScores(sides.ratios(scores.full()))
 
-    def free(self, n_features: int) -> Columns:
-        """The columns of weight 0."""
-        sides = None if self.weights is None else self._sides(n_features)
-        return super().free(n_features) if sides is None else np.flatnonzero(sides.price == 0)
-
-    def without(self, columns: Columns, n_features: int) -> L1:
-        """The same norm with an infinite weight for these columns."""
+    def without(self, columns: Columns, n_features: int) -> tuple[Columns, L1]:
+        """Those and the columns of weight 0, and the norm with infinite weights for them."""
         sides = self._sides(n_features)
         if sides is None:
-            return self
+            return columns, self
+        free = np.union1d(columns, np.flatnonzero(sides.price == 0))
         price = sides.price.copy()
-        price[columns] = np.inf
-        return L1(sides._replace(price=price).settled())
+        price[free] = np.inf
+        return free, L1(sides._replace(price=price).settled())
 
     def adapted(self, w: Array, power: float) -> L1:
         """The same norm with weights divided by |w_j|^power."""
@@ -128,39 +117,33 @@ class L1(RatedNorm):
         # What is free stays free: its weight was 0, or it is left out here and fitted elsewhere.
         return L1(sides._replace(price=np.where(sides.price == 0, 0.0, price)).settled())
 
-    def times(self, factor: float) -> L1 | None:
-        """The same norm with its weights multiplied, once they are one a column."""
-        sides = self._read
-        return None if sides is None else L1(sides._replace(price=factor * sides.price))
-
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         sides = self._sides(v.size)
         return soft_point(v, step) if sides is None else sides.point(v, step)
 
     def _last_step(self, v: Array) -> float:
+        """The step from which on columns with a price are 0."""
         sides = self._sides(v.size)
-        return float(np.abs(v).max(initial=0.0)) if sides is None else sides.last_step(v)
+        ratios = np.abs(v) if sides is None else sides.ratios(v)[sides.price > 0]
+        return float(ratios.max(initial=0.0))
 
     def restrict(self, columns: Columns, n_features: int) -> L1:
         """The same norm on these columns: l1 does not mix coordinates."""
         sides = self._sides(n_features)
-        return self if sides is None else L1(sides.take(columns))
+        return self if sides is None else L1(Sides(*(side[columns] for side in sides)))
 
-    def as_groups(self, n_features: int) -> Groups | None:
-        """Groups of one column; None with bounds, or columns left out."""
-        weights = None if self._plain else self.l1_weights(n_features)
-        if weights is None and not self._plain:
+    def as_groups(self, n_features: int, nonnegative: bool = False) -> Groups | None:
+        """Groups of one column, without bounds (or exactly those at 0) and columns left out."""
+        sides, weights = self._sides(n_features), None
+        usable = not nonnegative
+        if sides is not None:
+            weights = sides.price
+            at_zero = bool(((sides.lower == 0) & np.isposinf(sides.upper)).all())
+            usable = at_zero if nonnegative else sides.symmetric
+            usable &= bool((np.isfinite(weights) & (weights > 0)).all())
+        if not usable:
             return None
         return Groups(Partition(np.arange(n_features), n_features, n_features), weights)
-
-    def l1_weights(self, n_features: int, nonnegative: bool = False) -> Array | None:
-        """The weights, where all are finite and there are no bounds, or exactly those at 0."""
-        sides = self._sides(n_features)
-        if sides is None:
-            return None if nonnegative else np.ones(n_features)
-        at_zero = bool(((sides.lower == 0) & np.isposinf(sides.upper)).all())
-        usable = (np.isfinite(sides.price) & (sides.price > 0)).all()
-        return sides.price if usable and (at_zero if nonnegative else sides.symmetric) else None
 
     @property
     def rates_columns(self) -> bool:
@@ -192,6 +175,135 @@ class L1(RatedNorm):
         """Return weights and bounds as one number a column; None for the plain norm."""
         if self._plain:
             return None
-        if self._read is not None:
-            return self._read.fitting(n_features)
-        return Sides.read(self.weights, self.lower, self.upper, n_features)
+        if self._read is None:
+            return Sides.read(self.weights, self.lower, self.upper, n_features)
+        if self._read.price.size != n_features:
+            raise ValueError(
+                f"L1: weights and bounds are of {self._read.price.size} columns, and X has "
+                f"{n_features}"
+            )
+        return self._read
+
+
+class Sides(NamedTuple):
+    """gauge(w) = sum_j price_j |w_j| for lower <= w <= upper, infinite elsewhere; (n,) each.
+
+    price : in [0, inf]; of infinite price w_j is 0. lower <= 0 <= upper, infinite where there is
+    no bound.
+    """
+
+    price: Array
+    lower: Array
+    upper: Array
+
+    @classmethod
+    def read(cls, weights: Any, lower: Any, upper: Any, n_features: int) -> Sides:
+        """Check and spread the parameters of ``L1`` over so many columns."""
+        price = _numbers("weights", weights, 1.0, n_features)
+        low = _numbers("lower", lower, -np.inf, n_features)
+        high = _numbers("upper", upper, np.inf, n_features)
+        if (price < 0).any():
+            raise ValueError(
+                f"L1: weights must be >= 0 (0: unpenalized, inf: left out), got {price.min()}"
+            )
+        if (low > 0).any() or (high < 0).any():
+            raise ValueError(
+                "L1: bounds must hold 0, lower <= 0 <= upper; got lower up to "
+                f"{low.max()} and upper down to {high.min()}"
+            )
+        bounded = np.isfinite(low) | np.isfinite(high)
+        if ((price == 0) & bounded).any():
+            raise ValueError(
+                "L1: a column of weight 0 is free and has no bounds, and column "
+                f"{int(np.flatnonzero((price == 0) & bounded)[0])} has both; give it a small weight"
+            )
+        return cls(price, low, high).settled()
+
+    def settled(self) -> Sides:
+        """Return the same with an infinite price and bounds of 0 for columns left out."""
+        out = np.isinf(self.price) | ((self.lower == 0) & (self.upper == 0))
+        low, high = np.where(out, 0.0, self.lower), np.where(out, 0.0, self.upper)
+        return Sides(np.where(out, np.inf, self.price), low, high)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether no column has a bound, but for those that are left out."""
+        return bool(np.all((self.lower == -self.upper) & ~self.boxed))
+
+    @property
+    def boxed(self) -> NDArray[np.bool_]:
+        """Columns with a finite bound that is not 0."""
+        low, high = self.lower, self.upper
+        return (np.isfinite(low) & (low < 0)) | (np.isfinite(high) & (high > 0))
+
+    def value(self, w: Array) -> float:
+        """Return the gauge; points of the box count as inside up to rounding."""
+        slack = 1e-9 * np.where(w > 0, self.upper, -self.lower) if w.size else w
+        slack = np.where(np.isfinite(slack), slack, 0.0)
+        if (w > self.upper + slack).any() or (w < self.lower - slack).any():
+            return float("inf")
+        used = w != 0
+        return float(np.abs(w[used]) @ self.price[used])
+
+    def ratios(self, z: Array) -> Array:
+        """Return what each column's best side has of |z_j| / price_j: 0 where it cannot move."""
+        moves = np.where(z > 0, self.upper > 0, self.lower < 0)
+        sizes = np.where(moves, np.abs(z), 0.0)
+        return np.divide(
+            sizes, self.price, out=np.where(sizes > 0, np.inf, 0.0), where=self.price > 0
+        )
+
+    def excess(self, z: Array) -> Excess | None:
+        """Return what the bounded sides add to conjugates; None where there are none."""
+        if not self.boxed.any():
+            return None
+        widths = np.where(z > 0, self.upper, -self.lower)
+        ratios = self.ratios(z)
+        bounded = np.isfinite(widths) & (widths > 0) & (z != 0)
+        polar = float(ratios[~bounded].max(initial=0.0))
+        return Excess(polar, np.abs(z[bounded]), self.price[bounded], widths[bounded])
+
+    def point(self, v: Array, step: float) -> ProxPoint:
+        """Return the map of step * gauge: soft thresholds step * price_j, cut at the bounds."""
+        caps = np.where(v > 0, self.upper, -self.lower)
+        price = np.where(np.isfinite(self.price), self.price, 0.0)
+        rest = np.abs(v) - step * price
+        sizes = np.clip(rest, 0.0, caps)
+
+        def jacobian() -> ProxJacobian:
+            return ProxJacobian((((rest > 0) | (step == 0.0)) & (rest < caps)).astype(np.float64))
+
+        return ProxPoint(np.copysign(sizes, v), float(price @ sizes), jacobian)
+
+
+def _by_name(given: Any, names: Sequence[str], rest: float, what: str) -> Any:
+    """Return a mapping of names to numbers as one number a column; anything else as it is."""
+    if not isinstance(given, Mapping):
+        return given
+    unknown = [name for name in given if name not in set(names)]
+    if unknown:
+        raise ValueError(f"L1: {what} names column {unknown[0]!r}, which X does not have")
+    return np.array([float(given.get(name, rest)) for name in names])
+
+
+def _numbers(what: str, given: Any, rest: float, n_features: int) -> Array:
+    if given is None:
+        return np.full(n_features, rest)
+    if isinstance(given, Mapping):
+        raise ValueError(
+            f"L1: {what} by name needs columns with names; pass a data frame, or an array"
+        )
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"L1: {what} must be a number or one number a column: {error}") from error
+    if numbers.ndim == 0:
+        numbers = np.full(n_features, float(numbers))
+    if numbers.shape != (n_features,):
+        raise ValueError(
+            f"L1: {what} must be a number or hold one a column, shape ({n_features},); got "
+            f"{numbers.shape}"
+        )
+    if np.isnan(numbers).any():
+        raise ValueError(f"L1: {what} must not be NaN")
+    return numbers

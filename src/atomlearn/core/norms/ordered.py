@@ -53,9 +53,10 @@ class OWL(VectorNorm):
         positive_number("OWL.oscar", "slope", slope)
         return cls(1.0 + slope * np.arange(n_features - 1, -1, -1, dtype=np.float64))
 
-    def check(self, n_features: int) -> None:
-        """Raise where the weights do not fit the features, increase, or are negative."""
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> OWL:
+        """The norm itself; raise where the weights do not fit, increase, or are negative."""
         self._weights(n_features)
+        return self
 
     def value(self, w: Array) -> float:
         """sum_i weight_i |w|_(i), O(n log n)."""

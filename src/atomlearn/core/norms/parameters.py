@@ -57,10 +57,9 @@ class Parameters:
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def __repr__(self) -> str:
-        inner = ", ".join(
-            f"{name}={value!r}" for name, value in self.get_params(deep=False).items()
-        )
-        return f"{type(self).__name__}({inner})"
+        given = self.get_params(deep=False).items()
+        inner = [f"{name}={value!r}" for name, value in given if value is not None]
+        return f"{type(self).__name__}({', '.join(inner)})"
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn.core.interfaces import Array, Columns, Scores
+from atomlearn.core.interfaces.arrays import distinct
 from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.core.norms.sets import Membership, is_listing, membership_of
 from atomlearn.core.norms.vectors import power_of_two
@@ -117,8 +118,8 @@ class Partition:
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, and which of the old groups it consists of."""
-        kept, labels = np.unique(self.labels[columns], return_inverse=True)
-        return Partition(labels.ravel().astype(np.int64), kept.size, kept.size), kept
+        kept, labels = distinct(self.labels[columns], self.n_groups)
+        return Partition(labels, kept.size, kept.size), kept
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Partition):

@@ -89,8 +89,8 @@ class UserNorm(Parameters, Norm):
             self._value = parameters.pop("value")
         return super().set_params(**parameters)
 
-    def check(self, n_features: int) -> None:
-        """Raise TypeError where oracle or value cannot be called."""
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> UserNorm:
+        """The norm itself; raise TypeError where oracle or value cannot be called."""
         if not callable(self.oracle):
             raise TypeError(
                 f"UserNorm: oracle must be a function of the scores z that returns the best atom, "
@@ -105,6 +105,7 @@ class UserNorm(Parameters, Norm):
             raise TypeError(
                 f"{self._title}: symmetric must be True or False, got {self.symmetric!r}"
             )
+        return self
 
     def value(self, w: Array) -> float:
         """gauge(w), by the function given as ``value``."""

@@ -191,7 +191,7 @@ def cross_validate(
     check_folds(folds, problems[0])
     settings = replace(settings, search=True)
     for norm in norms:
-        norm.check(problems[0].design.shape[1])
+        norm.on(problems[0].design.shape[1])
     design = problems[0].design
     counted = Counted.of(design)
     before = counted.passes

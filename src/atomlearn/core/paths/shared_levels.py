@@ -15,7 +15,7 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Columns, Scores, State, WarmStart
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import JOINING, Pool
-from atomlearn.core.paths.refits import Point, refit_of
+from atomlearn.core.paths.refits import PoolPoint, PoolRefit
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.sweep import Sweep, sweeps
 from atomlearn.core.problem.problem import Problem
@@ -29,9 +29,8 @@ from atomlearn.core.solvers.warm_starts import checked_warm_start
 
 #: Levels that are solved before one reading prices all of them, at most.
 AHEAD = 16
-#: Share of a level's reference from which columns likely matter to the next: where a re-fit is
-#: cheap, and where it is dear and one reading more costs less than a wrong guess.
-SHARES = {True: 0.8, False: 0.6}
+#: Share of a level's reference from which columns likely matter to the next.
+SHARE = 0.6
 #: Entries of X up to which the pool holds all of it (128 MB).
 WHOLE = 2**24
 
@@ -45,7 +44,7 @@ class Level:
     """
 
     run: Run
-    point: Point | None = None
+    point: PoolPoint | None = None
     readings: int = 0
     alone: bool = False
     result: Result | None = None
@@ -98,14 +97,13 @@ class SharedLevels(Task):
         self.levels = [
             Level(Run(problem.at(x), self.inner.at(x), *how)) for x in map(float, levels)
         ]
-        self.refit = refit_of(self.inner, pool, settings.gap)
+        self.refit = PoolRefit(pool, settings.gap)
         self.zero = zero if zero is None or self.lift is None else self.lift.expansion.scores(zero)
         self.large_only = (
             self.lift is None and problem.regularizer.norm.asks_large and not problem.tau
         )
-        self.share = SHARES[self.refit.cheap]
-        #: Of the last level proved, zero at first: how sure a guess is.
-        self.last_reference = np.inf
+        #: Of the last level proved, of zero at first; 0 where the pool holds all columns.
+        self.last_reference = 0.0
         self.batch: list[Level] = []
         self.kept: list[Resumed | None] = []
         self.sweep: Sweep | None = None
@@ -195,7 +193,7 @@ class SharedLevels(Task):
                 none = np.zeros(0)
                 # The shift follows from the point, once the pool has its columns.
                 at = positions, warm.weights, warm.intercept
-                level.point = Point(*at, none, none, 0.0, np.inf)
+                level.point = PoolPoint(*at, none, none, 0.0)
 
     # --- points over the pool ---------------------------------------------------------------
 
@@ -225,10 +223,10 @@ class SharedLevels(Task):
         before = None
         # Once the time is out, one reading says of all levels what is proved; so it is with points
         # that a checkpoint has kept.
-        late = self.problem.deadline.passed
-        kept = sum(level.point is not None and not level.readings for level in self.levels)
-        for number in pending if late else pending[: max(AHEAD, kept)]:
-            if not (late or kept or self._is_sure(batch)):
+        known = any(level.point is not None and not level.readings for level in self.levels)
+        all_at_once = known or self.problem.deadline.passed
+        for number in pending if all_at_once else pending[:AHEAD]:
+            if batch and not all_at_once and not self._is_sure(batch[-1]):
                 break
             level = self.levels[number]
             self._begin(level)
@@ -237,10 +235,7 @@ class SharedLevels(Task):
                 warm = before or (self.levels[number - 1].point if number else None)
             try:
                 with level.run as run:
-                    if level.point is not None and not level.readings:
-                        before = self.refit.resumed(level.problem, level.point)
-                    else:
-                        before = self.refit.solve(level.problem.until(run.deadline), warm)
+                    before = self.refit.solve(level.problem.until(run.deadline), warm)
                     level.point = before
             except FloatingPointError:  # a step beyond the floats
                 level.alone = True
@@ -253,12 +248,10 @@ class SharedLevels(Task):
         if level.point is None and not level.readings and not level.run.resumes:
             level.run.begin()
 
-    def _is_sure(self, batch: list[Level]) -> bool:
-        """Return whether one more level is guessed: it is cheap, or likely right."""
-        last = batch[-1].point if batch else None
-        if self.refit.cheap or last is None:
-            return True
-        return last.reference >= self.share * self.last_reference
+    def _is_sure(self, level: Level) -> bool:
+        """Return whether the guess of one more level after this one is likely right."""
+        point = level.point
+        return point is not None and point.reference >= 0.5 * SHARE * self.last_reference
 
     def _asked(self) -> Asked:
         """Return what the levels ask of the data."""
@@ -268,7 +261,7 @@ class SharedLevels(Task):
             # Nothing is known of scores that are all zero: then each column would be large.
             tiny = np.finfo(np.float64).tiny
             references = np.array([point.reference for point in points])
-            bounds = np.maximum(self.share * references, tiny)
+            bounds = np.maximum(SHARE * references, tiny)
         return Asked([point.dual for point in points], bounds)
 
     # --- what a reading tells ---------------------------------------------------------------
@@ -299,8 +292,7 @@ class SharedLevels(Task):
         for level in batch:
             if level.status is Status.CONVERGED and level.point:
                 self.last_reference = level.point.reference
-        # Where re-fits are dear, levels that are final vote too: they are near what comes next.
-        joined = self._join(batch, scores) if wrong or not self.refit.cheap else 0
+        joined = self._join(batch, scores)
         for level in wrong:
             if not joined and level.readings > 1:
                 self._solve_alone(level)
@@ -308,7 +300,7 @@ class SharedLevels(Task):
             if level.status is not None:
                 self._result(level)
 
-    def _at(self, level: Level) -> tuple[Point, Columns, Lengths]:
+    def _at(self, level: Level) -> tuple[PoolPoint, Columns, Lengths]:
         point = level.point
         assert point is not None
         return point, self.pool.columns[point.positions], self.pool.lengths.take(point.positions)
@@ -324,7 +316,10 @@ class SharedLevels(Task):
         level.run.seen(state, level.readings, vectors)
 
     def _join(self, batch: list[Level], found_scores: list[Scores]) -> int:
-        """Let the columns join that some level rates near its reference; return their number."""
+        """Let the columns join that some level rates near its reference; return their number.
+
+        Levels that are final vote too: they are near what comes next.
+        """
         if all(level.status is not None for level in self.levels):
             return 0
         norm = self.inner.regularizer.norm
@@ -334,7 +329,7 @@ class SharedLevels(Task):
             if level.status is Status.PERFECT_FIT or point.reference <= 0:
                 continue
             shifted = level.problem.shifted(scores, columns, point.weights)
-            rated = norm.rated(shifted, self.share * point.reference)
+            rated = norm.rated(shifted, SHARE * point.reference)
             found.append(rated)
             ranks.append(np.arange(rated.size))
         if not found:

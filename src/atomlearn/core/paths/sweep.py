@@ -13,8 +13,9 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
+from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Pool
-from atomlearn.core.paths.refits import Point
+from atomlearn.core.paths.refits import PoolPoint
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Certificate
 from atomlearn.core.problem.rounding import growth
@@ -32,7 +33,7 @@ def sweeps(problem: Problem, pool: Pool) -> bool:
         and problem.loss.is_quadratic
         and problem.regularizer.form == "penalized"
         and problem.metric is None
-        and norm.l1_weights(size) is not None
+        and l1_weights(norm, size) is not None
         and pool.block.stored() is not None
     )
 
@@ -60,7 +61,7 @@ class Sweep:
         """Solve the levels, as many as the deadline allows."""
         y, s, total = problem.y, problem.weight, float(problem.weight.sum())
         A = np.asarray(pool.block.dense(), dtype=np.float64)
-        price = problem.regularizer.norm.l1_weights(pool.size)
+        price = l1_weights(problem.regularizer.norm, pool.size)
         assert price is not None
         middle = float(s @ y) / total if problem.fit_intercept else 0.0
         H, c = pool.gram(s), (s * (y - middle)) @ A
@@ -85,11 +86,11 @@ class Sweep:
             _without_surplus(V)
         return cls(problem, pool, price[pool.columns], levels[: len(W)], W, shifts, Z, V)
 
-    def points(self) -> list[Point]:
+    def points(self) -> list[PoolPoint]:
         """Return the points, not yet priced."""
         rows = zip(self.weights, self.shifts.tolist(), self.predictions, self.duals, strict=True)
         return [
-            Point(used := np.flatnonzero(w), w[used], shift, z, v, 0.0, np.inf)
+            PoolPoint(used := np.flatnonzero(w), w[used], shift, z, v, 0.0)
             for w, shift, z, v in rows
         ]
 

@@ -24,15 +24,13 @@ def freed(problem: Problem, unpenalized: object) -> Problem:
     that does not grow where an entry is set to 0 leaves them at 0.
     """
     n_features, norm = problem.design.shape[1], problem.regularizer.norm
-    asked = [norm.free(n_features)] + ([] if problem.free is None else [problem.free])
-    if unpenalized is None and not any(columns.size for columns in asked):
-        return problem
+    asked = [np.zeros(0, dtype=np.int64) if problem.free is None else problem.free]
     if unpenalized is not None:
         asked.append(check_free(unpenalized, n_features))
-    free = np.unique(np.concatenate(asked))
+    free, norm = norm.without(np.unique(np.concatenate(asked)), n_features)
     if not free.size:
         return problem
-    regularizer = replace(problem.regularizer, norm=norm.without(free, n_features))
+    regularizer = replace(problem.regularizer, norm=norm)
     if problem.free is not None and np.array_equal(free, problem.free):
         return replace(problem, regularizer=regularizer)
     Z = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)

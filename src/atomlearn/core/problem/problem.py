@@ -102,7 +102,7 @@ class Problem:
         cls, design: Design, y: Array, s: Array, loss: Loss, penalty: Regularizer, intercept: bool
     ) -> Problem:
         """Return the problem of targets and weights that were checked by themselves."""
-        norm = penalty.norm.with_shape(design.matrix_shape).on(design.shape[1])
+        norm = penalty.norm.on(design.shape[1], design.matrix_shape)
         check_loss(loss, y, s, intercept)
         return cls(loss, design, y, s, penalty.of(norm), fit_intercept=bool(intercept))
 
@@ -120,7 +120,7 @@ class Problem:
 
     def with_norm(self, norm: Norm) -> Problem:
         """Return the problem with another norm, and the columns free that it leaves free."""
-        norm = norm.on(self.design.shape[1])
+        norm = norm.on(self.design.shape[1], self.design.matrix_shape)
         return replace(self, regularizer=replace(self.regularizer, norm=norm)).freed(None)
 
     def at(self, amount: float) -> Problem:

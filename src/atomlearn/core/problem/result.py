@@ -28,10 +28,6 @@ class Status(Enum):
     TIME_LIMIT = "time limit reached before the gap; raise it or loosen the gap"
     COLUMN_LIMIT = "the requested number of columns was reached"
     SELECTED = "the rule of feature generation stopped the search; the gap is that of its point"
-    SMALL_CHANGE = (
-        "the objective changed by less than the relative change asked for, which proves nothing; "
-        "the gap tells how far the optimum can be"
-    )
     STOPPED_BY_CALLBACK = "a callback asked to stop"
     INTERRUPTED = "interrupted from the keyboard; this is the best point found until then"
     PERFECT_FIT = (

@@ -75,7 +75,7 @@ def gauge_by_generation(
     if not np.isfinite(w).all():
         position = int(np.flatnonzero(~np.isfinite(w))[0])
         raise ValueError(f"gauge_by_generation: w[{position}] is {w[position]}; w must be finite")
-    norm.check(w.size)
+    norm.on(w.size)
     if not w.any():
         return 0.0, 0.0
     found = decompose(norm, w, gap, max_iter)

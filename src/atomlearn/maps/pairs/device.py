@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Array, Block, Columns, Design
+from atomlearn.core.interfaces import Design
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import ErrorBound
-from atomlearn.maps.pairs.sparse import SparsePairs, few_inputs
+from atomlearn.maps.pairs.sparse import SparsePairs
 from atomlearn.maps.settings import SETTINGS
 from atomlearn.storage.device.columns import DeviceColumns
 from atomlearn.storage.device.sparse import SparseTensor
@@ -66,21 +66,6 @@ class DevicePairs(DensePairs):
             work(number)
 
 
-class SparseDevicePairs(DevicePairs):
-    """Pairs of the columns of a sparse tensor that is neither nearly empty nor rather full.
-
-    Searched by tiles, which are dense for a moment; what passes is summed as sparse columns.
-    """
-
-    def sums(self, v: Array, i: Columns, j: Columns) -> Array:
-        few, i, j = few_inputs(self.base, i, j)
-        return few.sums(v, i, j)
-
-    def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        few, i, j = few_inputs(self.base, i, j)
-        return few.block(i, j, scales)
-
-
 def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
     """Return what forms the products of the columns of a design on a device; None of others.
 
@@ -90,10 +75,8 @@ def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
     if columns is None:
         return None
     tensor = columns.tensor
-    if not isinstance(tensor, SparseTensor) or columns.shift is not None:
+    most = SETTINGS.tiles_from * math.prod(tensor.shape)
+    if not isinstance(tensor, SparseTensor) or columns.shift or tensor.nonzeros >= most:
         return DevicePairs(base, columns)
-    share = tensor.nonzeros / (tensor.shape[0] * tensor.shape[1])
-    if share >= SETTINGS.tiles_from:
-        return (DevicePairs if share >= LIMITS.blas_from else SparseDevicePairs)(base, columns)
     host = tensor.host()
     return SparsePairs(SparseDesign(host if columns.rows is None else host[columns.rows]))

@@ -127,9 +127,3 @@ def put_tile(tile: NDArray[Any], lo: int, start: int, index: PairIndex, result: 
             break
         place = begin + start + skip - first
         result[place : place + width - skip] = tile[row, skip:]
-
-
-def pairs_in_tile(n_rows: int, n_columns: int, lo: int, start: int, shift: int) -> int:
-    """Return how many sums of inputs lo, ... with inputs start, ... are pairs."""
-    first = np.maximum(np.arange(lo, lo + n_rows) + shift - start, 0)
-    return int(np.maximum(n_columns - first, 0).sum())

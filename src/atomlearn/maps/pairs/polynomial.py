@@ -22,7 +22,6 @@ from atomlearn.maps.feature_map import FeatureMap, MappedDesign
 from atomlearn.maps.pairs.device import device_pairs
 from atomlearn.maps.pairs.index import PairIndex, upper_part
 from atomlearn.maps.pairs.products import DensePairs, PairProducts
-from atomlearn.maps.pairs.rows import RowPairs
 from atomlearn.maps.pairs.scores import (
     Memory,
     PolynomialScores,
@@ -119,7 +118,7 @@ class Polynomial(MappedDesign):
 
     Sparse X is kept by columns: a second time where it was given by rows, and up to 65% of it once
     more where later searches need no other inputs. Nearly full sparse X is worked on in dense
-    pieces, by rows where it has more entries than there are pairs.
+    pieces.
 
     Of a tensor (``OnDevice``, ``Standardized`` or some rows of it) the device forms the tiles and
     compares them; what passes is summed on the processor as ever, so the answer is the same.
@@ -281,12 +280,8 @@ class Polynomial(MappedDesign):
 
 def _products(base: Design) -> PairProducts:
     X = base.stored_sparse()
-    if X is not None:
-        n_samples, n_inputs = base.shape
-        if X.nnz < LIMITS.blas_from * n_samples * n_inputs:
-            return SparsePairs(base)
-        if RowPairs.suits(base):
-            return RowPairs(base)
+    if X is not None and X.nnz < LIMITS.blas_from * base.shape[0] * base.shape[1]:
+        return SparsePairs(base)
     return device_pairs(base) or DensePairs(base)
 
 

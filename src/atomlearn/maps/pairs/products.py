@@ -13,7 +13,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design
-from atomlearn.maps.pairs.index import PairIndex, pairs_in_tile, put_tile
+from atomlearn.maps.pairs.index import PairIndex, put_tile
 from atomlearn.maps.pairs.search import ErrorBound, Finalists
 from atomlearn.maps.settings import SETTINGS
 from atomlearn.storage.device.tensors import (
@@ -227,23 +227,24 @@ class DensePairs(PairProducts):
         dtype = np.float32 if self.uses_single() else np.float64
         read, weights = self._reader(dtype), v.astype(dtype)[:, None]
         radii, n_samples = self._radii(np.abs(v)), float(self.shape[0])
-        finalists.count(possible=n_samples * finalists.work.pairs)
 
         def work(lo: int, hi: int) -> None:
             left: Any = None
             reach = float(radii[lo:hi].max())
             for start, stop in self._cuts(lo, dtype):
                 bound = reach * float(radii[start:stop].max())
+                multiplications = n_samples * (hi - lo) * (stop - start)
+                finalists.count(possible=multiplications)
                 if not finalists.could_enter(bound):
                     continue
+                finalists.count(products=multiplications)
                 if left is None:
                     left = read(lo, hi)
                     left = (left * to_device_of(left, weights)).T
                 tile = self._product(left, read(start, stop))
                 if start < hi:
                     tile = self._pairs_only(tile, lo, start, index, square)
-                pairs = self._offer(tile, lo, start, index.shift, bound, radii, finalists)
-                finalists.count(computed=pairs, products=n_samples * pairs)
+                self._offer(tile, lo, start, index.shift, bound, radii, finalists)
 
         self._share_out(work, index, dtype)
 
@@ -256,13 +257,9 @@ class DensePairs(PairProducts):
         bound: float,
         radii: Array,
         finalists: Finalists,
-    ) -> int:
-        """Offer the sums in a tile that may matter; ``bound`` >= r_i r_j in all of it.
-
-        Returns how many pairs the tile holds.
-        """
+    ) -> None:
+        """Offer the sums in a tile that may matter; ``bound`` >= r_i r_j in all of it."""
         height, width = tile.shape
-        computed = pairs_in_tile(height, width, lo, start, shift)
         peak = peak_of(tile)
         if not np.isfinite(peak):
             raise ValueError(
@@ -271,7 +268,7 @@ class DensePairs(PairProducts):
             )
         margin = finalists.error.relative * bound + finalists.error.absolute
         if peak < finalists.least_magnitude(margin):
-            return computed
+            return
         # As many sums as are wanted have the wanted-th magnitude of this tile, or more.
         most = 4 * finalists.wanted + 4096
         chosen = _reached(tile, finalists.least_magnitude(margin))
@@ -286,7 +283,6 @@ class DensePairs(PairProducts):
         i, j = i + lo, j + start
         pairs = j >= i + shift
         finalists.offer(i[pairs], j[pairs], magnitudes[pairs], radii)
-        return computed
 
     def _radii(self, weights: Array) -> Array:
         """Return r_i >= sqrt(sum_k |v_k| x_ki^2), and not much more; 0 where all terms are."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import threading
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -147,32 +145,20 @@ class PolynomialScores(Scores):
         pairs.search(self._v / unit, index, finalists, scaling.square / scaling.pair)
         columns, values = finalists.best()
         self.work = finalists.work
-        memory.remember(columns, finalists.work)
+        memory.recent = columns
+        memory.work.add(finalists.work)
         return columns, values
 
 
+@dataclass(slots=True)
 class Memory:
-    """What searches of one design know of one another: their work, and the last best pairs.
+    """What searches of one design know of one another: their work, and the last best columns.
 
-    work : PairWork of all searches so far; recent : columns, best first. A guess only: what a
-    search returns does not depend on it.
+    recent : columns, best first. A guess only: what a search returns does not depend on it.
     """
 
-    __slots__ = ("_lock", "recent", "work")
-
-    def __init__(self) -> None:
-        self.recent: Columns = np.zeros(0, dtype=np.int64)
-        self.work = PairWork()
-        self._lock = threading.Lock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Memory, ()
-
-    def remember(self, columns: Columns, work: PairWork) -> None:
-        """Take over the outcome of a search."""
-        with self._lock:
-            self.recent = columns
-            self.work.add(work)
+    recent: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    work: PairWork = field(default_factory=PairWork)
 
 
 def listed(

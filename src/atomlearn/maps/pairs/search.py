@@ -23,22 +23,13 @@ from atomlearn.storage.device.tensors import BUDGET
 
 @dataclass(slots=True)
 class PairWork:
-    """What searches did: ``pairs`` there are, ``computed`` those of them whose sum was formed.
-
-    ``rescored`` : finalists computed exactly; ``products`` : multiplications, of ``possible`` that
-    forming every pair takes (for sparse data every pair that meets in a row).
+    """What searches did: ``products`` multiplications, of ``possible`` that they would have taken
+    without bounds, and ``rescored`` finalists computed exactly.
     """
 
-    pairs: int = 0
-    computed: int = 0
     rescored: int = 0
     products: float = 0.0
     possible: float = 0.0
-
-    @property
-    def skipped(self) -> int:
-        """Pairs that were never computed: excluded by bounds, or they never meet in a row."""
-        return self.pairs - self.computed
 
     @property
     def skipped_share(self) -> float | None:
@@ -47,8 +38,6 @@ class PairWork:
 
     def add(self, other: PairWork) -> None:
         """Add the counts of another search."""
-        self.pairs += other.pairs
-        self.computed += other.computed
         self.rescored += other.rescored
         self.products += other.products
         self.possible += other.possible
@@ -118,7 +107,7 @@ class Finalists:
         self.wanted, self.scale, self.error = count, scale, error
         self.index = index
         self.threshold = least
-        self.work = PairWork(index.n_columns - index.n_inputs)
+        self.work = PairWork()
         if np.isnan(values).any():
             raise ValueError("scores are NaN: check the data and the weights they come from")
         self._rescore = rescore
@@ -149,10 +138,9 @@ class Finalists:
         # A little less, because it is compared in single precision.
         return max(0.0, (self.threshold / self.scale - margin) * (1.0 - 4e-7))
 
-    def count(self, *, computed: int = 0, products: float = 0.0, possible: float = 0.0) -> None:
+    def count(self, *, products: float = 0.0, possible: float = 0.0) -> None:
         """Add to the account of the work."""
         with self._lock:
-            self.work.computed += computed
             self.work.products += products
             self.work.possible += possible
 

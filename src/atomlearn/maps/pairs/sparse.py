@@ -32,7 +32,7 @@ class SparsePairs(PairProducts):
 
     def __init__(self, base: Design) -> None:
         self.base = base
-        self._strongest: Strongest | None = None
+        self._strongest: tuple[Columns, float] | None = None
         self._head: LeadingInputs | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -77,7 +77,10 @@ class SparsePairs(PairProducts):
         sum_k |x_ki| max_j |x_kj|, which bounds its sums where |v| <= 1.
         """
         data, indices, indptr = self._parts
-        low, high = _kernels.row_extremes_csc(data, indices, indptr, self.shape[0])
+        low, high = np.zeros((2, self.shape[0]))
+        rows, values = indices.astype(np.intp), data.astype(np.float64)
+        np.minimum.at(low, rows, values)
+        np.maximum.at(high, rows, values)
         sizes = np.abs(data) if low.any() else data
         with np.errstate(over="ignore"):
             peaks = np.maximum(-low, high)
@@ -113,9 +116,13 @@ class SparsePairs(PairProducts):
         n_samples, n_inputs = self.shape
         if "matrix" not in vars(self):
             # For a few pairs, as in predictions, X is not turned by columns: the inputs are.
-            few, first, second = few_inputs(self.base, i, j)
-            if 4 * few.shape[1] < n_inputs:
-                return few.block(first, second, scales)
+            inputs, places = np.unique(np.concatenate([i, j[j >= 0]]), return_inverse=True)
+            if 4 * inputs.size < n_inputs:
+                few = SparsePairs(_sparse_columns(self.base, inputs))
+                second = np.full(j.size, -1)
+                second[j >= 0] = places[i.size :]
+                _ = few.matrix
+                return few.block(places[: i.size], second, scales)
         product = self._products(i, j)
         data = product.data * np.repeat(scales, np.diff(product.indptr))
         block = SparseBlock(data, product.indices, product.indptr, n_samples)
@@ -185,7 +192,7 @@ class SparsePairs(PairProducts):
             mine = scratch.pop() if scratch else _kernels.PairScratch.of(order.size)
             while lo < hi:
                 lo, i, j, sums, counts = plan.between(lo, hi, limits(), mine)
-                finalists.count(products=int(counts[0]), computed=int(counts[1]))
+                finalists.count(products=int(counts[0]))
                 finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), of_columns)
             scratch.append(mine)
 
@@ -203,11 +210,12 @@ class SparsePairs(PairProducts):
         if level < SETTINGS.least_level or not low < self._largest < high:
             return None
         if self._strongest is None:
-            self._strongest = Strongest.of(self._fixed_bounds[2], np.diff(self.matrix.indptr))
-        if self._strongest.level >= level:
+            self._strongest = strongest(self._fixed_bounds[2], np.diff(self.matrix.indptr))
+        columns, others = self._strongest
+        if others >= level:
             return None
         if self._head is None:
-            self._head = LeadingInputs.of(self.matrix, self._strongest)
+            self._head = LeadingInputs.of(self.matrix, columns)
         return self._head
 
     def _bounds(
@@ -257,7 +265,7 @@ def _sum_leading(
     sums, products = head.sums(v, chosen)
     places = np.arange(chosen.size)
     sums[places, places] *= square if index.squares else 0.0
-    finalists.count(products=products, computed=int(np.count_nonzero(sums)))
+    finalists.count(products=products)
     bound = float(radii[chosen].max(initial=0.0)) ** 2
     least = finalists.least_magnitude(finalists.error.relative * bound + finalists.error.absolute)
     a, b = np.nonzero((np.abs(sums) >= least) & (sums != 0.0))
@@ -268,16 +276,10 @@ def _sum_leading(
     finalists.offer(i, j, np.abs(sums[a, b]), of_columns)
 
 
-def few_inputs(base: Design, i: Columns, j: Columns) -> tuple[SparsePairs, Columns, Columns]:
-    """Return the inputs of these pairs (j = -1: of one) alone, and the places of i and j there."""
-    inputs, places = np.unique(np.concatenate([i, np.where(j < 0, i, j)]), return_inverse=True)
-    taken = base.gather(inputs)
-    stored = taken.stored_sparse()
-    found = sp.csc_array(taken.dense()) if stored is None else stored
-    found.sort_indices()
-    pairs = SparsePairs(SparseDesign(found))
-    _ = pairs.matrix
-    return pairs, places[: i.size], np.where(j < 0, -1, places[i.size :])
+def _sparse_columns(base: Design, columns: Columns) -> SparseDesign:
+    block = base.gather(columns)
+    stored = block.stored_sparse()
+    return SparseDesign(sp.csc_array(block.dense()) if stored is None else stored)
 
 
 def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:
@@ -309,46 +311,35 @@ def _share_out(work: Any, costs: Array) -> None:
     _kernels.share_out(lambda piece: work(cuts[piece], cuts[piece + 1]), len(cuts) - 1, total)
 
 
-@dataclass(frozen=True, slots=True)
-class Strongest:
-    """As many inputs of the largest F as may be kept apart; the others have F_i <= level."""
-
-    columns: Columns
-    level: float
-
-    @classmethod
-    def of(cls, F: Array, lengths: NDArray[np.int64]) -> Strongest:
-        """Choose by F and the numbers of entries: perhaps none, then the level is max F."""
-        order = np.argsort(-F, kind="stable")
-        entries = np.cumsum(lengths[order])
-        most = SETTINGS.leading_share * float(lengths.sum())
-        number = int(np.searchsorted(entries, most, side="right"))
-        return cls(order[:number], float(F[order[number]]) if number < F.size else 0.0)
+def strongest(F: Array, lengths: NDArray[np.int64]) -> tuple[Columns, float]:
+    """Return the inputs of the largest F, as many as may be kept apart, and max F of the others."""
+    order = np.argsort(-F, kind="stable")
+    most = SETTINGS.leading_share * float(lengths.sum())
+    number = int(np.searchsorted(np.cumsum(lengths[order]), most, side="right"))
+    return order[:number], float(F[order[number]]) if number < F.size else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class LeadingInputs:
-    """The strongest inputs by F_i = sum_k |x_ki| max_j |x_kj|; the others have F_i <= level.
+    """The strongest inputs by F_i = sum_k |x_ki| max_j |x_kj|.
 
-    So while |v| <= 1 no sum of a pair with one of the others is larger than the level. columns :
-    their numbers, those with most entries first; X : (n_samples, m), by rows, and ``sizes`` the
+    While |v| <= 1 no sum of a pair with one of the others is larger than its F. columns : their
+    numbers, those with most entries first; X : (n_samples, m), by rows, and ``sizes`` the
     magnitudes of its entries.
     """
 
-    level: float
     columns: Columns
     X: sp.csr_array = field(repr=False)
     sizes: Array = field(repr=False)
 
     @classmethod
-    def of(cls, X: sp.csc_array, strongest: Strongest) -> LeadingInputs:
+    def of(cls, X: sp.csc_array, columns: Columns) -> LeadingInputs:
         """Return these inputs of X, whose rows are sorted."""
-        columns = strongest.columns
         columns = columns[np.argsort(-np.diff(X.indptr)[columns], kind="stable")]
         # Turned from columns to rows, each row has its entries in the order of the columns.
         by_rows: sp.csr_array = X[:, columns].tocsr()
         data = by_rows.data
-        return cls(strongest.level, columns, by_rows, np.abs(data) if (data < 0).any() else data)
+        return cls(columns, by_rows, np.abs(data) if (data < 0).any() else data)
 
     def bounds(self, v: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
         """Return B_i, sqrt(sum_k (v_k)_+ x_ki^2) and sqrt(sum_k (v_k)_- x_ki^2), or little more.
@@ -379,5 +370,7 @@ class LeadingInputs:
 
         With how many multiplications that took: rows where v is zero take none.
         """
-        parts = self.X.data, self.X.indices, self.X.indptr
-        return _kernels.pair_sums_csr(*parts, v, self.columns.size, chosen)
+        X = self.X[:, chosen]
+        lengths = np.diff(X.indptr)[v != 0].astype(np.int64)
+        sums = _kernels.weighted_squares_csr(X.data, X.indices, X.indptr, v, chosen.size)
+        return np.triu(sums), int((lengths * (lengths + 1) // 2).sum())

@@ -20,7 +20,7 @@ class TaskBlock(Block):
     repeat. A product costs O(n_rows) a column, and the Gram matrix is zero between tasks.
     """
 
-    __slots__ = ("_order", "_pattern", "features", "n_tasks", "places", "tasks")
+    __slots__ = ("_order", "_pattern", "_stored", "features", "n_tasks", "places", "tasks")
 
     def __init__(self, features: Array, places: Columns, tasks: Columns, n_tasks: int) -> None:
         self.features, self.places, self.tasks, self.n_tasks = features, places, tasks, n_tasks
@@ -28,6 +28,7 @@ class TaskBlock(Block):
         self._order = np.argsort(places, kind="stable")
         starts = np.searchsorted(places[self._order], np.arange(features.shape[0] + 1))
         self._pattern = tasks[self._order], starts
+        self._stored: SparseBlock | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -90,22 +91,23 @@ class TaskBlock(Block):
     def dense(self) -> Array:
         return self.explicit().dense()
 
+    @property
+    def nonzeros(self) -> int:  # type: ignore[override]
+        return int(self.features.shape[1] * self.tasks.size)
+
     def explicit(self) -> SparseBlock:
-        """Return the same columns with their entries stored, sparse."""
+        """Return the same columns with their entries stored, sparse; kept once made."""
+        if self._stored is not None:
+            return self._stored
         n_rows = self.features.shape[1]
         rows = np.arange(n_rows, dtype=np.int64)[None, :] * self.n_tasks + self.tasks[:, None]
         starts = np.arange(self.tasks.size + 1, dtype=np.int64) * n_rows
         data = self.features[self.places].reshape(-1)
-        return SparseBlock(data, rows.reshape(-1), starts, self.shape[0])
+        self._stored = SparseBlock(data, rows.reshape(-1), starts, self.shape[0])
+        return self._stored
 
     def stored_sparse(self) -> Any:
         return self.explicit().stored_sparse()
-
-    def with_rows(self, rows: Columns) -> Block:
-        return self.explicit().with_rows(rows)
-
-    def rescaled(self, factors: Array) -> Block:
-        return self.explicit().rescaled(factors)
 
     def take(self, positions: Columns) -> TaskBlock:
         """Return the columns at these positions, over the same features."""

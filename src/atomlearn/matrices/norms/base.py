@@ -35,15 +35,7 @@ class MatrixNorm(Parameters, Norm):
     tensor: ClassVar[Any] = None
     mode: ClassVar[Any] = 0
 
-    @property
-    def absolute(self) -> bool:
-        """False: the gauge does not depend on |W| only."""
-        return False
-
-    @property
-    def of_matrices(self) -> bool:
-        """True."""
-        return True
+    of_matrices = True
 
     @property
     def matrix_shape(self) -> tuple[int, ...] | None:
@@ -82,7 +74,7 @@ class MatrixNorm(Parameters, Norm):
 
     def of_core(self, shape: Shape) -> Norm:
         """Return the norm of S (r, s) that equals this one at U S V', U and V orthonormal."""
-        return type(self)(**{**self.get_params(deep=False), "shape": shape})
+        return self.replaced(shape=shape)
 
     @abstractmethod
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
@@ -95,27 +87,21 @@ class MatrixNorm(Parameters, Norm):
         """Generation over matrices, which keeps W as factors."""
         return MatrixGeneration(tolerance=tolerance)
 
-    def with_shape(self, shape: Shape | None) -> Self:
-        """Return the same norm for matrices of this shape; a shape given before must agree."""
-        if agreed_shape(self, self.shape, shape) is self.shape:
-            return self
-        copy = type(self)(**{**self.get_params(deep=False), "shape": tuple(shape or ())})
-        copy.check(math.prod(copy.shape))
-        return copy
-
-    def check(self, n_features: int) -> None:
-        """Raise where the shape is missing, broken, or not that of n_features entries."""
-        if self.shape is None:
+    def on(self, n_features: int, shape: Shape | None = None) -> Self:
+        """Return the same norm for matrices of this shape; raise where that cannot be."""
+        name, known = type(self).__name__, agreed_shape(self, self.shape, shape)
+        if known is None:
             raise ValueError(
-                f"{type(self).__name__} needs to know the shape of W: pass shape=(p, q), or a "
-                "design that knows it, such as designs.Tasks(X, n_tasks), Identity or Entries"
+                f"{name} needs to know the shape of W: pass shape=(p, q), or a design that knows "
+                "it, such as designs.Tasks(X, n_tasks), Identity or Entries"
             )
-        shape = check_tensor_shape(type(self).__name__, self.shape)
-        if len(shape) != 2 or math.prod(shape) != n_features:
+        sizes = check_tensor_shape(name, known)
+        if len(sizes) != 2 or math.prod(sizes) != n_features:
             raise ValueError(
-                f"{type(self).__name__}: shape {shape} has {math.prod(shape)} entries, and there "
-                f"are {n_features} columns; give shape=(p, q) with p q = {n_features}"
+                f"{name}: shape {sizes} has {math.prod(sizes)} entries, and there are "
+                f"{n_features} columns; give shape=(p, q) with p q = {n_features}"
             )
+        return self if sizes == self.shape else self.replaced(shape=sizes)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """Return lower <= gauge°(z) <= upper; ``thorough``: branch and bound where NP-hard."""
@@ -143,8 +129,8 @@ class MatrixNorm(Parameters, Norm):
         return self.best_atom(scores).columns
 
     def _shape_of(self, size: int) -> Shape:
-        self.check(size)
-        return int(self.shape[0]), int(self.shape[1])
+        p, q = self.on(size).shape
+        return int(p), int(q)
 
     def _as_matrix(self, w: NDArray[Any]) -> Array:
         """Return w as a matrix (p, q): 2-d as it is, a vector by the norm's shape."""

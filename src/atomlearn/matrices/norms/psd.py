@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,10 @@ from atomlearn.matrices.norms.lanczos import lanczos
 from atomlearn.matrices.norms.spectral import eigen_jacobian
 from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
 from atomlearn.matrices.settings import SETTINGS
+from atomlearn.matrices.shapes import Shape
 from atomlearn.matrices.solver.spans import SymmetricSpan
+
+Square = TypeVar("Square", bound=MatrixNorm)
 
 
 class PSD(MatrixNorm, VectorNorm):
@@ -47,10 +50,9 @@ class PSD(MatrixNorm, VectorNorm):
     def __init__(self, shape: Any = None) -> None:
         self.shape = shape
 
-    def check(self, n_features: int) -> None:
-        """Raise where the shape is missing, or not that of a square matrix of n_features."""
-        super().check(n_features)
-        check_square(self)
+    def on(self, n_features: int, shape: Shape | None = None) -> PSD:
+        """Return the same norm for matrices of this shape, which must be square."""
+        return square(super().on(n_features, shape))
 
     def value(self, w: NDArray[Any]) -> float:
         """trace(W), or infinity where W is not symmetric positive semidefinite."""
@@ -112,10 +114,11 @@ class PSD(MatrixNorm, VectorNorm):
         return ProxPoint(point, inner.gauge, lambda: eigen_jacobian(values, vectors, inner))
 
 
-def check_square(norm: MatrixNorm) -> None:
-    """Raise where the shape of the norm is not that of a square matrix."""
+def square(norm: Square) -> Square:
+    """Return the norm; raise where its shape is not that of a square matrix."""
     if norm.shape[0] != norm.shape[1]:
         raise ValueError(
             f"{type(norm).__name__} is for square matrices, got shape {tuple(norm.shape)}; use "
             "norms.TraceNorm() or norms.SparseRankOne(k, q) for others"
         )
+    return norm

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Columns, Norm, Scores, whole_number
+from atomlearn.core.interfaces import Columns, Norm, Scores
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
@@ -22,7 +22,7 @@ class RowGroups(Parameters, Norm):
     A row holds one feature's coefficients for all tasks (or classes): features are selected for
     all of them together. With k, the k-support norm of the row norms, whose polar is the l2 norm
     of the k largest. Problems over matrices replace it by ``Groups`` or ``KSupport`` over the rows
-    (``with_shape``). [Obozinski, Taskar, Jordan 2010, doi:10.1007/s11222-008-9111-x]
+    (``on``). [Obozinski, Taskar, Jordan 2010, doi:10.1007/s11222-008-9111-x]
 
     Parameters
     ----------
@@ -47,13 +47,15 @@ class RowGroups(Parameters, Norm):
         self.k = k
         self.shape = shape
 
+    of_matrices = True
+
     @property
     def matrix_shape(self) -> tuple[int, ...] | None:
         """(p, q), None where it is not known yet."""
         return None if self.shape is None else tuple(self.shape)
 
-    def with_shape(self, shape: Shape | None) -> Norm:
-        """Return the norm over the rows of a matrix of this shape."""
+    def on(self, n_features: int, shape: Shape | None = None) -> Norm:
+        """The norm over the rows of a matrix of this shape, read."""
         known = None if self.shape is None else check_tensor_shape("RowGroups", self.shape)
         known = agreed_shape(self, known, shape)
         if known is None or len(known) != 2:
@@ -63,32 +65,24 @@ class RowGroups(Parameters, Norm):
                 "shape=(p, q)"
             )
         if known[1] == 1:
-            return L1() if self.k is None else KSupport(whole_number("RowGroups", "k", self.k))
-        rows = np.repeat(np.arange(known[0], dtype=np.int64), known[1])
-        if self.k is None:
-            return Groups(rows)
-        return KSupport(whole_number("RowGroups", "k", self.k), groups=rows)
-
-    def check(self, n_features: int) -> None:
-        """Raise where k or the shape is unusable, or the shape is unknown."""
-        self.with_shape(None).check(n_features)
-
-    def on(self, n_features: int) -> Norm:
-        """The norm over the rows, read."""
-        return self.with_shape(None).on(n_features)
+            norm: Norm = L1() if self.k is None else KSupport(self.k)
+        else:
+            rows = np.repeat(np.arange(known[0], dtype=np.int64), known[1])
+            norm = Groups(rows) if self.k is None else KSupport(self.k, rows)
+        return norm.on(n_features)
 
     def value(self, w: NDArray[Any]) -> float:
         """sum_j ||W_j.||_2, of a 2-d array, or with ``shape`` of a vector of p q numbers."""
         shape = (np.shape(w)[0], np.shape(w)[1]) if np.ndim(w) == 2 else None
-        return self.with_shape(shape).value(np.ravel(w))
+        return self.on(np.size(w), shape).value(np.ravel(w))
 
     def polar(self, scores: Scores) -> float:
         """max_j ||Z_j.||_2, or with k the l2 norm of the k largest."""
-        return self.with_shape(None).polar(scores)
+        return self.on(scores.n_columns).polar(scores)
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Whole rows of largest ||Z_j.||_2, until there are ``count`` columns."""
-        return self.with_shape(None).best_columns(scores, count)
+        return self.on(scores.n_columns).best_columns(scores, count)
 
 
 def over_tasks(norm: Norm, n_features: int, n_tasks: int) -> Norm:

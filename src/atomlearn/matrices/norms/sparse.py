@@ -16,10 +16,11 @@ from atomlearn.matrices.designs.reshaped import as_matrix_design
 from atomlearn.matrices.found import Found, merged
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.lanczos import top_singular
-from atomlearn.matrices.norms.psd import PSD, check_square
+from atomlearn.matrices.norms.psd import PSD, square
 from atomlearn.matrices.norms.sparse_search import SparseSearch
 from atomlearn.matrices.scores import ScoreMatrix, SymmetricPart
 from atomlearn.matrices.settings import SETTINGS
+from atomlearn.matrices.shapes import Shape
 from atomlearn.matrices.solver.rays import Rays
 
 
@@ -35,15 +36,10 @@ class SparseNorm(MatrixNorm):
         """The atoms themselves, orthogonal on each pair of supports."""
         return merged(left, weights, right)
 
-    @property
-    def knows_value(self) -> bool:
-        """False: the value is as hard as the best atom."""
-        return False
-
     def value(self, w: NDArray[Any]) -> float:
         """gauge(W) to a relative 1e-6, by generation of atoms; raise where that proves no value."""
         if np.ndim(w) == 2:
-            return float(self.with_shape(np.shape(w)).value(np.ravel(w)))
+            return float(self.on(np.size(w), np.shape(w)).value(np.ravel(w)))
         vector = to_float64(w)
         value = gap = math.inf
         if sum(self._shape_of(vector.size)) <= 2 * SETTINGS.branch_side:
@@ -128,11 +124,11 @@ class SparseRankOne(SparseNorm):
         self.q = q
         self.shape = shape
 
-    def check(self, n_features: int) -> None:
-        """Raise where k, q or the shape is unusable; k and q may exceed the sides."""
+    def on(self, n_features: int, shape: Shape | None = None) -> SparseRankOne:
+        """Return the same norm for matrices of this shape; k and q may exceed the sides."""
         whole_number("SparseRankOne", "k", self.k)
         whole_number("SparseRankOne", "q", self.q)
-        super().check(n_features)
+        return super().on(n_features, shape)
 
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
         return SparseSearch.of_pairs(matrix.dense(), self.k, self.q, matrix.deadline)
@@ -175,11 +171,10 @@ class SparsePSD(SparseNorm):
         self.k = k
         self.shape = shape
 
-    def check(self, n_features: int) -> None:
-        """Raise where k is unusable or the shape is not square."""
+    def on(self, n_features: int, shape: Shape | None = None) -> SparsePSD:
+        """Return the same norm for matrices of this shape, which must be square."""
         whole_number("SparsePSD", "k", self.k)
-        super().check(n_features)
-        check_square(self)
+        return square(super().on(n_features, shape))
 
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
         A = SymmetricPart(matrix).dense()

@@ -80,10 +80,7 @@ class TensorTrace(LiftedNorm):
         shape, weights = self.modes()
         return [Term(UnfoldedTrace(shape, mode), weight) for mode, weight in enumerate(weights)]
 
-    @property
-    def of_matrices(self) -> bool:
-        """True: its unfoldings are matrices."""
-        return True
+    of_matrices = True
 
     @property
     def matrix_shape(self) -> tuple[int, ...]:
@@ -94,7 +91,7 @@ class TensorTrace(LiftedNorm):
         """Generation over matrices, one unfolding beside the other."""
         return MatrixGeneration(tolerance=tolerance)
 
-    def on(self, n_features: int) -> TensorTrace:
+    def on(self, n_features: int, shape: Shape | None = None) -> TensorTrace:
         """The norm itself: its solver works on the unfoldings."""
         self.lift(n_features)
         return self

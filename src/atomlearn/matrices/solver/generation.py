@@ -319,7 +319,7 @@ def begun(problem: Problem) -> list[Coordinates]:
     """Return the terms of W = 0, or say why the problem cannot be solved term by term."""
     norm = problem.regularizer.norm
     terms = norm.terms()
-    if not norm.of_matrices:
+    if norm.solver(1.0) is None:
         raise TypeError(
             f"MatrixGeneration is for norms of matrices, got {norm!r}; use "
             "solvers.ColumnGeneration() for norms of vectors"
@@ -336,7 +336,7 @@ def begun(problem: Problem) -> list[Coordinates]:
 
 def at_zero(term: Term, design: Design) -> Coordinates:
     """Return a term at zero, in the coordinates of its norm: entries where it is one of vectors."""
-    if not term.norm.of_matrices:
+    if term.norm.matrix_shape is None:
         return Entrywise(term, design, np.zeros(0, dtype=np.int64))
     norm: Any = term.norm
     coordinates: Coordinates = norm.at_zero(term, design)

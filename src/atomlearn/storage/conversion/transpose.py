@@ -10,6 +10,7 @@ M * M / N bytes each, so a gigabyte transposes a hundred in pieces of ten megaby
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,42 +24,44 @@ from atomlearn.storage.conversion.journal import SHARING, Workplace, sync_folder
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.sources import RowPiece, RowSource
 from atomlearn.storage.store.encoding import encode
-from atomlearn.storage.store.store_file import as_bytes
 
 
 class Transposition:
     """The rows of a source, spilled by blocks, then written by columns.
 
-    ``state["rows"]`` : position in the source, rows so far, and (rows, columns, entries) of each
-    block; ``state["all_rows"]`` once no more come.
+    ``state["rows"]`` : position in the source, rows and columns so far, and rows of each block;
+    ``state["all_rows"]`` once no more come.
     """
 
     def __init__(self, work: Workplace, source: RowSource, kind: str, memory: int) -> None:
-        self.work, self.source, self.kind, self.memory = work, source, kind, memory
+        self.work, self.source, self.kind = work, source, kind
+        self.limit = max(memory // SHARING.pieces, 1)
         self._unsynced: list[Path] = []
-        self.spilled = np.dtype(np.int8 if kind == "genotype" else kind)
+        self.rows = work.state.get("rows", {"position": 0, "n": 0, "width": 0, "blocks": []})
+
+    @property
+    def n_samples(self) -> int:
+        """Rows of all blocks."""
+        return int(self.rows["n"])
 
     # --- rows in ------------------------------------------------------------------------------
 
     def collect(self) -> None:
         """Spill all rows; goes on where a conversion that was cut short had come to."""
-        rows = self.work.state.get("rows", {"position": 0, "n": 0, "blocks": []})
         if self.work.state.get("all_rows"):
             return
-        limit = max(self.memory // SHARING.pieces, 1)
         pieces: list[RowPiece] = []
-        held = 0
-        first = int(rows["n"])
-        for piece in self.source.pieces(int(rows["position"]), max(limit // 4, 1)):
-            encoded = self._encoded(piece.X, first)
-            first += encoded.shape[0]
-            pieces.append(RowPiece(encoded, piece.y, piece.position))
-            held += _bytes(encoded)
-            if held >= limit:
-                self._spill(pieces, rows)
+        held, first = 0, self.n_samples
+        for piece in self.source.pieces(int(self.rows["position"]), max(self.limit // 4, 1)):
+            X = self._encoded(piece.X, first)
+            first += X.shape[0]
+            pieces.append(RowPiece(X, piece.y, piece.position))
+            held += 3 * X.data.nbytes if is_sparse(X) else X.nbytes
+            if held >= self.limit:
+                self._spill(pieces)
                 pieces, held = [], 0
         if pieces:
-            self._spill(pieces, rows)
+            self._spill(pieces)
         self._record()
         self.work.commit(all_rows=True)
 
@@ -67,35 +70,30 @@ class Transposition:
             return encode(X, self.kind, first_row)
         X = sp.csr_array(X)
         X.sum_duplicates()
-        X = X.tocoo()
-        X.data = encode(X.data, self.kind, X.row + first_row, X.col)
+        rows, columns = X.tocoo().coords
+        data = encode(X.data, self.kind, rows + first_row, columns)
+        # SciPy has no half precision.
+        X.data = data.astype(np.float32) if data.dtype == np.float16 else data
         return X
 
-    def _spill(self, pieces: list[RowPiece], rows: dict[str, Any]) -> None:
+    def _spill(self, pieces: list[RowPiece]) -> None:
         """Write one block and put it on record."""
-        number, parts = len(rows["blocks"]), [piece.X for piece in pieces]
+        rows, parts = self.rows, [piece.X for piece in pieces]
         n_rows, width = sum(X.shape[0] for X in parts), max(X.shape[1] for X in parts)
         if is_sparse(parts[0]):
-            ends = np.cumsum([X.shape[0] for X in parts]).tolist()
-            within = [X.row + end - X.shape[0] for X, end in zip(parts, ends, strict=True)]
-            rows_of, columns = np.concatenate(within), np.concatenate([X.col for X in parts])
-            data = np.concatenate([X.data for X in parts])
-            values, places, starts = by_columns(data, rows_of, columns, (n_rows, width))
-            every = np.arange(width, dtype=np.min_scalar_type(width))
-            self._write(number, "columns", np.repeat(every, np.diff(starts)))
-            self._write(number, "rows", places.astype(np.min_scalar_type(n_rows)))
-            self._write(number, "values", values)
-            entries = values.size
+            for X in parts:
+                X.resize(X.shape[0], width)
+            block = sp.vstack(parts, format="csc")
+            self._write("columns", np.repeat(np.arange(width), np.diff(block.indptr)))
+            self._write("rows", block.indices.astype(np.int64) + self.n_samples)
+            self._write("values", block.data)
         else:
-            self._write(number, "values", np.concatenate(parts).reshape(-1, order="F"))
-            entries = n_rows * width
+            self._write("values", np.asfortranarray(np.concatenate(parts)))
         if pieces[0].y is not None:
-            target = np.concatenate([piece.y for piece in pieces if piece.y is not None])
-            with self._file(number, "y").open("wb") as stream:
-                np.save(stream, target, allow_pickle=False)
-            self._unsynced.append(self._file(number, "y"))
-        rows["blocks"] = [*rows["blocks"], [n_rows, width, entries]]
-        rows["n"], rows["position"] = int(rows["n"]) + n_rows, pieces[-1].position
+            self._write("y", np.concatenate([piece.y for piece in pieces if piece.y is not None]))
+        rows["blocks"] = [*rows["blocks"], n_rows]
+        rows["width"], rows["n"] = max(int(rows["width"]), width), self.n_samples + n_rows
+        rows["position"] = pieces[-1].position
         self.work.state["rows"] = rows
         if self.work.is_due:
             self._record()
@@ -109,63 +107,34 @@ class Transposition:
         sync_folder(self.work.spill("").parent)
         self.work.commit()
 
-    def _write(self, number: int, what: str, array: NDArray[Any]) -> None:
-        path = self._file(number, what)
-        with path.open("wb") as stream:
-            stream.write(as_bytes(np.ascontiguousarray(array)))
+    def _write(self, what: str, array: NDArray[Any]) -> None:
+        """Spill a part of the next block, whole numbers in as few bytes as hold them."""
+        if what in ("columns", "rows"):
+            array = array.astype(np.min_scalar_type(array.max(initial=0)))
+        path = self._file(len(self.rows["blocks"]), what)
+        np.save(path, array, allow_pickle=False)
         self._unsynced.append(path)
 
     def _file(self, number: int, what: str) -> Path:
-        return self.work.spill(f"{number:06d}.{what}")
+        return self.work.spill(f"{number:06d}.{what}.npy")
 
     # --- columns out --------------------------------------------------------------------------
 
-    @property
-    def blocks(self) -> list[tuple[int, int, int]]:
-        """(rows, columns, entries) of each block."""
-        return [(int(n), int(p), int(m)) for n, p, m in self.work.state["rows"]["blocks"]]
-
-    @property
-    def n_samples(self) -> int:
-        """Rows of all blocks."""
-        return int(self.work.state["rows"]["n"]) if "rows" in self.work.state else 0
+    def _spilled(self, what: str) -> Iterator[NDArray[Any]]:
+        """Yield this part of each block: read as it is looked at, let go with the array."""
+        for number in range(len(self.rows["blocks"])):
+            yield np.load(self._file(number, what), mmap_mode="r", allow_pickle=False)
 
     def targets(self) -> NDArray[Any] | None:
         """Return the targets that came with the rows."""
-        files = [self._file(number, "y") for number in range(len(self.blocks))]
-        if not files or not files[0].exists():
-            return None
-        return np.concatenate([np.load(file, allow_pickle=False) for file in files])
-
-    def _type(self, number: int, what: str) -> np.dtype[Any]:
-        n_rows, width, _ = self.work.state["rows"]["blocks"][number]
-        sizes = {"rows": n_rows, "columns": width}
-        return np.dtype(np.min_scalar_type(sizes[what])) if what in sizes else self.spilled
-
-    def _spilled(self, number: int, what: str) -> NDArray[Any]:
-        """Return what was spilled of a block: read as it is looked at, let go with the array."""
-        path, dtype, count = (
-            self._file(number, what),
-            self._type(number, what),
-            self.blocks[number][2],
-        )
-        if path.stat().st_size != count * dtype.itemsize:
-            raise ValueError(f"{path} is shorter than its journal says; remove its folder")
-        return np.memmap(path, dtype, "r") if count else np.zeros(0, dtype)
+        return np.concatenate([*self._spilled("y")]) if self._file(0, "y").exists() else None
 
     def write_dense(self, writer: StoreWriter) -> None:
         """Append all columns that are not yet written, a bucket at a time."""
-        blocks, n_features = self.blocks, self.blocks[0][1]
-        width = max(1, self.memory // SHARING.pieces // (self.n_samples * self.spilled.itemsize))
-        while writer.next_column < n_features:
-            part = slice(writer.next_column, min(writer.next_column + width, n_features))
-            bucket = np.empty((self.n_samples, part.stop - part.start), self.spilled, order="F")
-            row = 0
-            for number, (n_rows, _, _) in enumerate(blocks):
-                block = self._spilled(number, "values").reshape(n_rows, -1, order="F")
-                bucket[row : row + n_rows] = block[:, part]
-                row += n_rows
-            writer.dense(bucket)
+        width = max(1, self.limit // writer.bucket_bytes)
+        while writer.next_column < self.rows["width"]:
+            part = slice(writer.next_column, writer.next_column + width)
+            writer.dense(np.concatenate([block[:, part] for block in self._spilled("values")]))
             writer.commit()
 
     def starts(self, drops_first: bool) -> tuple[NDArray[np.int64], int]:
@@ -173,59 +142,36 @@ class Transposition:
 
         One number more than there are columns; column by column, an array this long is held once.
         """
-        width = max((width for _, width, _ in self.blocks), default=0)
+        width = int(self.rows["width"])
         starts = np.zeros(width + 1, dtype=np.int64)
-        for number in range(len(self.blocks)):
-            starts[1:] += np.bincount(self._spilled(number, "columns"), minlength=width)
+        for columns in self._spilled("columns"):
+            starts[1:] += np.bincount(columns, minlength=width)
         dropped = int(drops_first and width > 1 and starts[1] == 0)
         np.cumsum(starts, out=starts)
         return starts[dropped:], dropped
 
     def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
         """Append all columns that are not yet written, a bucket at a time."""
-        limit = max(1, self.memory // SHARING.pieces // (self.spilled.itemsize + 8))
+        limit = max(1, self.limit // 16)
         edges, last = [writer.next_column], starts.size - 1
         while edges[-1] < last:
             end = int(np.searchsorted(starts, starts[edges[-1]] + limit, side="right")) - 1
             edges.append(max(end, edges[-1] + 1))
         cuts = np.array(edges) + dropped
         # Where the columns of each bucket begin in each block.
-        begins = [
-            np.searchsorted(self._spilled(number, "columns"), cuts)
-            for number in range(len(self.blocks))
-        ]
+        begins = [np.searchsorted(columns, cuts) for columns in self._spilled("columns")]
         for bucket, (first, end) in enumerate(pairwise(edges)):
-            parts = [(int(places[bucket]), int(places[bucket + 1])) for places in begins]
-            columns, rows, values = self._entries(parts)
-            shape = self.n_samples, end - first
-            made = by_columns(values, rows, columns.astype(np.int64) - cuts[bucket], shape)
-            writer.entries(*made[:2], starts[first : end + 1] - starts[first])
+            columns, rows, values = (
+                np.concatenate(
+                    [
+                        array[places[bucket] : places[bucket + 1]]
+                        for array, places in zip(self._spilled(what), begins, strict=True)
+                    ]
+                )
+                for what in ("columns", "rows", "values")
+            )
+            places = rows, columns.astype(np.int64) - cuts[bucket]
+            made = sp.coo_array((values, places), shape=(self.n_samples, end - first)).tocsc()
+            within = starts[first : end + 1] - starts[first]
+            writer.entries(made.data.astype(self.kind), made.indices, within)
             writer.commit()
-
-    def _entries(self, parts: list[tuple[int, int]]) -> list[NDArray[Any]]:
-        """Return columns, rows and values of the entries from one to another of each block."""
-        found: list[list[NDArray[Any]]] = [[], [], []]
-        first_row = 0
-        for number, ((begin, end), (n_rows, _, _)) in enumerate(
-            zip(parts, self.blocks, strict=True)
-        ):
-            for kept, what in zip(found, ("columns", "rows", "values"), strict=True):
-                path, dtype = self._file(number, what), self._type(number, what)
-                start = begin * dtype.itemsize
-                kept.append(np.fromfile(path, dtype, end - begin, offset=start))
-            found[1][-1] = found[1][-1].astype(np.int64) + first_row
-            first_row += n_rows
-        return [np.concatenate(kept) for kept in found]
-
-
-def by_columns(
-    values: NDArray[Any], rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return values, rows and starts of entries given by increasing rows: SciPy counts them."""
-    # It has no half precision: values are told by their places.
-    made = sp.coo_array((np.arange(values.size), (rows, columns)), shape=shape).tocsc()
-    return values[made.data], made.indices, made.indptr
-
-
-def _bytes(X: Any) -> int:
-    return int(X.data.nbytes + X.row.nbytes + X.col.nbytes if is_sparse(X) else X.nbytes)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from atomlearn.core.data.entries import existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores, largest
@@ -214,7 +215,9 @@ class RecheckedScores(Scores):
 
     def __init__(self, design: OnDevice, v: Array) -> None:
         self._design, self._v = design, v.copy()
-        self._exact: Array = np.full(design.shape[1], np.nan)
+        # Of zeros, which take no memory before they are written: few columns are looked at.
+        self._exact: Array = np.zeros(design.shape[1])
+        self._known: NDArray[np.bool_] = np.zeros(design.shape[1], dtype=bool)
         self._single: tuple[Any, Any] | None = None
         self._n_known = 0
 
@@ -235,13 +238,14 @@ class RecheckedScores(Scores):
 
     def at(self, columns: Columns) -> Array:
         columns = np.asarray(columns, dtype=np.int64)
-        unknown = np.unique(columns[np.isnan(self._exact[columns])])
+        unknown = np.unique(columns[~self._known[columns]])
         if unknown.size:
             # Nearly all of them are cheaper as all of them, which needs no copy of columns.
             everything = 2 * unknown.size > self.n_columns
             found = self._design.exact_scores(self._v, None if everything else unknown)
-            unknown = np.flatnonzero(np.isnan(self._exact)) if everything else unknown
+            unknown = np.flatnonzero(~self._known) if everything else unknown
             self._exact[unknown] = found[unknown] if everything else found
+            self._known[unknown] = True
             self._n_known += unknown.size
         return self._exact[columns]
 

@@ -162,8 +162,9 @@ class SparseTensor(HeldTensor):
 
         ``columns`` None means all of them, which are not copied in order to be read.
         """
-        lengths = np.diff(self._begins)
-        ends = np.cumsum(lengths if columns is None else lengths[columns])
+        ends = self._begins[1:]
+        if columns is not None:
+            ends = np.cumsum(self._begins[columns + 1] - self._begins[columns])
         start = 0
         while start < ends.size:
             before = int(ends[start - 1]) if start else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,26 +42,6 @@ def read_npy(path: Path, request: Request) -> DataTable:
     return DataTable(X, y, Schema(X.shape[1]), target, str(path))
 
 
-def no_matrix(keys: Iterable[str], path: Path) -> ValueError:
-    """Return the error for an .npz file without X."""
-    return ValueError(
-        f"{path} holds {', '.join(keys) or 'nothing'}; expected X (dense) or "
-        f"{', '.join(SPARSE_KEYS)} (sparse)"
-    )
-
-
-def scale_of(arrays: Arrays, path: Path) -> NDArray[Any] | None:
-    """Return what X is to be divided by, None for nothing."""
-    scale = arrays.get("scale")
-    if scale is None or np.all(scale == 1):
-        return None
-    if scale.dtype.kind not in "iuf" or not np.all((scale != 0) & np.isfinite(scale)):
-        raise ValueError(f"scale of {path} must be finite and not zero: X is divided by it")
-    if scale.ndim > 1:
-        raise ValueError(f"scale of {path} has shape {scale.shape}; expected one number a column")
-    return scale
-
-
 def sparse_form(arrays: Arrays, path: Path) -> str:
     """Return ``csr`` or ``csc``, as ``scipy.sparse.save_npz`` notes it."""
     with understood(path, "sparse matrix"):
@@ -73,10 +53,10 @@ def sparse_form(arrays: Arrays, path: Path) -> str:
 
 def names_of(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
     """Return the feature names that the arrays hold, one a column, or None."""
-    for key in ("feature_names", "features", "genes", "words", "columns"):
+    for key in ("feature_names", "features", "names", "genes", "words", "columns"):
         names = arrays.get(key)
         if names is not None and names.shape == (n_features,) and names.dtype.kind in "US":
-            return tuple(names.astype(np.str_).tolist())
+            return tuple(name.strip() for name in names.astype(np.str_).tolist())
     return None
 
 

@@ -16,8 +16,6 @@ from atomlearn.storage.formats.arrays import (
     SPARSE_KEYS,
     named_target,
     names_of,
-    no_matrix,
-    scale_of,
     sparse_form,
     target_from_file,
 )
@@ -45,7 +43,7 @@ class Lines(ABC):
 
 
 class DenseLines(Lines):
-    """Lines that are read by ``read(start, stop)``; scale : divides each column, or is None."""
+    """Lines that are read by ``read(start, stop)``."""
 
     sparse = False
 
@@ -54,14 +52,11 @@ class DenseLines(Lines):
         shape: tuple[int, int],
         dtype: np.dtype[Any],
         read: Callable[[int, int], NDArray[Any]],
-        scale: Callable[[int, int], NDArray[Any]] | None = None,
     ) -> None:
-        self.shape, self._read, self._scale = shape, read, scale
-        self.dtype = dtype if scale is None else np.dtype(np.float64)
+        self.shape, self.dtype, self._read = shape, dtype, read
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
-        lines = self._read(start, stop)
-        return lines if self._scale is None else lines / self._scale(start, stop)
+        return self._read(start, stop)
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
         step = max(1, piece_bytes // (8 * self.shape[1]))
@@ -150,25 +145,21 @@ class StoredColumns(ColumnSource):
 Stored = StoredRows | StoredColumns
 
 
-def dense_source(
-    array: FlatArray, names: Names, scale: NDArray[Any] | None, y: NDArray[Any] | None
-) -> Stored:
+def dense_source(array: FlatArray, names: Names, y: NDArray[Any] | None) -> Stored:
     """Return the source of a dense array, by rows or columns as it is stored."""
     if len(array.shape) != 2 or 0 in array.shape:
         raise ValueError(f"{array.name} has shape {array.shape}; expected (n_samples, n_features)")
-    by_columns = array.fortran
-    shape = array.shape[::-1] if by_columns else array.shape
+    shape = array.shape[::-1] if array.fortran else array.shape
     width = shape[1]
 
     def read(start: int, stop: int) -> NDArray[Any]:
         return array.read(start * width, stop * width).reshape(stop - start, width)
 
-    def scales(start: int, stop: int) -> NDArray[Any]:
-        every = np.broadcast_to(np.asarray(scale), array.shape[1:])
-        return every[start:stop, None] if by_columns else every
+    return _stored(DenseLines(shape, array.dtype, read), not array.fortran, names, y)
 
-    lines = DenseLines(shape, array.dtype, read, None if scale is None else scales)
-    return (StoredColumns if by_columns else StoredRows)(lines, names, y)
+
+def _stored(lines: Lines, by_rows: bool, names: Names, y: NDArray[Any] | None) -> Stored:
+    return (StoredRows if by_rows else StoredColumns)(lines, names, y)
 
 
 def sparse_source(
@@ -180,33 +171,36 @@ def sparse_source(
     y: NDArray[Any] | None,
 ) -> Stored:
     """Return the source of data, indices and indptr, the first two read by ranges."""
-    lines = SparseLines(path, *parts, shape if form == "csr" else shape[::-1])
-    return (StoredRows if form == "csr" else StoredColumns)(lines, names, y)
+    by_rows = form == "csr"
+    lines = SparseLines(path, *parts, shape if by_rows else shape[::-1])
+    return _stored(lines, by_rows, names, y)
 
 
 def open_npy(path: Path, request: Request) -> Stored:
     """Return the source of an .npy file; the target is another .npy file."""
     y = None if request.target is None else target_from_file(request.target, path)
-    return dense_source(FlatArray(path), None, None, y)
+    return dense_source(FlatArray(path), None, y)
 
 
 def open_npz(path: Path, request: Request) -> Stored:
     """Return the source of an .npz file.
 
-    X is the key ``X`` (divided by the key ``scale``, where there is one: integers stored for exact
-    decimals) or the keys ``data, indices, indptr, shape`` of a CSR matrix (or of the ``format``
-    that ``scipy.sparse.save_npz`` notes); a ``data`` of length 1 stands for every entry. The target
-    is the key named, by default ``y`` where there is one, or another .npy file; where a key
-    ``classes`` names the values 0, 1, ... of ``y``, y holds those names.
+    X is the key ``X``, or the keys ``data, indices, indptr, shape`` of a CSR matrix (or of the
+    ``format`` that ``scipy.sparse.save_npz`` notes); a ``data`` of length 1 stands for every
+    entry. The target is the key named, by default ``y`` where there is one, or another .npy file;
+    where a key ``classes`` names the values 0, 1, ... of ``y``, y holds those names.
     """
     small = Archive(path)
     y = named_target(small, request.target, path, request.missing)[1]
     if "X" in small:
         array = FlatArray(path, "X")
         found = names_of(small, array.shape[-1]) if array.shape else None
-        return dense_source(array, found, scale_of(small, path), y)
+        return dense_source(array, found, y)
     if not all(key in small for key in SPARSE_KEYS):
-        raise no_matrix(sorted(small), path)
+        raise ValueError(
+            f"{path} holds {', '.join(sorted(small)) or 'nothing'}; expected X (dense) or "
+            f"{', '.join(SPARSE_KEYS)} (sparse)"
+        )
     size = small["shape"]
     if size.shape != (2,) or size.dtype.kind not in "iu":
         raise ValueError(f"{path} is a broken sparse matrix: shape must be two whole numbers")

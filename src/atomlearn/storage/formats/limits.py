@@ -25,9 +25,9 @@ class Limits:
     #: once it is not, and vectors over columns while the columns are read.
     copies: int = 5
     #: Columns that sparse data may have however little of it there is (fits make some ten vectors
-    #: over them, of 32 MB each), and beyond that for each stored entry: a wrong index makes 10^9.
+    #: over them, of 32 MB each); beyond that, ``unpacked`` for each stored entry. A wrong index
+    #: makes 10^9.
     sparse_columns: int = 2**22
-    columns_per_entry: int = 1000
 
 
 LIMITS = Limits()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
+from atomlearn.storage.formats.arrays import names_of
 from atomlearn.storage.formats.hdf import content, inside, is_group, opened
 from atomlearn.storage.formats.held import fits, hold
 from atomlearn.storage.formats.limits import LIMITS
@@ -23,10 +24,9 @@ from atomlearn.storage.formats.understood import understood
 
 #: Kinds of arrays that are read: numbers, text, and cells of text.
 _KINDS = ("double", "single", "logical", "sparse", "char", "cell")
-#: What the matrix, the target and the names of columns may be called.
+#: What the matrix and the target may be called.
 _X = ("X", "x", "data", "features", "A")
 _Y = ("y", "Y", "labels", "label", "target", "gnd")
-_NAMES = ("feature_names", "features", "names", "genes", "words", "newsgroups_words")
 
 
 def read_mat(path: Path, request: Request) -> DataTable:
@@ -49,15 +49,8 @@ def read_mat(path: Path, request: Request) -> DataTable:
     y = None if name is None else np.asarray(held[name])
     if y is not None and X.shape[0] != y.size == X.shape[1]:
         X = X.T  # samples in columns, as images often are
-    return DataTable(X, y, Schema(X.shape[1], _names(held, X.shape[1])), name, str(path))
-
-
-def _names(held: dict[str, Any], n_columns: int) -> tuple[str, ...] | None:
-    for key in _NAMES:
-        values = held.get(key)
-        if values is not None and values.size == n_columns and values.dtype.kind in "US":
-            return tuple(str(name).strip() for name in values.ravel())
-    return None
+    texts = {key: value.ravel() for key, value in held.items() if not is_sparse(value)}
+    return DataTable(X, y, Schema(X.shape[1], names_of(texts, X.shape[1])), name, str(path))
 
 
 def _arrays(path: Path) -> dict[str, Any]:

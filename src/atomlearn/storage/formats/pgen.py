@@ -6,16 +6,13 @@ import atexit
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from atomlearn.storage.formats import in_place
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.limits import LIMITS
-from atomlearn.storage.formats.table import DataTable, Request
 from atomlearn.storage.store.encoding import MISSING, pack
-from atomlearn.storage.store.plink import MAGIC, PlinkBed, read_variants
+from atomlearn.storage.store.plink import MAGIC
 
 
 @lru_cache(maxsize=8)
@@ -52,26 +49,6 @@ def bed_of(path: Path) -> Path:
     file.with_suffix(".bim").write_text("".join("\t".join(line) + "\n" for line in variants))
     file.with_suffix(".fam").write_text("".join(" ".join(line) + "\n" for line in samples))
     return file
-
-
-def read_pgen(path: Path, request: Request) -> DataTable:
-    """Return the table of a .pgen, whose X reads the unpacked file as it goes."""
-    return in_place.read_bed(bed_of(path), request)
-
-
-def columns_of_pgen(path: Path, request: Request) -> Any:
-    """Return the packed genotypes, for a store."""
-    return in_place.BedColumns(bed_of(path), request)
-
-
-def open_pgen(path: Path) -> PlinkBed:
-    """Return the design."""
-    return PlinkBed(bed_of(path))
-
-
-def names_of_pgen(path: Path) -> list[str]:
-    """Return the names of the variants."""
-    return read_variants(bed_of(path).with_suffix(".bim")).names
 
 
 def _lines(path: Path, what: str) -> tuple[list[str], list[list[str]]]:

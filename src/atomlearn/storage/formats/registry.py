@@ -9,13 +9,14 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from atomlearn.storage.formats import hdf, in_place, matlab, pgen
+from atomlearn.storage.formats import hdf, in_place, matlab
 from atomlearn.storage.formats.arrays import read_npy
 from atomlearn.storage.formats.compressed import first_line, suffix_of
 from atomlearn.storage.formats.flat import open_npy, open_npz
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.libsvm import LibsvmRows, looks_like_libsvm, read_libsvm
 from atomlearn.storage.formats.messages import near_names
+from atomlearn.storage.formats.pgen import bed_of
 from atomlearn.storage.intake.text import TextFile, looks_delimited
 from atomlearn.storage.intake.typed import ArrowFile, ExcelFile, ParquetFile
 from atomlearn.storage.store.on_disk import OnDisk
@@ -76,13 +77,14 @@ FORMATS = (
         in_place.names_of_bed,
         in_place=True,
     ),
+    # Unpacked once into a .bed, and read as one.
     Format(
         "pgen",
         (".pgen",),
-        pgen.read_pgen,
-        pgen.columns_of_pgen,
-        pgen.open_pgen,
-        pgen.names_of_pgen,
+        lambda path, request: in_place.read_bed(bed_of(path), request),
+        lambda path, request: in_place.BedColumns(bed_of(path), request),
+        lambda path: PlinkBed(bed_of(path)),
+        lambda path: in_place.names_of_bed(bed_of(path)),
         in_place=True,
     ),
 )

@@ -122,7 +122,7 @@ def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: 
     n_rows, n_columns = shape
     if n_rows < 0 or n_columns < 0 or rows_bound >= 2**62:
         raise ValueError(f"{path} is a broken sparse matrix: its shape is {n_rows} x {n_columns}")
-    most = max(LIMITS.sparse_columns, LIMITS.columns_per_entry * entries)
+    most = max(LIMITS.sparse_columns, LIMITS.unpacked * entries)
     if n_columns > most:
         raise ValueError(
             f"{path} has {n_columns:,} columns and {entries:,} entries that are not zero: is an "

@@ -1,50 +1,21 @@
-"""read_again: the columns that a model knows, of new data."""
+"""encoded_again: the columns that a model knows, of new data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.data.convert import as_design
+from atomlearn.core.interfaces import Array
 from atomlearn.storage.formats.messages import listed, near_names
-from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import encode
-from atomlearn.storage.intake.frame import Frame, transposed
+from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.problems import Problems
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """Columns of new rows, by name."""
-
-    columns: dict[str, NDArray[np.float64]]
-    n_rows: int
-
-
-def frame_again(
-    path: Path,
-    form: TextForm,
-    sheet: str | None = None,
-    on_its_side: bool = False,
-    id: str | None = None,
-) -> tuple[Frame, list[str] | None] | None:
-    """Return the frame of new data and names of its rows; None where it is no table of cells."""
-    kind = format_of(path)
-    if kind.cells is None:
-        return None
-    named = form if id is None else replace(form, labels=frozenset({id}))
-    frame = kind.cells(path, named, sheet).frame()
-    return transposed(frame) if on_its_side else (frame, None)
-
-
-def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> Again:
+def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]:
     """Return the columns that these plans make of new cells.
 
     A missing value counts as it did when the model was fitted; where it was refused then it is
@@ -80,11 +51,5 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> Again:
         )
     problems.refuse()
     made = encode(frame, used)
-    X = made.X.tocsc() if is_sparse(made.X) else made.X
-    columns = {name: _column(X, place) for place, name in enumerate(made.names)}
-    return Again(columns, frame.n_rows)
-
-
-def _column(X: Any, place: int) -> NDArray[np.float64]:
-    column = X[:, place]
-    return np.asarray(column.toarray().ravel() if is_sparse(X) else column, dtype=np.float64)
+    X = as_design(made.X)
+    return {name: X.gather(np.array([j])).dense()[:, 0] for j, name in enumerate(made.names)}

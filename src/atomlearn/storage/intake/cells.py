@@ -16,9 +16,9 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,26 +31,45 @@ Columns = list[NDArray[Any]]
 _PROCESS = os.getpid()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TextForm:
-    """How a text file is written; None and "" where it is to be found out.
+    """How a text file is written; "" where it is to be found out.
 
-    delimiter : one character; decimal : "." or ","; encoding : as Python names it; header :
-    whether the first line has names; missing : further cells that stand for no value; labels :
-    columns of names, which stay as they are written (0007 is not 7).
+    ``labels`` : columns of names, which stay as they are written (0007 is not 7).
+
+    Parameters
+    ----------
+    delimiter : str
+        Of text (default: found out); tab for tabs.
+    decimal : str
+        Decimal mark (default: found out).
+    encoding : str
+        Of text, such as latin-1 (default: UTF-8, else cp1252).
+    header : bool
+        Whether the first line has names; columns are x0, x1, ... else.
+    na : sequence of str
+        Cells that stand for no value, beside empty ones and "." and "?", NA, NaN and null.
     """
 
     delimiter: str = ""
-    decimal: str = ""
+    decimal: Literal[".", ",", ""] = ""
     encoding: str = ""
     header: bool = True
-    missing: frozenset[str] = field(default_factory=frozenset)
-    labels: frozenset[str] = field(default_factory=frozenset)
+    na: tuple[str, ...] = ()
+    labels: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        words = {"tab": "\t", "\\t": "\t", "space": " "}
+        cells = [part for text in self.na for part in (text, *text.split(","))]
+        vars(self).update(
+            delimiter=words.get(self.delimiter, self.delimiter),
+            na=tuple(cell.strip().casefold() for cell in cells),
+        )
 
     def is_missing(self, cell: str) -> bool:
         """Whether a cell stands for a value that is not known."""
         folded = cell.strip().casefold()
-        return not folded or folded in MISSING or folded in self.missing
+        return not folded or folded in MISSING or folded in self.na
 
     def number(self, cell: str) -> float | None:
         """Return a cell as a number; NaN where it is missing, None where it is text.
@@ -155,7 +174,7 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
     pl = None if width == 1 or form.delimiter == " " else polars()
     if pl is None:
         return None
-    words = sorted(MISSING | form.missing)
+    words = sorted(MISSING.union(form.na))
     nulls = ["", "NaN", *words, *map(str.upper, words)]
     names = [str(place) for place in range(width)]
     kinds = {name: pl.String if int(name) in text else pl.Float64 for name in names}

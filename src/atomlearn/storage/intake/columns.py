@@ -15,11 +15,21 @@ USES = {
     "words": "tf-idf of its words, one sparse column a word",
     "leave out": "not used",
 }
-#: What a column may be for, beside being a feature.
-ROLES = (
-    "rows_of", "order", "target", "id", "weights", "offset", "exposure", "time", "event", "split",
-    "class",
-)  # fmt: skip
+#: What a column may be for, beside being a feature, and what each means; "" for those with a
+#: field of ``Reading``.
+ROLES = {
+    "target": "",
+    "id": "",
+    "weights": "column of sample weights",
+    "offset": "column that is added to Xw + b",
+    "exposure": "column whose logarithm is the offset (counts)",
+    "time": "column of times until an event (survival)",
+    "event": "column that says if it happened (0 or 1)",
+    "split": "column that says which rows are train and which test (validation counts as train)",
+    "rows_of": """column of whom rows are, as patient_id: rows of one are held out, folded and
+        halved together (default: an identifier that repeats; none: each row by itself)""",
+    "order": """column of dates or positions of a series: its end is held out, not random rows""",
+}
 #: Roles that a row may lack.
 OPTIONAL = ("rows_of", "id", "split")
 

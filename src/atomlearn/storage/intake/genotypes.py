@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -13,60 +12,37 @@ from scipy.stats import chi2
 
 from atomlearn.core.data.standardized import Standardized
 from atomlearn.core.interfaces import Array, Design
+from atomlearn.storage.intake.frame import distinct_names
+from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.store.plink import Variants
 
 #: Vectors beyond those asked for, and passes over the data forth and back, of the components.
 EXTRA, ROUNDS = 10, 4
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """maf : least share of the rarer allele; geno : largest share missing; hwe : least p of the
-    exact test of Hardy and Weinberg. None: not asked for.
-
-    Examples
-    --------
-    >>> from atomlearn.storage.intake.genotypes import Filters
-    >>> Filters(maf=0.01, hwe=1e-6).any
-    True
-    """
-
-    maf: float | None = None
-    geno: float | None = None
-    hwe: float | None = None
-
-    @property
-    def any(self) -> bool:
-        """Whether something is asked for."""
-        return any(value is not None for value in (self.maf, self.geno, self.hwe))
-
-
-def kept_variants(
-    copies: Array, missing: Array, n_samples: int, filters: Filters, squares: Any = None
-) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the variants that pass, and notes about the others.
-
-    copies, missing : of the counted allele and of genotypes, a variant; squares : () -> the sum of
-    squares of each variant, asked for only by the test.
-    """
-    known = n_samples - missing
+def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the variants that pass --maf, --geno and --hwe, and notes about the others."""
+    n_samples, missing = design.shape[0], design.missing.astype(np.float64)
+    known, copies = n_samples - missing, design.copies.astype(np.float64)
     keep, notes = known > 0, []
     if not keep.all():
         notes.append(f"{int((~keep).sum())} variants without any genotype left out")
-    share = np.divide(copies, 2 * known, out=np.zeros(known.size), where=known > 0)
-    if filters.geno is not None:
-        passed = missing <= filters.geno * n_samples
-        notes.append(f"--geno {filters.geno:g} leaves out {int((keep & ~passed).sum())} variants")
-        keep &= passed
-    if filters.maf is not None:
-        passed = np.minimum(share, 1 - share) >= filters.maf
-        notes.append(f"--maf {filters.maf:g} leaves out {int((keep & ~passed).sum())} variants")
-        keep &= passed
-    if filters.hwe is not None:
-        both = np.rint((squares() - copies) / 2)
-        passed = hardy_weinberg(copies - 2 * both, both, known) >= filters.hwe
-        notes.append(f"--hwe {filters.hwe:g} leaves out {int((keep & ~passed).sum())} variants")
-        keep &= passed
+    means = np.divide(copies, known, out=np.zeros(known.size), where=known > 0)
+    passed = dict[str, NDArray[np.bool_]]()
+    if reading.geno is not None:
+        passed[f"--geno {reading.geno:g}"] = missing <= reading.geno * n_samples
+    if reading.maf is not None:
+        passed[f"--maf {reading.maf:g}"] = np.minimum(means, 2 - means) >= 2 * reading.maf
+    if reading.hwe is not None:
+        # The design counts a missing genotype as the mean of its variant.
+        squares = design.squared_norms() - missing * means**2
+        both = np.rint((squares - copies) / 2)
+        passed[f"--hwe {reading.hwe:g}"] = (
+            hardy_weinberg(copies - 2 * both, both, known) >= reading.hwe
+        )
+    for option, enough in passed.items():
+        notes.append(f"{option} leaves out {int((keep & ~enough).sum())} variants")
+        keep &= enough
     if not keep.any():
         raise ValueError("no variant passes --maf, --geno and --hwe; loosen them")
     return np.flatnonzero(keep), notes
@@ -140,34 +116,31 @@ def components(design: Design, count: int, seed: int = 0) -> Array:
 
 def distinct(variants: Variants) -> list[str]:
     """Return names of variants, those that are "." or repeated as chromosome:position:alleles."""
-    names = variants.names
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    if counts.get(".", 0) == 0 and len(counts) == len(names):
-        return names
-    found: dict[str, int] = {}
-    made = []
-    for j, name in enumerate(names):
-        if name == "." or counts[name] > 1:
-            where = f"{variants.chromosomes[j]}:{variants.positions[j]}"
-            name = f"{where}:{variants.counted[j]}:{variants.other[j]}"
-        found[name] = found.get(name, 0) + 1
-        made.append(name if found[name] == 1 else f"{name}_{found[name]}")
-    return made
+    counts = Counter(variants.names)
+    made = [
+        f"{chromosome}:{position}:{counted}:{other}" if name == "." or counts[name] > 1 else name
+        for name, chromosome, position, counted, other in zip(
+            variants.names,
+            variants.chromosomes,
+            variants.positions.tolist(),
+            variants.counted,
+            variants.other,
+            strict=True,
+        )
+    ]
+    return distinct_names(made)[0]
 
 
-def taken(variants: Variants, columns: Sequence[int] | NDArray[np.int64]) -> Variants:
+def taken(variants: Variants, columns: NDArray[np.int64]) -> Variants:
     """Return some of the variants."""
-    places = np.asarray(columns, dtype=np.int64)
 
     def some(values: list[str]) -> list[str]:
-        return [values[j] for j in places.tolist()]
+        return [values[j] for j in columns.tolist()]
 
     return Variants(
         some(variants.names),
         some(variants.chromosomes),
-        variants.positions[places],
+        variants.positions[columns],
         some(variants.counted),
         some(variants.other),
     )

@@ -37,14 +37,12 @@ SCALES: tuple[tuple[str, ...], ...] = (
     ("low", "moderate", "high"),
     ("none", "mild", "moderate", "severe"),
     ("never", "rarely", "sometimes", "often", "always"),
-    ("never", "seldom", "sometimes", "often", "always"),
     ("xs", "s", "m", "l", "xl", "xxl"),
     ("small", "medium", "large"),
     ("very poor", "poor", "fair", "good", "very good", "excellent"),
     ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
     ("i", "ii", "iii", "iv", "v"),
     ("stage i", "stage ii", "stage iii", "stage iv"),
-    ("first", "second", "third", "fourth"),
 )
 
 
@@ -69,17 +67,19 @@ def is_code(cell: str) -> bool:
     return _CODE.fullmatch(cell) is not None
 
 
+def _left_out(name: str, kind: str, why: str, **told: Any) -> ColumnPlan:
+    return ColumnPlan(name, kind, "leave out", why=why, **told)
+
+
 def _numbers(frame: Frame, name: str) -> ColumnPlan:
     values = frame.values(name)
     missing = int(frame.missing(name).sum()) if frame.lacks(name) else 0
     known = values[np.isfinite(values)] if missing else values
     if known.size == 0:
-        return ColumnPlan(name, "constant", "leave out", missing=missing, why="it is empty")
+        return _left_out(name, "constant", "it is empty", missing=missing)
     low, high = float(known.min()), float(known.max())
     if low == high:
-        return ColumnPlan(
-            name, "constant", "leave out", missing=missing, distinct=1, why=f"always {low:g}"
-        )
+        return _left_out(name, "constant", f"always {low:g}", missing=missing, distinct=1)
     some = known[: INTAKE.sniffed]
     if not (some == np.rint(some)).all() or not (known == np.rint(known)).all():
         return ColumnPlan(name, missing=missing)
@@ -87,17 +87,16 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
     told: dict[str, Any] = {"missing": missing, "distinct": distinct}
     if distinct == frame.n_rows > 2:
         if _counts_rows(known, high - low, least=3 if _INDEX_NAME.match(name) else 10):
-            return ColumnPlan(name, "index", "leave out", why="it counts rows", **told)
+            return _left_out(name, "index", "it counts rows", **told)
         if is_id_name(name):
-            why = "another number in every row"
-            return ColumnPlan(name, "identifier", "leave out", why=why, **told)
+            return _left_out(name, "identifier", "another number in every row", **told)
     ends_in_id = is_id_name(name) and name.lower().rstrip("s").endswith("id")
     codes = is_of_persons(name) or (ends_in_id and distinct > INTAKE.most_values)
     if codes and 2 < distinct < known.size:
         why = f"{distinct} different values in {frame.n_rows} rows"
-        return ColumnPlan(name, "identifier", "leave out", why=why, **told)
+        return _left_out(name, "identifier", why, **told)
     kind = "0/1" if (low, high) == (0, 1) and distinct == 2 else "count" if low >= 0 else "number"
-    return ColumnPlan(name, kind, missing=missing, distinct=distinct)
+    return ColumnPlan(name, kind, **told)
 
 
 def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
@@ -109,45 +108,47 @@ def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
 
 def _text(frame: Frame, name: str) -> ColumnPlan:
     cells = frame.texts[name].tolist()
-    known = [cell for cell in cells if cell]
-    missing, n_rows = len(cells) - len(known), len(cells)
+    known, n_rows = [cell for cell in cells if cell], len(cells)
     counts = Counter(known)
     labels = sorted(counts)
-    told: dict[str, Any] = {"missing": missing, "distinct": len(labels)}
+    told: dict[str, Any] = {"missing": n_rows - len(known), "distinct": len(labels)}
+    repeats = f"{len(labels)} different values in {n_rows} rows"
     if len(labels) < 2:
         why = f"always {labels[0]!r}" if labels else "it is empty"
-        return ColumnPlan(name, "constant", "leave out", why=why, **told)
+        return _left_out(name, "constant", why, **told)
     if days_of(known) is not None:
-        why = "dates: --dates parts or --dates elapsed makes numbers of them"
         order, doubt = order_of(known)
+        why = "dates: --dates parts or --dates elapsed makes numbers of them"
         why += f"; read as {DOUBT}" if doubt else ""
-        return ColumnPlan(name, "date", "leave out", values=(order,), why=why, **told)
-    plain = TextForm(decimal=".")
-    strays = tuple(label for label in labels if plain.number(label) is None)
+        return _left_out(name, "date", why, values=(order,), **told)
+    strays = strays_among(labels)
     if 0 < sum(counts[label] for label in strays) < (1 - INTAKE.numbers_share) * len(known):
-        why = f"{strays[0]!r} among numbers"
-        return ColumnPlan(name, "mixed", "leave out", values=strays, why=why)
-    if n_rows >= 6 and len(labels) == n_rows and _words(known) < INTAKE.free_words:
-        why = "another value in every row"
-        return ColumnPlan(name, "identifier", "leave out", why=why, **told)
+        return _left_out(name, "mixed", f"{strays[0]!r} among numbers", values=strays)
+    is_free = _words(known) >= INTAKE.free_words
+    if n_rows >= 6 and len(labels) == n_rows and not is_free:
+        return _left_out(name, "identifier", "another value in every row", **told)
     coded = is_id_name(name) or all(any(letter.isdigit() for letter in cell) for cell in labels)
     if is_of_persons(name) and coded and 2 < len(labels) < len(known):
-        why = f"{len(labels)} different values in {n_rows} rows"
-        return ColumnPlan(name, "identifier", "leave out", why=why, **told)
+        return _left_out(name, "identifier", repeats, **told)
     ordered = _scale(labels)
     if ordered is not None:
         return ColumnPlan(name, "ordered category", "ordered", ordered, **told)
     many = len(labels) <= INTAKE.many_values and n_rows >= INTAKE.most_values * len(labels)
     if len(labels) <= INTAKE.most_values or many:
         return ColumnPlan(name, "category", "category", tuple(labels), **told)
-    if _words(known) >= INTAKE.free_words:
+    if is_free:
         why = f"free text: --text {name} makes columns of its words"
-        return ColumnPlan(name, "text", "leave out", why=why, **told)
+        return _left_out(name, "text", why, **told)
     if len(labels) > n_rows // 2 or is_id_name(name):
-        why = f"{len(labels)} different values in {n_rows} rows"
-        return ColumnPlan(name, "identifier", "leave out", why=why, **told)
+        return _left_out(name, "identifier", repeats, **told)
     why = f"{len(labels)} values, too many for a column each: group them"
-    return ColumnPlan(name, "text", "leave out", why=why, **told)
+    return _left_out(name, "text", why, **told)
+
+
+def strays_among(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels that are no numbers."""
+    form = TextForm(decimal=".")
+    return tuple(label for label in labels if form.number(label) is None)
 
 
 def _words(cells: Sequence[str]) -> float:

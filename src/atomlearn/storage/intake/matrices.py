@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
 from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.encode import Encoded, completed, encode, groups_of
+from atomlearn.storage.intake.encode import completed, encode, groups_of
 from atomlearn.storage.intake.frame import frame_of_columns
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
 from atomlearn.storage.intake.join import Samples, covariates_in, of_samples, phenotype
@@ -48,35 +49,41 @@ class _Matrix:
     def name(self, column: int) -> str:
         return f"x{column + self.first_index}" if self.names is None else self.names[column]
 
-    def schema(self) -> Schema:
-        """Return what the columns are, to read another file into the same ones."""
-        names = None if self.names is None else tuple(self.names)
-        return Schema(self.X.shape[1], names, self.first_index, self.plans)
+    def named(self) -> list[str]:
+        """Return the names of all columns, numbers where they have none."""
+        return [self.name(column) for column in range(self.X.shape[1])]
 
-    def take(self, rows: NDArray[np.int64] | None = None, columns: Any = None) -> None:
-        """Keep these rows, or these columns (increasing)."""
-        if isinstance(self.X, Design):
-            if rows is not None and rows.size < self.X.shape[0]:
-                self.X = RowSubset(self.X, rows)
-            if columns is not None:
-                self.X = ColumnSubset(self.X, columns)
-        elif rows is not None:
-            self.X = self.X[rows] if rows.size < self.X.shape[0] else self.X
-        else:
-            self.X = self.X[:, columns]
-        if columns is not None:
-            self.groups = None if self.groups is None else self.groups[columns]
-            self.names = [self.name(column) for column in columns.tolist()]
-            if self.variants is not None:
-                self.variants = taken(self.variants, columns)
+    def places(self, asked: Sequence[str]) -> list[int]:
+        """Return the columns of these names, lists and patterns spread out."""
+        if not asked:
+            return []
+        known = {name: column for column, name in enumerate(self.named())}
+        found = spread(asked, list(known))
+        for name in found:
+            require_name(name, list(known), self.path)
+        return [known[name] for name in found]
 
-    def put_beside(
-        self, added: NDArray[np.float64], names: list[str], plans: list[ColumnPlan]
-    ) -> None:
+    def keep_rows(self, rows: NDArray[np.int64]) -> None:
+        """Keep these rows, increasing."""
+        if rows.size < self.X.shape[0]:
+            self.X = RowSubset(self.X, rows) if isinstance(self.X, Design) else self.X[rows]
+
+    def leave_out(self, columns: Sequence[int]) -> None:
+        """Leave out these columns."""
+        if not len(columns):
+            return
+        kept = np.delete(np.arange(self.X.shape[1]), columns)
+        self.names = [self.name(column) for column in kept.tolist()]
+        self.X = ColumnSubset(self.X, kept) if isinstance(self.X, Design) else self.X[:, kept]
+        self.groups = None if self.groups is None else self.groups[kept]
+        if self.variants is not None:
+            self.variants = taken(self.variants, kept)
+
+    def put_beside(self, added: Any, names: list[str], plans: Sequence[ColumnPlan]) -> None:
         """Put covariates behind the columns of X."""
         width = self.X.shape[1]
         self.covariates = (*self.covariates, *range(width, width + len(names)))
-        self.names = [self.name(column) for column in range(width)] + names
+        self.names = self.named() + names
         if isinstance(self.X, Design):
             self.X = Concatenated([self.X, as_design(added)])
         elif is_sparse(self.X):
@@ -91,16 +98,19 @@ class _Matrix:
 
 def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
     """Return the table of a file that holds a matrix rather than columns of cells."""
-    _check_options(form, path, reading)
+    if reading.transpose or reading.sheet or reading.text or reading.dates:
+        raise ValueError(
+            f"--transpose, --sheet, --text and --dates are for tables of text, Excel and Parquet; "
+            f"{path} is {form.name}: leave them out"
+        )
     asked = None if reading.pheno is not None else reading.role("target")
     table = form.table(path, Request(asked, missing=True))
-    names = table.schema.names
+    given = table.schema.names
     if reading.names is not None:
-        names = _names_in(reading.names, table.X.shape[1])
-    matrix = _Matrix(
-        path, table.X, None if names is None else list(names), table.schema.first_index
-    )
-    matrix.variants, samples = table.variants, None
+        given = _names_in(reading.names, table.X.shape[1])
+    names = None if given is None else list(given)
+    matrix = _Matrix(path, table.X, names, table.schema.first_index, variants=table.variants)
+    samples = None
     if table.samples is not None:
         samples = Samples(table.samples.name, table.samples.family)
     name, y = _with_plans(matrix, table), table.y
@@ -108,44 +118,32 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
         name, y = phenotype(reading, samples, path, matrix.notes)
     _genotypes(matrix, reading)
     extras = _take_roles(matrix, reading)
-    _drop(matrix, reading)
-    covariates = _covariates(matrix, reading, samples)
+    matrix.leave_out(matrix.places(reading.drop))
     kept, notes = known_rows(y, name, extras, table.X.shape[0])
     matrix.notes += notes
-    if covariates is not None:
-        full = np.isfinite(covariates.X[kept]).all(axis=1)
-        if not full.all():
-            matrix.notes.append(f"{int((~full).sum())} samples lack a covariate and are left out")
-        kept = kept[full]
-    matrix.take(rows=kept)
-    if covariates is not None:
-        matrix.put_beside(covariates.X[kept], covariates.names, covariates.plans)
+    if reading.covar is None:
+        matrix.keep_rows(kept)
+        matrix.covariates = tuple(matrix.places(reading.covariates))
+    else:
+        kept = _put_covariates(matrix, reading, samples, kept)
     if reading.pcs:
         _put_components(matrix, reading)
     kept = kept[_fill(matrix, reading)]
-    ids = None if samples is None else tuple(samples.names[row] for row in kept.tolist())
+    columns = None if matrix.names is None else tuple(matrix.names)
     return DataTable(
         matrix.X,
         None if y is None else tidy(y[kept], f"the target of {path}"),
-        matrix.schema(),
+        Schema(matrix.X.shape[1], columns, matrix.first_index, matrix.plans),
         name,
         str(path),
         groups=matrix.groups,
-        ids=ids,
+        ids=None if samples is None else tuple(samples.names[row] for row in kept.tolist()),
         covariates=matrix.covariates,
         rows=kept,
         extras={role: values[kept] for role, values in extras.items()},
         notes=tuple(matrix.notes),
         variants=matrix.variants,
     )
-
-
-def _check_options(form: Format, path: Path, reading: Reading) -> None:
-    if reading.transpose or reading.sheet or reading.text or reading.dates:
-        raise ValueError(
-            f"--transpose, --sheet, --text and --dates are for tables of text, Excel and Parquet; "
-            f"{path} is {form.name}: leave them out"
-        )
 
 
 def _with_plans(matrix: _Matrix, table: DataTable) -> str | None:
@@ -185,61 +183,43 @@ def _take_roles(matrix: _Matrix, reading: Reading) -> dict[str, NDArray[Any]]:
         if Path(name).suffix == ".npy":
             found[role] = load_npy(Path(name))
             continue
-        require_name(name, matrix.names or [], matrix.path)
-        column = (matrix.names or []).index(name)
+        [column] = matrix.places([name])
         found[role] = as_design(matrix.X).gather(np.array([column])).dense()[:, 0]
-        matrix.take(columns=np.delete(np.arange(matrix.X.shape[1]), column))
+        matrix.leave_out([column])
     return found
 
 
-def _drop(matrix: _Matrix, reading: Reading) -> None:
-    if not reading.drop:
-        return
-    names = matrix.names or [matrix.name(column) for column in range(matrix.X.shape[1])]
-    left_out = set(spread(reading.drop, names))
-    for name in left_out:
-        require_name(name, names, matrix.path)
-    matrix.take(columns=np.flatnonzero([name not in left_out for name in names]))
-
-
-def _covariates(matrix: _Matrix, reading: Reading, samples: Samples | None) -> Encoded | None:
-    """Return the covariates of the file that was given; those among the columns are marked."""
-    if reading.covar is None:
-        names = matrix.names or []
-        mine = spread(reading.covariates, names)
-        for name in mine:
-            require_name(name, names, matrix.path)
-        matrix.covariates = tuple(names.index(name) for name in mine)
-        return None
+def _put_covariates(
+    matrix: _Matrix, reading: Reading, samples: Samples | None, kept: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Put the covariates of a file behind the columns; return the rows that have them all."""
+    assert reading.covar is not None
     other = of_samples(reading.covar, samples, matrix.path, matrix.notes)
-    wanted = covariates_in(other, reading, matrix.notes)
+    wanted = described(other, covariates_in(other, reading, matrix.notes))
     way = "median" if reading.missing == "median" else "refuse"
-    return encode(other, completed(other, described(other, wanted), way)[0])
+    made = encode(other, completed(other, wanted, way)[0])
+    full: NDArray[np.bool_] = np.isfinite(made.X[kept]).all(axis=1)
+    if not full.all():
+        matrix.notes.append(f"{int((~full).sum())} samples lack a covariate and are left out")
+    matrix.keep_rows(kept[full])
+    matrix.put_beside(made.X[kept[full]], made.names, made.plans)
+    return np.asarray(kept[full])
 
 
 def _genotypes(matrix: _Matrix, reading: Reading) -> None:
     """Leave out variants that do not pass; name those without a name."""
-    design, asked = matrix.X, reading.filters.any or reading.pcs
+    filters = any(asked is not None for asked in (reading.maf, reading.geno, reading.hwe))
     if matrix.variants is None:
-        if asked:
+        if filters or reading.pcs:
             raise ValueError(
                 f"--maf, --geno, --hwe and --pcs are for genotypes; {matrix.path} is not"
             )
         return
     matrix.names = distinct(matrix.variants)
-    if not reading.filters.any:
-        return
-    n_samples, missing = design.shape[0], design.missing.astype(np.float64)
-    copies = design.copies.astype(np.float64)
-
-    def squares() -> NDArray[np.float64]:
-        known = n_samples - missing
-        means = np.divide(copies, known, out=np.zeros(known.size), where=known > 0)
-        return np.asarray(design.squared_norms() - missing * means**2)
-
-    kept, notes = kept_variants(copies, missing, n_samples, reading.filters, squares)
-    matrix.notes += notes
-    matrix.take(columns=kept)
+    if filters:
+        kept, notes = kept_variants(matrix.X, reading)
+        matrix.notes += notes
+        matrix.leave_out(np.setdiff1d(np.arange(matrix.X.shape[1]), kept).tolist())
 
 
 def _put_components(matrix: _Matrix, reading: Reading) -> None:
@@ -272,9 +252,8 @@ def _fill(matrix: _Matrix, reading: Reading) -> NDArray[np.int64]:
     holes = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
     if not holes:
         return everything
-    columns = {matrix.name(column): X[:, column] for column in holes}
-    frame = frame_of_columns(matrix.path, columns)
-    plans = [ColumnPlan(name, missing=int(frame.missing(name).sum())) for name in columns]
+    frame = frame_of_columns(matrix.path, {matrix.name(column): X[:, column] for column in holes})
+    plans = [ColumnPlan(name, missing=int(frame.missing(name).sum())) for name in frame.header]
     empty = [plan.name for plan in plans if plan.missing == frame.n_rows]
     if empty:
         raise ValueError(f"column {empty[0]!r} of {matrix.path} is empty; type --drop {empty[0]}")
@@ -283,22 +262,17 @@ def _fill(matrix: _Matrix, reading: Reading) -> NDArray[np.int64]:
         raise ValueError(f"{matrix.path}: every row lacks a value; type --missing median")
     if not full.all():
         matrix.notes.append(f"{int((~full).sum())} rows with missing values left out")
-        matrix.take(rows=np.flatnonzero(full))
+        matrix.keep_rows(np.flatnonzero(full))
         return np.flatnonzero(full)
     missing = {plan.name: plan.missing for plan in plans}
     refuse(matrix.path, plans, missing, lambda name: frame.line(int(frame.missing(name).argmax())))
     matrix.plans = (*matrix.plans, *plans)
+    gaps = np.isnan(X[:, holes])
     matrix.X = np.array(X)
-    flags, names = [], []
-    for column, plan in zip(holes, plans, strict=True):
-        gaps = frame.missing(plan.name)
-        matrix.X[gaps, column] = plan.fill
-        if plan.flag:
-            flags.append(gaps.astype(X.dtype))
-            names.append(f"{plan.name}=missing")
-    if flags:
-        width = X.shape[1]
-        matrix.names = [matrix.name(column) for column in range(width)] + names
-        matrix.groups = np.append(np.arange(width), holes).astype(np.int64)
-        matrix.X = np.column_stack([matrix.X, *flags])
+    fills = np.array([plan.fill for plan in plans], dtype=np.float64)
+    matrix.X[:, holes] = np.where(gaps, fills, X[:, holes])
+    if reading.missing == "indicator":
+        matrix.names = matrix.named() + [f"{plan.name}=missing" for plan in plans]
+        matrix.groups = np.append(np.arange(X.shape[1]), holes).astype(np.int64)
+        matrix.X = np.column_stack([matrix.X, gaps.astype(X.dtype)])
     return everything

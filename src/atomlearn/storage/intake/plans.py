@@ -40,7 +40,8 @@ def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
         use = roles.get(name, "leave out")
         why = "" if name in roles else "left out by --drop"
         kind = "identifier" if use == "rows_of" else "as asked"
-        plans[name] = ColumnPlan(name, kind, use, why=why)
+        missing = int(frame.missing(name).sum())
+        plans[name] = ColumnPlan(name, kind, use, missing=missing, why=why)
     return [_with_values(frame, plans[name]) for name in frame.header]
 
 

@@ -79,7 +79,11 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     >>> table.feature_names, table.X.tolist(), table.y.tolist()
     (('dose', 'smoker=yes'), [[1.5, 1.0], [2.0, 0.0], [2.5, 0.0]], [1, 0, 1])
     """
-    reading = Reading(target=target, **options)
+    return read_as(path, Reading(target=target, **options))
+
+
+def read_as(path: Any, reading: Reading) -> DataTable:
+    """Return the same for a request that is made already."""
     with within(reading.memory_limit), enough(path):
         return _read(path, reading)
 

@@ -6,35 +6,70 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ROLES, ColumnPlan, plan_of
-from atomlearn.storage.intake.genotypes import Filters
 
-WAYS = ("refuse", "median", "indicator", "drop")
 FORMAT = "atomlearn-schema"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """What is asked of a file.
 
-    target : column, key or .npy file to predict; missing : what to do with missing values; id :
-    column of row names; drop, covariates : columns to leave out, and to use without penalty;
-    roles : role -> column ("weights", "offset", "exposure", "time", "event", "split", "rows_of",
-    "order"; rows_of "" : an identifier that repeats does not bind rows together); pheno,
-    pheno_name, covar : files of targets and covariates joined by row names; transpose : samples
-    are columns; sheet : of a workbook; form : of text; text, dates, categories : columns of free
-    text to make words of, what to make of dates, numbers that are labels; schema : plans of
-    columns that a person wrote; names : file with a name a column, for formats without; filters,
-    pcs, seed : of genotypes, which variants to leave out and how many principal components to add;
-    memory_limit : bytes; data that take more than a third of it become a column store, in a
-    temporary folder, that is read as it is used.
+    ``roles`` : role -> column ("weights", "offset", "exposure", "time", "event", "split",
+    "rows_of", "order"; rows_of "none": an identifier that repeats does not bind rows together);
+    ``form`` : how text is written; ``seed`` : of the principal components; ``memory_limit`` :
+    bytes; data that take more than a third of it become a column store, in a temporary folder,
+    that is read as it is used.
+
+    Parameters
+    ----------
+    target : str, optional
+        Column to predict, or key, or .npy file (libsvm and .npz: y by default).
+    missing : str
+        Missing values: refuse (the default); median: fill them in (categories: the most frequent
+        value); indicator: and add a 0/1 column that is selected together with the value; drop:
+        leave rows out. Rows without a target are left out in any case.
+    id : str, optional
+        Column of row names; it is no feature.
+    drop : str or sequence of str
+        Columns to leave out; x_* means all that begin so.
+    covariates : str or sequence of str
+        Columns that are in the model in any case, without penalty.
+    pheno : file, optional
+        Table of targets, joined by sample (FID and IID, or the names of rows).
+    pheno_name : str, optional
+        Column of the table of targets to predict.
+    covar : file, optional
+        Table of covariates, joined the same way, unpenalized.
+    transpose : bool
+        Samples are columns, for example in a table with a gene in each row.
+    sheet : str, optional
+        Sheet of a workbook (default: the first).
+    text : str or sequence of str
+        Columns of free text to make words of.
+    dates : str, optional
+        Use dates: year, month, day and weekday, or days since the first date.
+    categories : str or sequence of str
+        Columns of numbers that are labels.
+    schema : file, or sequence of ColumnPlan
+        What columns are, as `inspect` writes it.
+    names : file, optional
+        Names of columns, one a line (libsvm, .npy).
+    maf : float, optional
+        Leave out variants rarer than this share.
+    geno : float, optional
+        Leave out variants missing in more than this share.
+    hwe : float, optional
+        Leave out variants with a smaller p of the exact test of Hardy and Weinberg.
+    pcs : int
+        Add this many principal components as covariates.
     """
 
     target: str | None = None
-    missing: str = "refuse"
+    missing: Literal["refuse", "median", "indicator", "drop"] = "refuse"
     id: str | None = None
     drop: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
@@ -46,37 +81,36 @@ class Reading:
     sheet: str | None = None
     form: TextForm = field(default_factory=TextForm)
     text: tuple[str, ...] = ()
-    dates: str | None = None
+    dates: Literal["parts", "elapsed"] | None = None
     categories: tuple[str, ...] = ()
     schema: tuple[ColumnPlan, ...] = ()
     names: Path | None = None
-    filters: Filters = field(default_factory=Filters)
+    maf: float | None = None
+    geno: float | None = None
+    hwe: float | None = None
     pcs: int = 0
     seed: int = 0
     memory_limit: int | None = None
 
     def __post_init__(self) -> None:
-        paths = {"pheno": self.pheno, "covar": self.covar, "names": self.names}
-        for name, path in paths.items():
-            object.__setattr__(self, name, None if path is None else Path(path))
-        lists: dict[str, str | Sequence[str]] = {
-            "drop": self.drop,
-            "covariates": self.covariates,
-            "text": self.text,
-            "categories": self.categories,
-        }
-        for name, given in lists.items():
+        given = vars(self)
+        for name in ("pheno", "covar", "names"):
+            given[name] = None if given[name] is None else Path(given[name])
+        for name in ("drop", "covariates", "text", "categories"):
             # One name by itself, as one would type it; a text is a sequence of letters otherwise.
-            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
-        if self.missing not in WAYS:
-            raise ValueError(f"missing must be one of {', '.join(WAYS)}, got {self.missing!r}")
-        if self.dates not in (None, "parts", "elapsed"):
-            raise ValueError(f"dates must be 'parts' or 'elapsed', got {self.dates!r}")
+            is_one = isinstance(given[name], str)
+            given[name] = (given[name],) if is_one else tuple(given[name])
+        if isinstance(self.schema, str | Path):
+            given["schema"] = read_schema(self.schema)
+        ways = {"missing": ("refuse", "median", "indicator", "drop")}
+        for name, known in (ways | {"dates": (None, "parts", "elapsed")}).items():
+            if given[name] not in known:
+                raise ValueError(f"{name} must be one of {known}, got {given[name]!r}")
 
     def role(self, role: str) -> str | None:
         """Return the column of a role, as asked or as the schema says."""
         if role in self.roles:
-            return self.roles[role] or None
+            return None if self.roles[role] == "none" else self.roles[role]
         given = {"target": self.target, "id": self.id}.get(role)
         return given or next((plan.name for plan in self.schema if plan.use == role), None)
 

@@ -14,10 +14,10 @@ from atomlearn.storage.formats.held import fits
 from atomlearn.storage.formats.limits import LIMITS
 from atomlearn.storage.formats.sources import About, RowPiece, RowSource
 from atomlearn.storage.formats.table import DataTable, Schema
-from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import OPTIONAL, ColumnPlan
 from atomlearn.storage.intake.encode import completed, encode
 from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.kinds import strays_among
 from atomlearn.storage.intake.limits import INTAKE
 from atomlearn.storage.intake.plans import (
     left_out,
@@ -166,10 +166,9 @@ class TableRows(RowSource):
 
     def _by_labels(self, plan: ColumnPlan) -> ColumnPlan:
         labels = sorted(self._labels[plan.name])
-        plain = TextForm(decimal=".")
-        strays = [label for label in labels if plain.number(label) is None]
+        strays = strays_among(labels)
         if plan.kind == "mixed" or len(strays) < (1 - INTAKE.numbers_share) * len(labels):
-            return ColumnPlan(plan.name, "mixed", "leave out", tuple(strays))
+            return ColumnPlan(plan.name, "mixed", "leave out", strays)
         could_be = plan.use in ("category", "ordered") or plan.kind == "constant"
         if not could_be or set(labels) <= set(plan.values) or len(labels) < 2:
             return plan

@@ -222,8 +222,6 @@ def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
     if _is_number(kind):
         numbers = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
         return np.asarray(numbers, dtype=np.float64)
-    if types.is_null(kind):
-        return np.full(len(column), np.nan)
     if types.is_dictionary(kind):
         # Each label once, however many cells have it.
         held = [*column.dictionary.to_pylist(), None]

@@ -10,19 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn import _kernels
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.convert import held_design
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.frames import frame_to_array, narrowest
-from atomlearn.core.data.scores import largest
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Array, Block, Columns
-
-Best = tuple[Columns, Array]
+from atomlearn.core.interfaces import Array, Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,20 +166,17 @@ def hold(piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, col
 # --- what a worker does ---------------------------------------------------------------------------
 
 
-def scores_of(chunk: Chunk, V: Array, squared: bool) -> Array:
-    """Return V'X over a chunk, (m, columns), or sum_i v_i x_ij^2 of the first vector."""
+def scores_of(chunk: Chunk, V: Array) -> Array:
+    """Return V'X over a chunk, (m, columns)."""
     design, V = chunk.design, aligned(V)
-    first = np.ascontiguousarray(V[:, 0])
-    if squared:
-        return design.squared_norms(first)[None]
     if V.shape[1] == 1:
-        return design.scores(first).full()[None]
+        return design.scores(V[:, 0]).full()[None]
     return np.array([scores.full() for scores in design.scores_many(V)])
 
 
-def row_of(Z: Array, number: int) -> Array:
-    """Return one row, a copy."""
-    return np.array(Z[number])
+def norms_of(chunk: Chunk, v: Array) -> Array:
+    """Return sum_i v_i x_ij^2 over a chunk."""
+    return chunk.design.squared_norms(aligned(v))
 
 
 def prediction_of(chunk: Chunk, weights: Array) -> Array:
@@ -190,31 +184,7 @@ def prediction_of(chunk: Chunk, weights: Array) -> Array:
     return chunk.design.predict(aligned(weights))
 
 
-def columns_of(chunk: Chunk, columns: Columns) -> Block:
-    """Return some columns of a chunk."""
-    return chunk.design.gather(aligned(columns))
-
-
-def add_up(parts: list[Array]) -> Array:
-    """Return the sum, in this order: so it is the same wherever it is formed."""
-    total = np.array(parts[0])
-    for part in parts[1:]:
-        total += part
-    return total
-
-
-def best_of(z: Array, first: int, count: int) -> Best:
-    """Return the columns of largest |z|, numbered from ``first``, and their scores."""
-    columns, values = _kernels.top_magnitude(aligned(z), min(count, z.shape[0]))
-    return columns + first, values
-
-
-def best_of_all(parts: list[Best], count: int) -> Best:
-    """Return the best of what ``best_of`` found."""
-    columns = np.concatenate([part[0] for part in parts])
-    return largest(columns, np.concatenate([part[1] for part in parts]), count)
-
-
-def entries_of(z: Array, places: Columns) -> Array:
-    """Return z at some places."""
-    return z[places]
+def columns_of(chunk: Chunk, columns: Columns) -> Any:
+    """Return some columns of a chunk: sparse where it is."""
+    found = chunk.design.gather(aligned(columns)).dense()
+    return sp.csc_array(found) if is_sparse(chunk.held) else found

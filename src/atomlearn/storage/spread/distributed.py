@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.entries import existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.spread import chunks as pieces
-from atomlearn.storage.spread.cluster import Cluster, Tasks, named, parts_of, tree
+
+#: Sums are put together from so many at a time.
+FAN_IN = 8
+
+Result = TypeVar("Result")
+
+
+class LostDataError(RuntimeError):
+    """A part of X is gone with its worker, and Dask does not know how to make it again."""
 
 
 class Dask(Design):
@@ -32,10 +43,6 @@ class Dask(Design):
     persist : bool, default=True
         Keep the chunks in the workers' memory from the first pass on. False makes them again
         for each pass: for data larger than all workers' memory.
-    whole : int, default=2**20
-        Scores of up to so many columns are sent here after each pass (8 bytes each). Of more
-        columns the scores stay on the workers, and only those that are asked for travel: the
-        best ones, and those of the active columns.
 
     Attributes
     ----------
@@ -54,9 +61,9 @@ class Dask(Design):
     Notes
     -----
     A pass sends v to the chunks (8 n_samples bytes for each column of chunks), adds partial sums
-    of each column of chunks up in a tree of fixed order, and sends 8 n_features bytes back, or
-    next to nothing beyond ``whole``. Sums are float64. Workers need atomlearn installed. A worker
-    that is lost costs the time to make its chunks again.
+    of each column of chunks up in a tree of fixed order, and sends 8 n_features bytes back. Sums
+    are float64. Workers need atomlearn installed. A worker that is lost costs the time to make its
+    chunks again.
 
     Examples
     --------
@@ -74,21 +81,29 @@ class Dask(Design):
         *,
         client: Any = None,
         persist: bool = True,
-        whole: int = 2**20,
     ) -> None:
         if not pieces.is_dask(X):
             raise TypeError(
                 f"Dask needs a dask.array or dask.dataframe, got {type(X).__name__}; "
                 "dask.array.from_array(X, chunks=...) makes one"
             )
-        self._cluster = Cluster(client)
-        self._persist, self._whole = bool(persist), int(whole)
-        grid = self._cluster.guard(lambda: pieces.grid_of(X), None)
+        self._client, self._persist = client, bool(persist)
+        grid = guarded(lambda: pieces.grid_of(X))
         self._shape: tuple[int, int] = grid.shape
         self._dtype: np.dtype[Any] = grid.dtype
         self._names = grid.names
-        self._rows, self._columns = grid.rows, grid.columns
-        self._chunks = self._cluster.chunks(grid)
+        self._rows, self._columns = _parts(grid.rows), _parts(grid.columns)
+        # (n_row_chunks, n_column_chunks) tasks that make and check a chunk each.
+        self._chunks = np.empty_like(grid.chunks)
+        for i, row in enumerate(self._rows):
+            for j, column in enumerate(self._columns):
+                shape = row.stop - row.start, column.stop - column.start
+                given = grid.chunks[i, j], grid.dtype, shape, row.start, column.start
+                self._chunks[i, j] = task(pieces.hold, *given)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A connection does not travel; where a copy arrives, the current scheduler is asked.
+        return self.__dict__ | {"_client": None}
 
     def __repr__(self) -> str:
         rows, columns = self.n_chunks
@@ -115,172 +130,126 @@ class Dask(Design):
     @property
     def n_chunks(self) -> tuple[int, int]:
         """How many chunks there are along rows and along columns."""
-        return self._rows.size - 1, self._columns.size - 1
+        return len(self._rows), len(self._columns)
 
     def scores(self, v: Array) -> Scores:
         return self.scores_many(v[:, None])[0]
-
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 for every column: one pass."""
-        weights = np.ones(self._shape[0]) if curvature is None else curvature
-        return self._scores(weights[:, None], True)[0].full()
 
     reads_at_once = True
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of all vectors in one round: V travels as a whole."""
-        return self._scores(V, False)
+        return [ArrayScores(z) for z in self._summed(pieces.scores_of, V)]
 
-    def _scores(self, V: Array, squared: bool) -> Sequence[Scores]:
-        sent = {i: V[part] for i, part in enumerate(parts_of(self._rows))}
-        tasks, sums = self._over_chunks(pieces.scores_of, sent, 0, squared)
-        held = self._chunks_for_a_pass()
-        if self._shape[1] <= self._whole:
-            Z = np.concatenate(self._cluster.compute(tasks, sums, held), axis=1)
-            return [ArrayScores(z) for z in Z]
-        name, count = named("row"), len(sums)
-        each = [(name, k, j) for k in range(V.shape[1]) for j in range(count)]
-        tasks |= {key: (pieces.row_of, sums[key[2]], key[1]) for key in each}
-        kept = self._cluster.keep(tasks, each, held)
-        by_vector = [kept[start : start + count] for start in range(0, len(kept), count)]
-        return [ChunkScores(self._cluster, parts, self._columns) for parts in by_vector]
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i x_ij^2 for every column: one pass."""
+        weights = np.ones(self._shape[0]) if curvature is None else curvature
+        return self._summed(pieces.norms_of, weights)
 
-    def _over_chunks(
-        self, call: Any, sent: dict[int, Any], axis: int, *more: Any
-    ) -> tuple[Tasks, list[Any]]:
-        """Return tasks call(chunk, what is sent to it, *more), and the keys of their sums.
-
-        sent : one entry a row of chunks (axis 0) or column of chunks (axis 1) in use; sums run
-        over these.
-        """
-        name, grid = named(call.__name__), self.n_chunks
-        tasks: Tasks = {(f"send-{name}", place): part for place, part in sent.items()}
-        ends: list[Any] = []
-        for other in range(grid[1 - axis]):
-            keys: list[Any] = []
-            for place in sent:
-                i, j = (other, place) if axis else (place, other)
-                keys.append((f"part-{name}", i, j))
-                chunk = self._chunks[i * grid[1] + j].key
-                tasks[keys[-1]] = (call, chunk, (f"send-{name}", place), *more)
-            ends.append(tree(tasks, f"sum-{name}", (other,), keys, pieces.add_up))
-        return tasks, ends
+    def _summed(self, call: Any, v: Array) -> Array:
+        """Return the sums over rows of call(chunk, its part of v), column after column."""
+        sent = [sent_once(v[part]) for part in self._rows]
+        sums = [
+            added([task(call, *pair) for pair in zip(column, sent, strict=True)])
+            for column in self._chunks_for_a_pass().T
+        ]
+        return np.concatenate(self._compute(sums), axis=-1)
 
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass, which leaves out the chunks where w is zero."""
         weights = one_weight_each(weights, self._shape[1])
-        parts = enumerate(parts_of(self._columns))
-        used = {j: weights[part] for j, part in parts if weights[part].any()}
+        used = [j for j, part in enumerate(self._columns) if weights[part].any()]
         if not used:
             return np.zeros(self._shape[0])
-        tasks, ends = self._over_chunks(pieces.prediction_of, used, 1)
-        return np.concatenate(self._cluster.compute(tasks, ends, self._chunks_for_a_pass()))
+        sent = [sent_once(weights[self._columns[j]]) for j in used]
+        sums = [
+            added([task(pieces.prediction_of, *pair) for pair in zip(row, sent, strict=True)])
+            for row in self._chunks_for_a_pass()[:, used]
+        ]
+        return np.concatenate(self._compute(sums))
 
     def gather(self, columns: Columns) -> Block:
         columns = existing_columns(columns, self._shape[1])
         if not columns.size:
             return DenseBlock(np.zeros((self._shape[0], 0), dtype=self._dtype))
-        owner = np.searchsorted(self._columns, columns, side="right") - 1
-        owners = np.unique(owner).tolist()
-        tasks: Tasks = {}
-        ends: list[Any] = []
-        for j in owners:
-            # One column of chunks after the other: nothing is added up.
-            own = {j: columns[owner == j] - self._columns[j]}
-            some, keys = self._over_chunks(pieces.columns_of, own, 1)
-            tasks, ends = tasks | some, ends + keys
-        blocks, n_rows = self._cluster.compute(tasks, ends, self._chunks), self.n_chunks[0]
-        stacks = [blocks[start : start + n_rows] for start in range(0, len(blocks), n_rows)]
-        places = [np.flatnonzero(owner == j) for j in owners]
-        return _put_together(stacks, places, self._shape[0], self._dtype)
+        starts = np.array([part.start for part in self._columns])
+        owner = np.searchsorted(starts, columns, side="right") - 1
+        tasks = []
+        for j in np.unique(owner):
+            within = sent_once(columns[owner == j] - starts[j])
+            tasks += [task(pieces.columns_of, chunk, within) for chunk in self._chunks[:, j]]
+        found, n_rows = self._compute(tasks), len(self._rows)
+        stacks = [found[start : start + n_rows] for start in range(0, len(found), n_rows)]
+        # Where each column stands among those that came, chunk after chunk.
+        order = np.argsort(np.argsort(owner, kind="stable"), kind="stable")
+        if any(is_sparse(piece) for piece in found):
+            whole = sp.hstack([sp.vstack(stack, "csc") for stack in stacks], "csc")
+            return SparseDesign(whole.astype(np.float64)).gather(order)
+        array = np.hstack([np.vstack(stack) for stack in stacks])
+        return DenseBlock(np.asfortranarray(array[:, order]))
 
-    def _chunks_for_a_pass(self) -> list[Any]:
+    def _chunks_for_a_pass(self) -> NDArray[Any]:
         """Return the chunks, from the first call on in the workers' memory if they are to stay."""
-        chunks = self._chunks
         if self._persist:
-            self._chunks = self._cluster.guard(lambda: self._cluster.persist(chunks), chunks)
+            import dask
+
+            persist = dask.persist if self._client is None else self._client.persist
+            chunks = self._chunks.ravel().tolist()
+            # A list for a client, arguments for Dask itself.
+            given = chunks if self._client is None else [chunks]
+            kept = guarded(lambda: persist(*given))
+            self._chunks.ravel()[:] = list(kept)
             self._persist = False
         return self._chunks
 
+    def _compute(self, tasks: list[Any]) -> list[Any]:
+        """Return the results of tasks, in their order."""
+        if self._client is not None:
+            return guarded(lambda: list(self._client.compute(tasks, sync=True)))
+        import dask
 
-class ChunkScores(Scores):
-    """z in pieces on the workers, of which only what is asked for travels."""
-
-    def __init__(self, cluster: Cluster, parts: list[Any], starts: Columns) -> None:
-        self._cluster, self._parts, self._starts = cluster, parts, starts
-        self._best: tuple[Columns, Array] = np.zeros(0, dtype=np.int64), np.zeros(0)
-        self._z: Array | None = None
-
-    @property
-    def n_columns(self) -> int:
-        return int(self._starts[-1])
-
-    def top(self, count: int) -> tuple[Columns, Array]:
-        count = max(0, min(int(count), self.n_columns))
-        if self._z is not None:
-            return ArrayScores(self._z).top(count)
-        if count > self._best[0].size:
-            name = named("best")
-            tasks: Tasks = {}
-            firsts: list[Any] = []
-            for part, first in zip(self._parts, self._starts[:-1].tolist(), strict=True):
-                key = (f"part-{name}", first)
-                tasks[key] = (pieces.best_of, part.key, first, count)
-                firsts.append(key)
-            end = tree(tasks, name, (), firsts, pieces.best_of_all, count)
-            columns, values = self._cluster.compute(tasks, [end], self._parts)[0]
-            self._best = pieces.aligned(columns), pieces.aligned(values)
-        return self._best[0][:count], self._best[1][:count]
-
-    def at(self, columns: Columns) -> Array:
-        columns = np.asarray(columns, dtype=np.int64)
-        if self._z is not None:
-            return self._z[columns]
-        name = named("at")
-        owner = np.searchsorted(self._starts, columns, side="right") - 1
-        owners = np.unique(owner).tolist()
-        within = columns - self._starts[owner]
-        tasks: Tasks = {
-            (name, j): (pieces.entries_of, self._parts[j].key, within[owner == j]) for j in owners
-        }
-        values = np.empty(columns.size)
-        found = self._cluster.compute(tasks, list(tasks), self._parts)
-        for j, part in zip(owners, found, strict=True):
-            values[owner == j] = part
-        return values
-
-    def full(self) -> Array:
-        """Return all of z, which is sent here once and kept; read-only use."""
-        if self._z is None:
-            ends = [part.key for part in self._parts]
-            self._z = np.concatenate(self._cluster.compute({}, ends, self._parts))
-        return self._z
+        return guarded(lambda: list(dask.compute(*tasks)))
 
 
-def _put_together(
-    stacks: list[list[Block]], places: list[Columns], n_samples: int, dtype: np.dtype[Any]
-) -> Block:
-    """Return columns whose pieces came from chunks: stacks[k] are those of places[k], by rows."""
-    size = sum(place.size for place in places)
-    blocks = [block for stack in stacks for block in stack]
-    if all(isinstance(block, DenseBlock) and block.nonzeros is None for block in blocks):
-        result = np.empty((n_samples, size), dtype=dtype, order="F")
-        for stack, place in zip(stacks, places, strict=True):
-            start = 0
-            for block in stack:
-                stop = start + block.shape[0]
-                result[start:stop, place] = block.dense()
-                start = stop
-        return DenseBlock(result)
-    joined = [sp.vstack([_as_sparse(block) for block in stack], "csc") for stack in stacks]
-    order = np.argsort(np.concatenate(places), kind="stable")
-    whole = SparseDesign(sp.hstack(joined, "csc").astype(np.float64))
-    return whole.gather(order.astype(np.int64))
+def _parts(ends: Columns) -> list[slice]:
+    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
 
-def _as_sparse(block: Block) -> Any:
-    X = block.stored_sparse()
-    if X is None:
-        return sp.csc_array(block.dense())
-    parts = [pieces.aligned(part) for part in (X.data, X.indices, X.indptr)]
-    return sp.csc_array((parts[0], parts[1], parts[2]), shape=X.shape)
+def task(call: Callable[..., Any], *given: Any) -> Any:
+    """Return a call to be made by a worker, of other tasks among what is given."""
+    from dask import delayed
+
+    return delayed(call, pure=False)(*given)
+
+
+def sent_once(array: NDArray[Any]) -> Any:
+    """Return an array as a task, so that those which use it need not have it sent for each."""
+    from dask import delayed
+
+    return delayed(array, pure=False)
+
+
+def added(tasks: list[Any]) -> Any:
+    """Return the sum of results, some at a time in this order: the same wherever it is formed."""
+    while len(tasks) > 1:
+        groups = [tasks[start : start + FAN_IN] for start in range(0, len(tasks), FAN_IN)]
+        tasks = [task(sum, group) for group in groups]
+    return tasks[0]
+
+
+def guarded(call: Callable[[], Result]) -> Result:
+    """Call, and say what can be done where Dask gives up."""
+    try:
+        return call()
+    except Exception as error:
+        # What Dask raises where a worker took something with it that cannot be made again.
+        losses = "KilledWorker", "FutureCancelledError", "CancelledError", "FutureLostError"
+        if type(error).__name__ not in losses:
+            raise
+        raise LostDataError(
+            f"a worker was lost with data of X that Dask could not make again "
+            f"({type(error).__name__}: {str(error)[:500]}). Make X from files or arrays "
+            "(dask.array.from_zarr, from_delayed, from_array) rather than from scattered data, or "
+            "give the workers more memory; where workers come and go, let Dask's "
+            "distributed.scheduler.allowed-failures be more"
+        ) from error

@@ -1,0 +1,125 @@
+"""Options made from the fields of a class: their names, types, defaults and descriptions.
+
+A class is described once, where it stands: its docstring is the help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import math
+import re
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+_DESCRIBED = re.compile(r"^(\w+) : .*\n((?:    .*\n|\n)+)", re.MULTILINE)
+_SHOWN = {Path: "FILE", str: "NAME", int: "N", float: "F"}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Turns the text of an option into a value, or says what was expected."""
+
+    kind: Callable[[str], Any]
+    expected: str
+    holds: Callable[[Any], bool]
+
+    def __call__(self, text: str) -> Any:
+        """Return the value."""
+        with suppress(ValueError, OverflowError):
+            value = self.kind(text)
+            if self.holds(value):
+                return value
+        raise argparse.ArgumentTypeError(f"expected {self.expected}, got {text!r}")
+
+
+def _is_positive(value: float) -> bool:
+    return 0 < value < math.inf
+
+
+def _bytes(text: str) -> int:
+    digits = text.strip().upper().removesuffix("B")
+    power = "KMGT".find(digits[-1:]) + 1
+    return int(float(digits[:-1] if power else digits) * 1024**power)
+
+
+def _or_auto(text: str) -> float | None:
+    return None if text == "auto" else float(text)
+
+
+Place = Annotated[str | None, Value(str, "a name", bool)]
+Positive = Annotated[float | None, Value(float, "a positive number", _is_positive)]
+PositiveOrAuto = Annotated[
+    float | None,
+    Value(_or_auto, "a positive number", lambda value: value is None or _is_positive(value)),
+]
+Size = Annotated[int | None, Value(_bytes, "a size such as 500M or 4G", _is_positive)]
+Count = Annotated[int | None, Value(int, "a whole number of at least 1", _is_positive)]
+CountOrAuto = Annotated[
+    int | str | None,
+    Value(
+        lambda text: text if text == "auto" else int(text),
+        "a whole number of at least 1",
+        lambda value: value == "auto" or value > 0,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    Value(int, "a whole number from 0 to 2**32 - 1", lambda value: 0 <= value < 2**32),
+]
+Share = Annotated[float | None, Value(float, "a share such as 0.1", lambda value: 0 < value < 1)]
+Fraction = Annotated[float, Value(float, "a share from 0 to below 1", lambda value: 0 <= value < 1)]
+
+
+def add_options(parser: Any, kind: type, names: Collection[str] = ()) -> None:
+    """Add the fields that the docstring of a dataclass describes, or those of these names."""
+    described = dict(_DESCRIBED.findall(f"{inspect.getdoc(kind)}\n"))
+    hints = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        hint, name = hints[field.name], field.name
+        if is_dataclass(hint) and name in names:
+            add_options(parser, hint)  # type: ignore[arg-type]
+        elif name in names or (not names and name in described):
+            add_option(parser, name, hint, field.default, described.get(name, ""))
+
+
+def add_option(
+    parser: Any, name: str, hint: Any, default: Any, text: str, *, required: bool = False
+) -> None:
+    """Add one option of a type."""
+    converter = None
+    if get_origin(hint) is Annotated:
+        hint, converter = get_args(hint)
+    kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
+    settings: dict[str, Any] = {"metavar": _SHOWN.get(kinds[0], "FILE")}
+    if get_origin(hint) is tuple:
+        default = None
+        if kinds[0] is str:
+            settings = {"action": "append", "metavar": "NAME[,NAME...]"}
+    elif bool in kinds:
+        has_no = default is not False
+        settings = {"action": argparse.BooleanOptionalAction if has_no else "store_true"}
+    elif Literal in (get_origin(hint), get_origin(kinds[0])):
+        settings = {"choices": get_args(kinds[0]) or kinds}
+    else:
+        settings["type"] = converter or kinds[0]
+    if required:
+        settings["required"] = True
+    option, text = f"--{name.replace('_', '-')}", " ".join(text.split())
+    parser.add_argument(option, default=default, help=text.removesuffix("."), **settings)
+
+
+def given_to(kind: type, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that are fields of a dataclass, those that were given."""
+    found: dict[str, Any] = {}
+    given = vars(options)
+    for name, hint in get_type_hints(kind).items():
+        if is_dataclass(hint):
+            found[name] = hint(**given_to(hint, options))  # type: ignore[arg-type, operator]
+        elif given.get(name) is not None:
+            found[name] = given[name]
+    return found

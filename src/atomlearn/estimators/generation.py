@@ -1,0 +1,278 @@
+"""What feature generation solves: its norm, its problem, its selection, and how many to select."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from atomlearn.core.data.parts import RowSubset
+from atomlearn.core.interfaces import Array, Columns, Design, Lift, Rows
+from atomlearn.core.losses import FreeColumns
+from atomlearn.core.losses.probabilities import for_classes
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.norms.l2 import L2
+from atomlearn.core.norms.names import named, named_columns
+from atomlearn.core.norms.sets import membership_of
+from atomlearn.core.problem.checks import check_free
+from atomlearn.core.problem.free import task_intercepts
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.problem.result import Result, Status
+from atomlearn.core.solvers.column_generation import ColumnGeneration
+from atomlearn.core.solvers.steps import run
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.estimators.checks import input_names
+from atomlearn.estimators.dependent_rows import folds
+from atomlearn.estimators.targets import Checked, offset_of
+from atomlearn.estimators.units import block_of, too_many
+from atomlearn.lifting.latent import LatentNorm
+from atomlearn.lifting.latent_ksupport import LatentKSupport
+from atomlearn.losses import as_loss
+from atomlearn.maps.feature_map import FeatureMap
+from atomlearn.matrices.designs.tasks import Tasks
+from atomlearn.matrices.norms.rows import over_tasks
+from atomlearn.papers.feature_generation import GenerationState
+
+#: Sizes that are tried; beyond half the rows nothing is told apart.
+SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)
+
+
+# --- the problem ----------------------------------------------------------------------------
+
+
+def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
+    """Return the norm that selects, and how many features (or groups) there are to select from.
+
+    Lists that share a feature, and norms of sets such as ``Trees(...)``, make it a latent one.
+    """
+    groups = estimator.feature_map_.column_groups(estimator.groups)
+    batch = block_of(estimator.n_wanted_) if estimator.batch == "auto" else int(estimator.batch)
+    n_columns = design.shape[1]
+    sets = None
+    if isinstance(groups, LatentNorm):
+        sets = groups.membership(n_columns)
+    elif _overlap(groups):
+        sets = membership_of(groups, n_columns, "groups")
+    if sets is not None:
+        return LatentKSupport(min(batch, sets.n_sets), groups), sets.n_sets
+    count = n_columns if groups is None else KSupport(1, groups).partition(n_columns).n_groups
+    return KSupport(min(batch, max(count, 1)), groups), count
+
+
+def _overlap(groups: Any) -> bool:
+    """Return whether these are lists of columns, two of which share one."""
+    if not isinstance(groups, list | tuple):
+        return False
+    lists = [one for one in groups if np.ndim(one) == 1]
+    members = np.concatenate(lists) if lists and len(lists) == len(groups) else np.zeros(0)
+    distinct = sum(np.unique(one).size for one in lists)
+    return members.dtype.kind in "iu" and np.unique(members).size < distinct
+
+
+def problem_of(estimator: Any, data: Checked, offset: Any) -> tuple[Problem, int]:
+    """Return the problem, and how many features (or groups) it selects from.
+
+    Of several classes the variables are W (n_features, n_classes) read row after row, and a feature
+    is selected with its whole row. The loss is the one of all classes together where there is such
+    a one (softmax), else the sum of those of each class against the rest.
+    """
+    design, loss, weight, y = data.design, data.loss, data.weight, data.targets[0]
+    n_outputs, names = len(data.targets), input_names(estimator)
+    norm, n_units = norm_of(estimator, design)
+    norm = named(norm, names)
+    # A baseline hazard takes the place of the intercept.
+    intercept = estimator.fit_intercept and loss.task != "survival"
+    free = named_columns(estimator.unpenalized, names, type(estimator).__name__)
+    if free is not None:
+        free = check_free(free, design.shape[1])
+        n_units -= free.size if estimator.groups is None else 0
+    if offset is not None:
+        offset = offset_of(offset, (weight.size, n_outputs)).reshape(-1)
+    if n_outputs > 1:
+        norm = _of_rows(norm, design, n_outputs)
+        y, together = np.column_stack(data.targets).reshape(-1), for_classes(loss, n_outputs)
+        if together is not None:
+            y, loss = np.maximum(y, 0.0), together
+        if intercept:  # one a class, minimized over in the loss
+            loss, intercept = FreeColumns.of_tasks(loss, weight.size, n_outputs), False
+        if free is not None:
+            free = (free[:, None] * n_outputs + np.arange(n_outputs)).reshape(-1)
+        design, weight = Tasks(design, n_outputs), np.repeat(weight, n_outputs)
+    problem = Problem.build(
+        design,
+        y,
+        loss,
+        Regularizer(norm, "squared", 1.0),
+        fit_intercept=intercept,
+        sample_weight=weight,
+        offset=offset,
+        unpenalized=free,
+    )
+    return problem, n_units
+
+
+def _of_rows(norm: Any, design: Design, n_classes: int) -> Any:
+    """Return the norm whose groups hold the coefficients of their features for all classes."""
+    n_features = design.shape[1]
+    if too_many(design):
+        raise ValueError(
+            f"several classes share a list of features, and {n_features} products are too "
+            "many to be listed; use sklearn.multiclass.OneVsRestClassifier around this estimator"
+        )
+    if isinstance(norm, LatentKSupport):
+        sets = norm.membership(n_features)
+        members = (sets.members[:, None] * n_classes + np.arange(n_classes)).reshape(-1)
+        whole = replace(sets, members=members, starts=sets.starts * n_classes)
+        return LatentKSupport(norm.k, whole)
+    by_feature = norm if norm.groups is not None else KSupport(norm.k, np.arange(n_features))
+    return over_tasks(by_feature, n_features, n_classes)
+
+
+# --- its solution ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """terms, rounds : what was found, and when, in this order; scaled, scaling : d of terms."""
+
+    terms: Columns
+    rounds: Columns
+    scaled: Columns
+    scaling: Array
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        state: GenerationState,
+        lift: Lift | None,
+        map: FeatureMap,
+        count: int,
+    ) -> Selected:
+        """Return what a state selected, each term of the map once; ``count`` : outputs.
+
+        The d of a term is the largest of those of its columns, classes and groups.
+        """
+
+        def terms_of(columns: Columns) -> Columns:
+            if lift is not None:
+                at = lift.expansion.touched(columns)
+                columns = at.features[at.rows]
+            return map.term_of(columns // count)
+
+        norm: Any = problem.regularizer.norm
+        columns, rounds = state.selection()
+        terms, first = np.unique(terms_of(columns), return_index=True)
+        order = np.argsort(first, kind="stable")
+        columns, scaling = state.scaling(norm, problem.design.shape[1])
+        scaled, place = np.unique(terms_of(columns), return_inverse=True)
+        largest = np.zeros(scaled.size)
+        np.maximum.at(largest, place.ravel(), scaling)
+        return cls(terms[order], rounds[first[order]], scaled, largest)
+
+
+def point_of(problem: Problem, result: Result, count: int) -> tuple[Columns, Array, Array]:
+    """Return features, weights (count, m) of them, and intercepts (count,) of all outputs."""
+    columns, places = np.unique(result.columns // count, return_inverse=True)
+    weights = np.zeros((count, columns.size))
+    weights[result.columns % count, places.ravel()] = result.weights
+    intercepts = np.full(count, float(result.intercept))
+    if count > 1 and problem.loss.free is not None:
+        linear = problem.design.gather(result.columns).dot(result.weights)
+        own = task_intercepts(problem, linear)
+        intercepts = own if own.size else intercepts
+    return columns, weights, intercepts
+
+
+def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Result:
+    """Return min over the columns in use of 1/2 ||w||^2 + factor f(X w + b), [T] section 5.3.
+
+    What selected them, the norm, plays no part any more: a ridge is all that holds the weights.
+    """
+    columns = result.columns
+    alone = replace(
+        problem,
+        design=problem.design.gather(columns),
+        weight=factor * problem.weight,
+        regularizer=Regularizer(L2(), "squared", 1.0),
+    )
+    found = run(alone, ColumnGeneration(tolerance=gap), RelativeGap(gap) | Iterations(50))
+    return replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
+
+
+# --- how many features ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SizeChoice:
+    """sizes : that were tried; scores : (n_sizes, n_folds), larger is better; chosen : of them;
+    interrupted : whether Ctrl-C ended the trials."""
+
+    sizes: tuple[int, ...]
+    scores: Array
+    chosen: int
+    interrupted: bool
+
+
+def choice_of_size(
+    estimator: Any, design: Design, y: Any, weight: Any, offset: Any, groups: Any, order: Any
+) -> SizeChoice:
+    """Return the size that held-out rows choose: the smallest as good as the best.
+
+    That is, whose mean held-out score is within one standard error of it. The score is that of the
+    estimator: the share of labels that are right, R^2, the concordance. After Ctrl-C it is one of
+    the sizes that were tried until then.
+    """
+    y = np.asarray(y)
+    classes = as_loss(estimator.loss).task != "regression"
+    n_folds = min(5, int(np.unique(y, return_counts=True)[1].min()) if classes else y.size)
+    if n_folds < 2:
+        raise ValueError(
+            "n_features='auto' needs two rows of each class at least, to hold some out; give a "
+            "number of features"
+        )
+    splits = folds(y.shape[0], n_folds, 0, y if classes else None, groups, order)
+
+    def score(size: int, train: Rows, test: Rows) -> float:
+        """Return the score at the test rows of a fit of this size to the training rows."""
+        model = clone(estimator).set_params(n_features=size, verbose=0, observers=None)
+        given = [
+            [None if values is None else np.asarray(values)[rows] for values in (weight, offset)]
+            for rows in (train, test)
+        ]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(RowSubset(design, train), y[train], *given[0])
+        if model.results_[0].status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return float(model.score(RowSubset(design, test), y[test], *given[1]))
+
+    most = max(1, min(design.shape[1], y.shape[0] // 2))
+    scores: list[list[float]] = []
+    interrupted, worse = False, 0
+    try:
+        for size in [size for size in SIZES if size <= most]:
+            scores.append([score(size, train, test) for train, test in splits])
+            means, errors = _summary(scores)
+            best = int(np.argmax(means))
+            worse = worse + 1 if means[-1] < means[best] - 2 * errors[best] else 0
+            if worse >= 2:  # hopeless: twice in a row worse than the best by two standard errors
+                break
+    except KeyboardInterrupt:
+        if not scores:
+            raise
+        interrupted = True
+    means, errors = _summary(scores)
+    best = int(np.argmax(means))
+    chosen = SIZES[int(np.argmax(means >= means[best] - errors[best]))]
+    return SizeChoice(SIZES[: len(scores)], np.array(scores), chosen, interrupted)
+
+
+def _summary(scores: list[list[float]]) -> tuple[Array, Array]:
+    """Return the mean score of each size, and its standard error."""
+    each = np.array(scores)
+    return each.mean(axis=1), each.std(axis=1, ddof=1) / np.sqrt(each.shape[1])

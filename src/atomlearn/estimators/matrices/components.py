@@ -1,0 +1,249 @@
+"""SparseLowRank, robust principal components; SparsePCA, sparse ones: both certified."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from atomlearn.core.interfaces import Form, Solver
+from atomlearn.core.problem.checks import positive
+from atomlearn.core.problem.result import Status
+from atomlearn.estimators.checks import amount_of, keep, whole
+from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, double
+from atomlearn.matrices import components, robust
+
+
+class SparseLowRank(MatrixTransformer):
+    """min over L, S of  1/2 ||X - L - S||_F^2 + alpha (||L||_* + ratio ||S||_1): robust PCA.
+
+    L is of low rank (the background), S sparse (gross errors, what moves). X is not centered.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        Weight of both. None: a hundredth of the least alpha that makes both zero. Where the noise
+        has standard deviation sigma, sigma (sqrt(n_samples) + sqrt(n_features)) removes it.
+    ratio : float, optional
+        Weight of the sparse part against the low rank. None: 1 / sqrt(max(n_samples, n_features)),
+        which separates them for a wide class of matrices (Candes, Li, Ma, Wright 2011).
+    form : {"penalized", "squared", "constrained"}, default="penalized"
+    radius : float, default=1.0
+        Bound on ||L||_* + ratio ||S||_1 where ``form="constrained"``; there alpha plays no part.
+    tol : float, default=1e-6
+        Relative duality gap to prove.
+    max_iter : int, default=1000
+        Bound on steps of the solver.
+    solver : str or Solver, default="auto"
+    verbose : int, default=0
+        Above 0, print one line a step.
+
+    Attributes
+    ----------
+    low_rank_, sparse_ : (n_samples, n_features) ndarray, in the dtype of X
+    components_ : (rank, n_features) ndarray
+        Orthonormal directions of the rows of L, largest singular value first.
+    singular_values_ : (rank,) ndarray, those of L
+    alpha_, ratio_ : float, as used
+    objective_, gap_ : float
+        Objective at this point and a proved bound on its distance to the optimum.
+    status_ : Status
+    n_passes_, n_iter_, history_
+    result_ : Result, whose ``low_rank`` is L by its factors
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import SparseLowRank
+    >>> rng = np.random.default_rng(0)
+    >>> clean = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 40))
+    >>> spikes = np.where(rng.random((60, 40)) < 0.05, 10.0, 0.0)
+    >>> model = SparseLowRank().fit(clean + spikes)
+    >>> model.components_.shape, bool(np.abs(model.low_rank_ - clean).max() < 0.5)
+    ((2, 40), True)
+
+    References
+    ----------
+    Candes, Li, Ma, Wright 2011.
+    """
+
+    def __init__(
+        self,
+        alpha: float | None = None,
+        ratio: float | None = None,
+        *,
+        form: Form = "penalized",
+        radius: float = 1.0,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        solver: str | Solver = "auto",
+        verbose: int = 0,
+    ) -> None:
+        keep(self, locals())
+
+    def fit(self, X: Any, y: Any = None) -> SparseLowRank:
+        """Separate X (n_samples, n_features); y is not used."""
+        checked = self._checked(X, reset=True)
+        data = double(checked)
+        self.ratio_ = (
+            robust.default_ratio((data.shape[0], data.shape[1]))
+            if self.ratio is None
+            else positive("ratio", self.ratio, "weight of the sparse part")
+        )
+        needed = self.alpha is None and self.form != "constrained"
+        self.alpha_ = amount_of(self, robust.default_alpha(data, self.ratio_) if needed else None)
+        result = self._solved(robust.decomposition(data, self.alpha_, self.ratio_, self.form))
+        low_rank, sparse = (part.dense(data.shape) for part in result.matrix_parts or ())
+        self.low_rank_ = low_rank.astype(checked.dtype, copy=False)
+        self.sparse_ = sparse.astype(checked.dtype, copy=False)
+        factored = result.low_rank
+        order = np.argsort(-factored.weights, kind="stable")
+        self.singular_values_ = factored.weights[order]
+        self.components_ = factored.right[:, order].T.astype(checked.dtype)
+        self._basis = factored.right[:, order]
+        self._threshold = self.ratio_ * robust.multiplier_of(result, data, self.form, self.alpha_)
+        self._report(result)
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return the coordinates of rows in the span of ``components_``, robust to gross errors.
+
+        They minimize 1/2 ||x - components_'c - s||^2 + alpha ratio ||s||_1, s for the errors
+        (other forms: the multiplier at the fit for alpha), a Huber regression, to the relative gap
+        ``tol``. Shape (n_samples, rank).
+        """
+        check_is_fitted(self)
+        checked = self._checked(X, reset=False)
+        tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
+        steps = whole("max_iter", self.max_iter)
+        coordinates, gap = robust.robust_coordinates(
+            double(checked), self._basis, self._threshold, steps
+        )
+        if gap > tol:
+            warnings.warn(
+                f"SparseLowRank.transform: {Status.ITERATION_LIMIT}. Relative gap proved: "
+                f"{gap:.2e}, asked for: tol={self.tol:.2e}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return coordinates.astype(checked.dtype, copy=False)
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Return the low-rank rows of these coordinates (n_samples, rank)."""
+        check_is_fitted(self)
+        coordinates = check_array(X, dtype=[np.float64, np.float32], ensure_min_features=0)
+        rows: NDArray[Any] = coordinates @ self.components_
+        return rows
+
+
+class SparsePCA(MatrixTransformer):
+    """min over W of  1/2 ||S - W||_F^2 + alpha gauge(W), S the covariance: [V] 4.4.
+
+    The atoms of the gauge are u u' of unit u with ``k`` non-zeros at most, so W = sum_i c_i u_i
+    u_i', whose u_i are the components: all of them found together, not one after the other. The
+    search for the best atom is NP-hard; what is proved and what is only searched for is told apart.
+
+    Parameters
+    ----------
+    k : int, default=5
+        Non-zeros of a component at most; more than there are features acts as all of them.
+    alpha : float, optional
+        Weight of the gauge. None: a tenth of the largest variance along k features, above which
+        there are no components.
+    n_components : int, optional
+        Components kept, heaviest first. None: all that W has.
+    form : {"penalized", "squared", "constrained"}, default="penalized"
+    radius : float, default=1.0
+        Bound on the gauge where ``form="constrained"``; there alpha plays no part.
+    tol : float, default=1e-4
+        Relative duality gap to prove.
+    max_iter : int, default=1000
+        Bound on steps of the solver.
+    solver : str or Solver, default="auto"
+    verbose : int, default=0
+        Above 0, print one line a step.
+
+    Attributes
+    ----------
+    components_ : (n_components, n_features) ndarray, in the dtype of X
+        Unit vectors with k non-zeros at most, heaviest first, the largest entry positive.
+    weights_ : (n_components,) ndarray, their c_i
+    explained_variance_, explained_variance_ratio_ : (n_components,) ndarray
+        Variance along each, less what those before it explain (Zou, Hastie, Tibshirani 2006).
+    mean_ : (n_features,) ndarray
+    alpha_ : float, as used
+    objective_, gap_ : float
+        Objective at W and a proved bound on its distance to the optimum.
+    search_gap_ : float
+        The bound if the search for atoms was exhaustive; ``gap_`` where that is proved.
+    status_ : Status
+        CONVERGED where the gap is proved, SEARCH_RELATIVE where the search finds no more atoms
+        but no bound proves that there are none.
+    n_passes_, n_iter_, history_
+    result_ : Result
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import SparsePCA
+    >>> rng = np.random.default_rng(0)
+    >>> hidden = rng.normal(size=(200, 1))
+    >>> X = 0.1 * rng.normal(size=(200, 8))
+    >>> X[:, :3] += hidden
+    >>> model = SparsePCA(k=3, n_components=1).fit(X)
+    >>> np.flatnonzero(model.components_[0]).tolist()
+    [0, 1, 2]
+
+    References
+    ----------
+    Zou, Hastie, Tibshirani 2006; [V] section 4.4.
+    """
+
+    def __init__(
+        self,
+        k: int = 5,
+        alpha: float | None = None,
+        *,
+        n_components: int | None = None,
+        form: Form = "penalized",
+        radius: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        solver: str | Solver = "auto",
+        verbose: int = 0,
+    ) -> None:
+        keep(self, locals())
+
+    def fit(self, X: Any, y: Any = None) -> SparsePCA:
+        """Find the components of X (n_samples, n_features); y is not used."""
+        count = None if self.n_components is None else whole("n_components", self.n_components)
+        checked = self._checked(X, reset=True, least=2)
+        data = double(checked)
+        k = min(whole("k", self.k), data.shape[1])
+        means, S = components.covariance(data)
+        needed = self.alpha is None and self.form != "constrained"
+        self.alpha_ = amount_of(self, components.default_alpha(S, k) if needed else None)
+        result = self._solved(components.sparse_components(S, k, self.alpha_, self.form))
+        found = components.components_of(result, data, means, count)
+        self.mean_ = means.astype(checked.dtype)
+        self.components_ = found.directions.astype(checked.dtype)
+        self.weights_ = found.weights
+        self.explained_variance_ = found.variance
+        total = float(np.trace(S))
+        self.explained_variance_ratio_ = found.variance / total if total else found.variance
+        self.search_gap_ = float(result.gap if result.search_gap is None else result.search_gap)
+        self._report(result)
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return the projections (X - mean_) components_', shape (n_samples, n_components)."""
+        check_is_fitted(self)
+        checked = self._checked(X, reset=False)
+        projected: NDArray[Any] = (checked - self.mean_) @ self.components_.T
+        return projected.astype(checked.dtype, copy=False)
