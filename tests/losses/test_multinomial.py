@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.losses import FreeColumns, Logistic, Multinomial, Squared
 from atomlearn.testing.cases import each
 
@@ -188,7 +189,7 @@ def test_means_probabilities_and_scores_of_rows() -> None:
     shares = loss.probabilities(z)
     assert_allclose(loss.mean(z), shares.ravel())
     assert_allclose(np.exp(loss.log_probabilities(z)), shares)
-    assert_allclose(loss.mean_loss(y, z, s), loss.value(y, z, s) / s[::Q].sum())
+    assert_allclose(mean_loss(loss, y, z, s), loss.value(y, z, s) / s[::Q].sum())
     right = shares.argmax(axis=1) == y.reshape(N, Q).argmax(axis=1)
     assert_allclose(loss.score(y, z, s), np.average(right, weights=s[::Q]))
 

@@ -11,7 +11,7 @@ from scipy.linalg import qr, solve_triangular
 
 from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.losses.around import Around
-from atomlearn.core.losses.domain import EDGE_TOLERANCE, rounded
+from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.last_answer import LastAnswer
 
 #: A column whose distance from the span of the others is below this part of its length is left
@@ -69,13 +69,10 @@ class FreeColumns(Around):
     """
 
     is_quadratic = False
-    #: All samples: they share the coefficients.
-    coupled = 0
 
     def __init__(self, inner: Loss, columns: Any, intercept: bool) -> None:
         self.describe(inner)
         self.columns = columns
-        self.last = LastAnswer()
         self.intercept = intercept
         tied = inner.bare.coupled > 1 and not intercept
         if self.is_sparse:
@@ -110,10 +107,12 @@ class FreeColumns(Around):
         """Q, orthonormal columns, (n_samples, r)."""
         return _dense(self._Q)
 
-    @property
-    def free(self) -> FreeColumns:
-        """Itself."""
-        return self
+    def describe(self, inner: Loss) -> None:
+        """Take over what the loss inside is; all samples share the coefficients."""
+        super().describe(inner)
+        self.coupled: int = 0  # type: ignore[misc]
+        self.free = self  # type: ignore[misc]
+        self.last = LastAnswer()
 
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with coefficients of their own."""
@@ -131,7 +130,6 @@ class FreeColumns(Around):
         """Return the same columns around another loss."""
         other = copy(self)
         other.describe(inner)
-        other.last = LastAnswer()
         return other
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
@@ -204,7 +202,8 @@ class FreeColumns(Around):
         c = self._optimal(y, prediction, weight)[0]
         sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(prediction))
         # Columns of the basis have length 1.
-        left = float(np.linalg.norm(self._Q.T @ dual)) + rounded(dual, np.ones(1))
+        left = float(np.linalg.norm(self._Q.T @ dual))
+        left += EPS * float((4.0 + np.sqrt(dual.size)) * np.linalg.norm(dual))
         return 10.0 * left * sizes + self.inner.slack(y, prediction, dual, weight)
 
     def shifted(self, y: Array, prediction: Array, weight: Array) -> Array:

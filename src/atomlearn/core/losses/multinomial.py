@@ -62,11 +62,7 @@ class Multinomial(Loss):
 
     def __post_init__(self) -> None:
         whole_number("Multinomial", "n_classes", self.n_classes, least=2)
-
-    @property
-    def coupled(self) -> int:
-        """The predictions of one row."""
-        return int(self.n_classes)
+        object.__setattr__(self, "coupled", int(self.n_classes))
 
     def check_target(self, y: object) -> Array:
         """Return the indicators Y, row after row; rows of Y must be shares that sum to 1."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from atomlearn.core.interfaces import Array, Loss, Rows
+from atomlearn.core.interfaces.loss import rounded
 from atomlearn.core.losses.around import Around
-from atomlearn.core.losses.domain import rounded
 
 
 class Offset(Around):
@@ -44,11 +44,6 @@ class Offset(Around):
         self.offset = offset
         self.is_quadratic: bool = inner.is_quadratic  # type: ignore[misc]
 
-    @property
-    def coupled(self) -> int:
-        """As the loss itself."""
-        return self.inner.coupled
-
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with their offsets."""
         return Offset(self.inner.part(rows), self.offset[rows])
@@ -61,7 +56,7 @@ class Offset(Around):
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what the sums with o may be off by."""
         whole = prediction + self.offset
-        return rounded(dual, self.offset) + self.inner.slack(y, whole, dual, weight)
+        return rounded(dual, self.offset, weight) + self.inner.slack(y, whole, dual, weight)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z + o)."""
