@@ -114,7 +114,7 @@ class Largest:
             "method": "one search",
             "seconds": float(np.median(times)),
             "first_seconds": first,
-            "skipped": scores.work.skipped_share,
+            "skipped": 1.0 - scores.work.products / scores.work.possible,
             "products": scores.work.products,
             "columns": design.shape[1],
         }

@@ -27,7 +27,7 @@ from atomlearn.storage.conversion.journal import Sharing
 from atomlearn.storage.formats.limits import Limits
 from atomlearn.storage.intake import streamed, text
 from atomlearn.storage.store.encoding import pack
-from atomlearn.storage.store.store_file import Reading
+from atomlearn.storage.store.store_file import ReadingSizes
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 
 Array = NDArray[np.float64]
@@ -38,7 +38,9 @@ TIGHT = 4000
 @pytest.fixture(params=["tight", "roomy"])
 def memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(journal, "SHARING", Sharing(record_s=0.0))
-    monkeypatch.setattr("atomlearn.storage.conversion.writer.READING", Reading(chunk_bytes=700))
+    monkeypatch.setattr(
+        "atomlearn.storage.conversion.writer.READING", ReadingSizes(chunk_bytes=700)
+    )
     return TIGHT if request.param == "tight" else 2**24
 
 
@@ -162,7 +164,7 @@ def test_parquet(memory: int, tmp_path: Path) -> None:
         assert_array_equal(OnDisk(out).target, y)
 
 
-@pytest.mark.parametrize("form", ["dense", "csr", "csc"])
+@pytest.mark.parametrize("form", ["dense", "csr"])
 @pytest.mark.filterwarnings("ignore")
 def test_h5ad(form: str, memory: int, tmp_path: Path) -> None:
     from atomlearn.designs import as_design, feature_names
@@ -181,7 +183,7 @@ def test_h5ad(form: str, memory: int, tmp_path: Path) -> None:
     assert feature_names(tmp_path / "x.h5ad") == [str(j) for j in range(33)]
 
 
-@pytest.mark.parametrize("n_samples", [1, 2, 3, 4, 5, 30, 33])
+@pytest.mark.parametrize("n_samples", [1, 4, 33])
 def test_plink_and_two_bits_of_other_formats(n_samples: int, memory: int, tmp_path: Path) -> None:
     X = genotypes(n_samples, 20, 0.1 if n_samples > 3 else 0.0, seed=n_samples)
     naive_write_plink(tmp_path / "x.bed", X)
@@ -208,7 +210,9 @@ def test_write_plink_is_what_the_naive_writer_writes(tmp_path: Path) -> None:
     assert design.target is None
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     X=hnp.arrays(
         st.sampled_from(["float64", "float32", "float16", "int8", "int32", "bool", "uint8"]),
@@ -225,7 +229,7 @@ def test_round_trips(
     X: Any, form: str, fortran: bool, budget: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("atomlearn.storage.conversion.writer.READING", Reading(chunk_bytes=64))
+        patch.setattr("atomlearn.storage.conversion.writer.READING", ReadingSizes(chunk_bytes=64))
         folder = tmp_path_factory.mktemp("round")
         source = folder / ("x.npy" if form == "npy" else "x.npz")
         held = np.asfortranarray(X) if fortran else np.ascontiguousarray(X)
@@ -246,8 +250,6 @@ def _typed(path: Path, ending: str) -> Path:
     table, made = pd.read_csv(path), path.with_suffix(ending)
     if ending == ".parquet":
         table.to_parquet(made)
-    elif ending == ".feather":
-        table.to_feather(made)
     else:
         held = pa.Table.from_pandas(table)
         with pa.ipc.new_stream(str(made), held.schema) as stream:
@@ -255,7 +257,7 @@ def _typed(path: Path, ending: str) -> Path:
     return made
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet", ".feather", ".arrow"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow"])
 def test_a_table_larger_than_memory_is_read_the_same(ending: str, tmp_path: Path) -> None:
     """Categories whose labels show late, gaps, identifiers and weights: as in memory."""
     rng, cities = np.random.default_rng(0), ["A", "B", "C", "D"]

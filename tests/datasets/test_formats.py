@@ -19,7 +19,7 @@ from atomlearn.cli import main
 from atomlearn.datasets import convert, read, write_plink
 from atomlearn.designs import OnDisk, as_design
 from atomlearn.storage.formats.registry import FORMATS, STORE, format_of
-from atomlearn.storage.store.encoding import encode
+from atomlearn.storage.store.encoding import encode_values
 from tests.oracles.genotypes import filled, genotypes
 
 Array = np.ndarray[Any, Any]
@@ -189,5 +189,5 @@ def test_h5ad_of_today_keeps_text_beside_a_mask(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32])
 def test_genotypes_of_any_type_are_encoded(dtype: Any) -> None:
     given = np.array([[0, 2], [1, 0]], dtype=dtype)
-    assert_array_equal(encode(given, "genotype"), given.astype(np.int8))
-    assert encode(given, "genotype").dtype == np.int8
+    assert_array_equal(encode_values(given, "genotype"), given.astype(np.int8))
+    assert encode_values(given, "genotype").dtype == np.int8

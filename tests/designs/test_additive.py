@@ -16,7 +16,7 @@ from sklearn.preprocessing import SplineTransformer
 
 from atomlearn import norms, solve
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.designs import Additive, CodedBlock, DenseDesign, Forwarding, Standardized, as_design
+from atomlearn.designs import Additive, CodedBlock, Forwarding, as_design
 from atomlearn.interfaces import Deadline
 from atomlearn.maps.levels import nearest
 from atomlearn.result import Status
@@ -77,12 +77,6 @@ class TestIntersectionOfSparse(TestIntersection):
     def build(self):
         array = super().build()[1]
         return Additive(sp.csc_array(data())), array
-
-
-class TestIntersectionOfSparseRows(TestIntersection):
-    def build(self):
-        array = super().build()[1]
-        return Additive(sp.csr_array(data())), array
 
 
 class TestIntersectionCoded(TestIntersection):
@@ -181,13 +175,6 @@ def test_intersection_is_the_sum_of_minima(seed, n, d, n_bins):
         assert_allclose(gram(sparse), expected, atol=1e-12)
 
 
-def test_intersection_of_signed_values_meets_on_one_side_of_zero():
-    X = data(3)[:, [0, 5]]
-    same_side = np.sign(X)[:, None, :] == np.sign(X)[None, :, :]
-    smaller = np.minimum(np.abs(X)[:, None, :], np.abs(X)[None, :, :])
-    assert_allclose(gram(Additive(X)), (smaller * same_side).sum(axis=2), atol=1e-12)
-
-
 @pytest.mark.parametrize("name", ["gaussian", "chi2", "callable"])
 def test_maps_of_enough_columns_are_their_kernel(name):
     X = np.abs(data(4)[:, [0, 5]])
@@ -252,26 +239,6 @@ def test_group_norms_come_without_scores(kernel, sparse, normalize):
         assert norm.polar(design.scores(v)) == pytest.approx(expected_polar)
 
 
-def test_other_groups_are_summed_from_scores():
-    design = Additive(data(9))
-    v = np.random.default_rng(9).standard_normal(40)
-    labels = np.random.default_rng(10).integers(0, 3, design.shape[1])
-    z = design.scores(v).full()
-    expected = np.sqrt(np.bincount(labels, weights=z * z))
-    assert_allclose(design.scores(v).group_norms(labels, 3), expected)
-
-
-def test_columns_and_inputs_find_each_other():
-    design = Additive(data(), "splines")
-    for j in range(6):
-        columns = design.columns_of([j])
-        assert columns.size == design.map.sizes[j]
-        assert (design.input_of(columns) == j).all()
-    assert design.columns_of([4, 0]).tolist() == [
-        *design.columns_of([4]).tolist(), *design.columns_of([0]).tolist(),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_trees_of_inputs_are_searched_without_scores(kernel):
     X = data(17, n=80, d=8)
@@ -293,17 +260,6 @@ def test_trees_of_inputs_are_searched_without_scores(kernel):
     explicit = solve(A, y, norm=tree, level=3.0, intercept=True, gap=1e-8)
     assert implicit.converged
     assert implicit.objective == pytest.approx(explicit.objective, rel=1e-7)
-
-
-def test_groups_of_inputs_are_added_up():
-    design = Additive(data(18))
-    v = np.random.default_rng(3).standard_normal(40)
-    labels = np.array([0, 0, 1, 5, 2, 1])[design.input_of(np.arange(design.shape[1]))]
-    scores = design.scores(v)
-    found = scores.group_norms(labels, 4)
-    assert scores._full is None
-    z = scores.full()
-    assert_allclose(found**2, np.bincount(labels, weights=z * z, minlength=4))
 
 
 # --- fits ---------------------------------------------------------------------------------------
@@ -380,17 +336,6 @@ def test_new_data_is_coded_by_the_levels_of_the_old():
         Additive.from_map(X[:, :5], design.map)
 
 
-def test_a_design_of_designs():
-    X = data(15)
-    scaled = Standardized(as_design(X))
-    found = Additive(scaled, n_bins=7)
-    given = Additive(np.asarray(scaled.gather(np.arange(6))), n_bins=7)
-    v = np.random.default_rng(0).standard_normal(40)
-    assert_array_equal(found.scores(v).full(), given.scores(v).full())
-    assert isinstance(as_design(found), Additive)
-    assert isinstance(as_design(X), DenseDesign)
-
-
 def test_curves_are_what_is_predicted():
     X = data(16)
     for kernel in KERNELS:
@@ -431,11 +376,6 @@ def test_nearest_level_by_brute_force():
 def test_bad_parameters_are_refused(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         Additive(data(), **arguments)
-
-
-def test_columns_too_wide_to_divide_are_refused():
-    with pytest.raises(ValueError, match="column 0 reaches"):
-        Additive(np.array([[-1.7e308], [1.7e308]]))
 
 
 def test_chi2_refuses_a_negative_constant():

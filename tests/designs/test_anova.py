@@ -60,19 +60,6 @@ def test_equals_columns_written_out(kernel, normalize):
     assert_allclose(design.squared_norms(v**2), (v**2) @ Phi**2, atol=1e-10)
 
 
-def test_groups_across_terms_need_no_special_case():
-    X, rng = data(), np.random.default_rng(2)
-    design = Anova(X)
-    v = rng.standard_normal(len(X))
-    z = written_out(design, X).T @ v
-    labels = rng.integers(0, 4, z.size)
-    found = design.scores(v).group_norms(labels, 4)
-    assert_allclose(found, np.sqrt(np.bincount(labels, z * z)), atol=1e-10)
-    whole = rng.integers(0, 3, design.n_groups)[design.groups]
-    found = design.scores(v).group_norms(whole, 3)
-    assert_allclose(found, np.sqrt(np.bincount(whole, z * z, minlength=3)), atol=1e-10)
-
-
 def test_constant_inputs_have_no_terms_and_pairs_can_be_chosen():
     design = Anova(data(), pairs=[(4, 0), (1, 2), (3, 1)])
     assert design.terms == [(0,), (1,), (3,), (4,), (0, 4), (1, 3)]

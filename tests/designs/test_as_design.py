@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import tracemalloc
 from typing import Any
 
@@ -14,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from atomlearn import designs
-from atomlearn.core.data.frames import _from_pyarrow
-from atomlearn.designs import DenseDesign, SparseDesign, as_design, feature_names
+from atomlearn.designs import SparseDesign, as_design, feature_names
 from atomlearn.interfaces import Design
 from tests.oracles.covering import in_turn
 
@@ -79,11 +76,6 @@ def test_lists_and_matrices() -> None:
     assert_array_equal(dense(as_design(np.ma.masked_array(X))), X)
 
 
-def test_a_design_comes_back_as_it_is() -> None:
-    design = DenseDesign(X)
-    assert as_design(design) is design
-
-
 @pytest.mark.parametrize(
     ("bad", "error", "remedy"),
     [
@@ -132,13 +124,6 @@ def test_the_offending_entry_is_named(value: float, dtype: type, convert: Any) -
     assert as_design(convert(bad), check_finite=False).shape == X.shape
 
 
-def test_two_infinities_of_opposite_sign_do_not_cancel() -> None:
-    bad = X.copy()
-    bad[1, 1], bad[2, 1] = np.inf, -np.inf
-    with pytest.raises(ValueError, match=r"\(1, 1\)"):
-        as_design(bad)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sums_that_overflow_are_not_mistaken_for_infinity(dtype: type) -> None:
     huge = np.full((4, 3), np.finfo(dtype).max, dtype=dtype)
@@ -184,11 +169,6 @@ def test_sparse_numbers_are_converted(dtype: type) -> None:
     design = as_design(sp.csr_array(holes))
     assert design.dtype == (np.float64 if dtype == np.int64 else np.float32)
     assert_array_equal(dense(design), holes)
-
-
-def test_duplicate_triplets_add_up() -> None:
-    triplets = sp.coo_array(([1.0, 2.0, 4.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
-    assert_array_equal(dense(as_design(triplets)), [[0, 3], [4, 0]])
 
 
 # --- tables -----------------------------------------------------------------------------------
@@ -277,31 +257,12 @@ def test_chunked_arrow_columns() -> None:
     assert_array_equal(dense(as_design(table.to_batches()[0])), [[1, 1, 1]])
 
 
-@pytest.mark.parametrize(
-    ("bad", "told"),
-    [(5, "(object); encode"), (6, " and 1 more; encode"), (8, " and 3 more; encode")],
-)
-def test_the_first_columns_of_text_are_named(bad: int, told: str) -> None:
-    table = pd.DataFrame({f"c{j}": np.array(["x", "y"], dtype=object) for j in range(bad)})
-    with pytest.raises(TypeError, match=re.escape(told)) as error:
+def test_the_first_columns_of_text_are_named() -> None:
+    table = pd.DataFrame({f"c{j}": np.array(["x", "y"], dtype=object) for j in range(8)})
+    with pytest.raises(TypeError, match=" and 3 more; encode") as error:
         as_design(table)
     assert "'c4'" in str(error.value)
     assert "'c5'" not in str(error.value)
-
-
-def test_arrow_columns_with_gaps_and_of_several_types() -> None:
-    table = pa.table(
-        {
-            "few": pa.array([1, None, 3], type=pa.int8()),
-            "many": pa.array([2**40, 1, 2], type=pa.int64()),
-            "single": pa.array([0.5, 1.5, None], type=pa.float32()),
-            "flag": pa.array([True, False, True]),
-        }
-    )
-    for arrow in (table, table.to_batches()[0]):
-        frame = _from_pyarrow(arrow, "table")
-        assert frame.dtype == np.float64
-        assert_array_equal(frame, [[1, 2**40, 0.5, 1], [np.nan, 1, 1.5, 0], [3, 2, np.nan, 1]])
 
 
 def test_feature_names() -> None:
@@ -310,9 +271,3 @@ def test_feature_names() -> None:
     assert feature_names(sp.eye_array(3)) is None
     assert feature_names(pd.DataFrame(X)) is None
     assert feature_names(pd.DataFrame(X, columns=list("abcd"))) == list("abcd")
-
-
-def test_arrays_are_read_in_place_only_where_all_of_them_are_meant():
-    X = np.random.default_rng(0).normal(size=(30, 8))
-    assert designs.as_design(X).stored() is not None
-    assert designs.as_design(X).with_rows(np.array([1, 4, 5])).stored() is None

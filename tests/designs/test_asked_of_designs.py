@@ -16,14 +16,12 @@ from atomlearn.core.data.coefficients import (
     coefficient_rows,
     nonzero_coefficients,
 )
-from atomlearn.core.data.entries import one_weight_each
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.found import FoundScores
 from atomlearn.core.data.growing_gram import GrowingGram
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.repeated import RepeatedBlock
 from atomlearn.core.data.standardized import largest_magnitudes
-from atomlearn.core.data.wrappers import Counted
 from atomlearn.designs import Concatenated, Standardized, as_design
 from atomlearn.interfaces import Block, Design
 from tests.oracles.covering import in_turn
@@ -42,18 +40,12 @@ class Named(Forwarding):
 
 
 DESIGNS: dict[str, tuple[Design, np.ndarray]] = {
-    "C": (as_design(X.copy()), X),
-    "F": (as_design(np.asfortranarray(X)), X),
     "float32": (as_design(X.astype(np.float32)), X),
-    "strided": (as_design(np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3]), X),
     "csc": (as_design(sp.csc_array(X)), X),
-    "csr": (as_design(sp.csr_array(X)), X),
     "side by side": (Concatenated([as_design(X), as_design(sp.csr_array(X))]), np.hstack([X, X])),
     "named": (Named(as_design(X)), X),
     "rows": (part_of(as_design(X), ROWS, None), X[ROWS]),
     "columns": (part_of(as_design(X), None, SOME), X[:, SOME]),
-    "sparse columns": (part_of(as_design(sp.csc_array(X)), None, SOME), X[:, SOME]),
-    "counted": (Counted(as_design(X)), X),
     "standardized": (Standardized(as_design(X)), (X - MEANS) / SCALES),
     "standardized sparse": (Standardized(as_design(sp.csr_array(X))), (X - MEANS) / SCALES),
 }
@@ -251,11 +243,6 @@ def test_sparse_coefficients_are_told_as_dense_ones_are() -> None:
     assert_array_equal(matrix.toarray(), dense)
 
 
-def test_one_weight_a_column_is_asked_for():
-    with pytest.raises(ValueError, match=r"shape \(3,\), got \(2,\)"):
-        one_weight_each(np.ones(2), 3)
-
-
 def test_coefficients_of_more_columns_than_fit_are_sparse_and_in_place():
     parts = [(np.array([1, 5]), np.array([2.0, 3.0])), (np.array([7]), np.array([4.0]))]
     rows = coefficient_rows(parts, 2**40, np.float64, implicit=True)
@@ -263,13 +250,6 @@ def test_coefficients_of_more_columns_than_fit_are_sparse_and_in_place():
     assert rows[0, 1] == 2.0
     assert rows[0, 5] == 3.0
     assert rows[1, 7] == 4.0
-
-
-def test_scores_of_columns_that_were_not_kept_are_not_told():
-    z = FoundScores(np.array([2, 5]), np.array([1.0, -3.0]), 0.9, 100)
-    assert z.at(np.array([5, 2])).tolist() == [-3.0, 1.0]
-    with pytest.raises(LookupError, match="those of each column"):
-        z.at(np.array([2, 3]))
 
 
 def test_factors_are_forgotten_when_the_prices_change():

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.data import compressed
-from atomlearn.core.data.centered import rows_of
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import (
     CenteredBlock,
@@ -73,25 +72,6 @@ class TestMixedColumns(DesignChecks):
         return SparseDesign(sp.csc_array(np.where(np.arange(N_FEATURES) < 2, 0.0, X))), np.where(
             np.arange(N_FEATURES) < 2, 0.0, X
         )
-
-
-@pytest.mark.usefixtures("small_pieces")
-class TestCenteredBlocks(DesignChecks):
-    gathers_exactly = False
-
-    def design(self) -> Standardized:
-        return Standardized(SparseDesign(sp.csc_array(sparse_data(0.08))))
-
-    def build(self) -> tuple[Design, np.ndarray]:
-        design = self.design()
-        return design, (sparse_data(0.08) - design.means) / design.scales
-
-    def magnitude(self) -> np.ndarray:
-        design = self.design()
-        return 2 * (np.abs(sparse_data(0.08)) + np.abs(design.means)) / design.scales
-
-    def test_blocks_are_centered(self) -> None:
-        assert isinstance(self.design().gather(np.arange(9)), CenteredBlock)
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -162,12 +142,6 @@ def test_appending_is_amortized() -> None:
     assert block.shape[1] == 1001
 
 
-def test_a_successor_shares_the_memory_of_its_predecessor() -> None:
-    block = DenseBlock(np.ones((1000, 100)))
-    longer = block.append(DenseBlock(np.ones((1000, 1))))
-    assert np.shares_memory(longer.append(block.take(np.array([0, 1]))).dense(), longer.dense())
-
-
 def test_blocks_cannot_be_written_to() -> None:
     block = DenseBlock(np.ones((3, 2)))
     with pytest.raises(ValueError, match="read-only"):
@@ -186,27 +160,8 @@ def test_gram_of_sparse_columns_allocates_no_dense_block() -> None:
     assert peak < 30e6
 
 
-def test_gram_is_exactly_symmetric() -> None:
-    rng = np.random.default_rng(3)
-    array = rng.standard_normal((40, 25))
-    for block in (DenseBlock(array), SparseBlock.of(array)):
-        gram = block.gram(rng.uniform(size=40))
-        assert_array_equal(gram, gram.T)
-
-
 def test_rescaled_columns_without_their_means_are_scaled_whole():
     X = sp.random(20, 4, 0.5, format="csc", random_state=0)
     block = CenteredBlock(as_design(X).gather(np.arange(4)), np.array([1.0, 2.0, 0.0, 3.0]))
     factors = np.array([2.0, 0.5, 3.0, 7.0])
     assert_allclose(block.rescaled(factors).dense(), block.dense() * factors)
-
-
-def test_blocks_without_rows_of_their_own_are_cut_when_dense():
-    class Bare(DenseBlock):
-        """As a block of somebody else: rows are cut by nobody."""
-
-        def with_rows(self, rows):
-            return None
-
-    X = np.asfortranarray(np.arange(8.0).reshape(4, 2))
-    assert_allclose(rows_of(Bare(X), np.array([3, 1, 1])).dense(), X[[3, 1, 1]])

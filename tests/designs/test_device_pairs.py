@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, solve
+from atomlearn import AtomicClassifier, AtomicRegressor, solve
 from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import Counted, OnDevice, Polynomial, RowSubset, Standardized, as_design
 from atomlearn.maps.pairs import device as device_pairs
@@ -29,7 +29,6 @@ from atomlearn.storage.device.tensors import (
     TF32,
     SingleRounding,
     as_written,
-    namespace,
     to_host,
 )
 from atomlearn.testing.designs import DesignChecks, brute_force_top
@@ -83,7 +82,7 @@ def formed(X: Array, gamma: float, r: float, only: bool) -> Array:
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make all seams be crossed: tiles, runs of rows, pieces that are made."""
-    change(monkeypatch, "pairs.products", tile_rows=2, tile_columns=3)
+    change(monkeypatch, "pairs.products", tile=3)
     for module in ("pairs.products", "pairs.device"):
         change(monkeypatch, module, "BUDGET", single_terms=7)
     monkeypatch.setattr(device_columns, "BUDGET", replace(BUDGET, held_entries=0))
@@ -188,9 +187,9 @@ def test_the_best_are_those_of_the_array(library: str, seed: int, kind: str) -> 
         sizes = np.abs(other.gather(np.arange(mine.shape[1])).dense()).T @ np.abs(v)
         assert (np.abs(z - theirs) <= 1e-13 * sizes).all()
     with pytest.MonkeyPatch.context() as patch:
-        rows, columns = (int(rng.choice([1, 3, 2048])) for _ in range(2))
+        columns = int(rng.choice([1, 3, 2048]))
         single = int(rng.choice([3, 4096]))
-        change(patch, "pairs.products", tile_rows=rows, tile_columns=columns)
+        change(patch, "pairs.products", tile=columns)
         for module in ("pairs.products", "pairs.device"):
             change(patch, module, "BUDGET", single_terms=single)
         for count in {1, 2, 5, mine.shape[1] // 2 + 1, mine.shape[1]}:
@@ -255,7 +254,7 @@ def test_what_is_not_on_a_device_is_left_to_the_processor() -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Products that single precision cannot tell apart, over several runs of rows."""
-    change(monkeypatch, "pairs.products", tile_rows=32, tile_columns=50)
+    change(monkeypatch, "pairs.products", tile=50)
     for module in ("pairs.products", "pairs.device"):
         change(monkeypatch, module, "BUDGET", single_terms=512)
     rng = np.random.default_rng(5)
@@ -277,21 +276,8 @@ def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch
         assert count // 2 <= scores.work.rescored < 30 * count + 1000
 
 
-def test_ties_by_the_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
-    change(monkeypatch, "pairs.search", spare=10)
-    X = np.zeros((50, 40))
-    X[:, ::2] = 1.0
-    design = Polynomial.interactions(OnDevice(strict_tensor(X)))
-    v = np.full(50, 0.25)
-    for count in (1, 7, 100, 190, 230):
-        columns, values = searched(design, v, count)
-        z = design.scores(v)._by_definition(np.arange(design.shape[1]))
-        assert_array_equal(columns, brute_force_top(z, count)[0])
-        assert_array_equal(values, z[columns])
-
-
 def test_columns_that_cannot_matter_are_not_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
-    change(monkeypatch, "pairs.products", tile_rows=5, tile_columns=5)
+    change(monkeypatch, "pairs.products", tile=5)
     rng = np.random.default_rng(6)
     X = rng.standard_normal((40, 100))
     X[:, 10:] *= 1e-3
@@ -300,7 +286,7 @@ def test_columns_that_cannot_matter_are_not_multiplied(monkeypatch: pytest.Monke
     columns, _ = searched(design, v, 3)
     z = design.scores(v)._by_definition(np.arange(design.shape[1]))
     assert_array_equal(columns, brute_force_top(z, 3)[0])
-    assert design.work.skipped_share > 0.7
+    assert design.work.products < 0.3 * design.work.possible
 
 
 # --- reduced precision ----------------------------------------------------------------------------
@@ -428,24 +414,6 @@ def test_automatic_casts_are_kept_out(layout: str) -> None:
         assert_array_equal(mine, other)
 
 
-def test_wild_scales_are_summed_in_double_precision() -> None:
-    X = inputs(9) * 10.0 ** np.linspace(-60, 60, N_INPUTS)
-    design = Polynomial(OnDevice(strict_tensor(X)))
-    assert not design._pairs.uses_single()
-    v = np.random.default_rng(10).standard_normal(N_SAMPLES)
-    z = design.scores(v)._by_definition(np.arange(design.shape[1]))
-    columns, values = searched(design, v, 7)
-    assert_array_equal(columns, brute_force_top(z, 7)[0])
-    assert_array_equal(values, z[columns])
-
-
-def test_overflow_is_refused() -> None:
-    X = np.full((4, 9), 1e200)
-    design = Polynomial.interactions(OnDevice(strict_tensor(X)))
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"overflow|NaN"):
-        searched(design, np.array([1.0, 1.0, -1.0, -1.0]), 3)
-
-
 # --- sparse tensors -------------------------------------------------------------------------------
 
 
@@ -524,22 +492,3 @@ def test_fits_are_those_of_the_array(library: str) -> None:
     ]
     assert all(result.converged for result in standard)
     assert standard[0].objective == pytest.approx(standard[1].objective, rel=1e-8)
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_feature_generator_finds_the_same_products(library: str) -> None:
-    rng = np.random.default_rng(17)
-    X = rng.standard_normal((150, 10)) * (rng.random((150, 10)) < 0.6)
-    y = np.where(X[:, 3] * X[:, 7] + 0.1 * rng.standard_normal(150) > 0, 1, -1)
-    plain = sp.csr_array(X) if "sparse" in library else X
-    base = OnDevice(LIBRARIES[library](X))
-    models = [FeatureGenerator(4, features="polynomial").fit(data, y) for data in (base, plain)]
-    assert list(models[0].get_feature_names_out()) == list(models[1].get_feature_names_out())
-    np.testing.assert_allclose(
-        models[0].transform(base), models[1].transform(plain), rtol=1e-9, atol=1e-12
-    )
-
-
-def test_namespaces_are_those_of_the_standard() -> None:
-    with pytest.raises(TypeError, match="PyTorch"):
-        namespace([1.0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from numpy.testing import assert_allclose
 
 from atomlearn import designs
 from atomlearn.core.data import dense
-from atomlearn.designs import Concatenated, Counted, DenseDesign, RowSubset, SparseDesign, as_design
+from atomlearn.designs import Concatenated, DenseDesign, RowSubset, SparseDesign, as_design
 from atomlearn.interfaces import Design
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 
@@ -61,18 +60,6 @@ class TestDense(DesignChecks):
             "broadcast": lambda: np.broadcast_to(big[0, :N_FEATURES], (N_SAMPLES, N_FEATURES)),
         }[self.view]()
         return pair(X)
-
-
-class TestMemoryMap(DesignChecks):
-    @pytest.fixture(autouse=True)
-    def _file(self, tmp_path: Path) -> None:
-        self.path = tmp_path / "X.npy"
-        np.save(self.path, normal().astype(np.float32))
-
-    def build(self) -> tuple[Design, np.ndarray]:
-        X = np.load(self.path, mmap_mode="r")
-        assert not X.flags.writeable
-        return as_design(X), np.asarray(X, dtype=np.float64)
 
 
 def with_duplicates(matrix: sp.csc_array) -> sp.csc_array:
@@ -129,19 +116,6 @@ class TestSparse(DesignChecks):
         return design, X
 
 
-class TestEmptyColumns(DesignChecks):
-    """Nothing but zeros in most columns, and an explicitly stored zero."""
-
-    def build(self) -> tuple[Design, np.ndarray]:
-        X = np.zeros((6, 9))
-        X[2, 3] = 5.0
-        matrix = sp.csc_array(X)
-        matrix.data = np.array([5.0, 0.0])
-        matrix.indices = np.array([2, 1], dtype=np.int32)
-        matrix.indptr = np.array([0, 0, 0, 0, 1, 1, 2, 2, 2, 2], dtype=np.int32)
-        return SparseDesign(matrix), X
-
-
 class TestExtremeScales(DesignChecks):
     """Scales from 1e-150 to 1e150: their squares still are numbers."""
 
@@ -172,18 +146,6 @@ class TestRowSubset(DesignChecks):
     def magnitude(self) -> np.ndarray:
         # A full pass adds up repeated rows of v first: as large as the sum of their magnitudes.
         return 3 * super().magnitude()
-
-
-class TestCounted(DesignChecks):
-    def build(self) -> tuple[Design, np.ndarray]:
-        X = normal(6)
-        return Counted(as_design(X)), X
-
-
-class TestBlockIsADesign(DesignChecks):
-    def build(self) -> tuple[Design, np.ndarray]:
-        X = holes(7)
-        return as_design(sp.csc_array(X)).gather(np.arange(N_FEATURES)), X
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -251,13 +213,3 @@ def test_many_rows_of_float32_are_all_multiplied(monkeypatch):
     W = rng.normal(size=(3, 2))
     design = designs.as_design(X)
     assert_allclose(design.product(W), X.astype(float) @ W, rtol=1e-13)
-
-
-def test_sparse_rows_answer_many_vectors_without_a_copy_by_columns(monkeypatch):
-    rng = np.random.default_rng(3)
-    X = sp.random(6, 15, 0.4, format="csr", random_state=0)
-    design = designs.SparseDesign(X)
-    monkeypatch.setattr(designs.SparseDesign, "_own_columns", lambda self: None)
-    V = np.asfortranarray(rng.normal(size=(6, 3)))
-    for vector, scores in zip(V.T, design.scores_many(V), strict=True):
-        assert_allclose(scores.full(), X.T @ vector, atol=1e-14)

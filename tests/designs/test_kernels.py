@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 
 from atomlearn import (
@@ -17,7 +16,7 @@ from atomlearn import (
     norms,
     solve,
 )
-from atomlearn.designs import KernelOn, Kernels, kernel_grid
+from atomlearn.designs import KernelOn, Kernels
 from atomlearn.testing.designs import DesignChecks
 
 
@@ -115,30 +114,6 @@ def test_the_fit_is_that_of_simple_mkl():
     assert_allclose(sizes / sizes.sum(), slack / slack.sum(), atol=1e-3)
 
 
-def test_kernel_grid_is_the_usual_one():
-    grid = kernel_grid(3, widths=(1.0, 2.0), degrees=(1, 3))
-    assert len(grid) == 4 * 4
-    X = data(5, 3)
-    assert_allclose(grid[1](X, X), rbf_kernel(X, gamma=0.125))
-    assert_allclose(grid[-1](X, X), (np.outer(X[:, 2], X[:, 2]) + 1) ** 3)
-    assert "rbf" in str(grid[0])
-
-
-def test_the_kernel_that_matters_is_found():
-    X = data(200, 6, seed=3)
-    y = np.where(np.abs(X[:, 4]) < 0.7, "in", "out")
-    kernels = [KernelOn("rbf", (j,), (("gamma", 1.0),)) for j in range(6)]
-    model = MultipleKernelClassifier(kernels, alpha=0.1).fit(X, y)
-    assert model.status_.is_converged
-    assert np.argmax(model.kernel_weights_) == 4
-    assert model.kernel_weights_[4] > 0.9
-    assert model.kernel_weights_.sum() == pytest.approx(1.0)
-    few = MultipleKernelClassifier(kernels, norms.KSupport(1, "kernels"), alpha=0.1).fit(X, y)
-    assert few.objective_ == pytest.approx(model.objective_, rel=1e-5)
-    uniform = MultipleKernelClassifier(kernels, "l2", alpha=0.1).fit(X, y)
-    assert (uniform.kernel_weights_ > 0).all()
-
-
 def test_estimators_predict_and_generalize():
     X, y = make_moons(200, noise=0.15, random_state=0)
     assert cross_val_score(MultipleKernelClassifier(rank=40), X, y, cv=3).min() > 0.9
@@ -178,10 +153,3 @@ def test_precomputed_kernels_through_the_linear_estimators():
 def test_what_is_no_kernel_is_refused(kernels, X, message):
     with pytest.raises((ValueError, TypeError), match=message):
         Kernels(kernels, X)
-
-
-def test_unknown_names_are_refused():
-    with pytest.raises(ValueError, match="name must be one of"):
-        KernelOn("gauss")
-    with pytest.raises(ValueError, match="2 matrices"):
-        Kernels.from_map([np.ones((1, 3))], Kernels([np.eye(3), np.eye(3)]).maps)

@@ -98,11 +98,6 @@ def test_places_a_warm_start_or_says_it_cannot():
     assert expansion.place(np.array([4]), np.array([1.0])) is None
 
 
-def test_a_design_of_other_columns_is_refused():
-    with pytest.raises(ValueError, match="of 5 features, but the design has 3"):
-        Lifted(as_design(np.eye(3)), Expansion.repeating(np.array([1, 2]), 5))
-
-
 @pytest.mark.parametrize("kind", [0, 1])
 def test_digits_that_scores_lose_are_told(kind):
     rng = np.random.default_rng(4)

@@ -13,7 +13,6 @@ from atomlearn.designs import (
     Additive,
     Anova,
     Counted,
-    Cubic,
     Entries,
     Forwarding,
     Identity,
@@ -53,7 +52,6 @@ DESIGNS: dict[str, Callable[[], Design]] = {
     "curves": lambda: Additive(X, "intersection"),
     "splines": lambda: Additive(X, "splines"),
     "surfaces": lambda: Anova(X),
-    "cubic": lambda: Cubic(X),
     "kernels": lambda: Kernels([KernelOn("rbf", (j,)) for j in range(3)], X),
     "steps in both directions": lambda: as_design(np.repeat(X, 2, axis=1)[::2, ::2]),
     "identity": lambda: Identity((5, 8)),
@@ -71,20 +69,6 @@ def test_a_reading_serves_all(name: str) -> None:
         np.testing.assert_allclose(z.full(), design.scores(v.copy()).full(), atol=1e-9)
 
 
-@pytest.mark.parametrize("name", AROUND)
-def test_data_inside_is_asked_once(name: str) -> None:
-    """What a design is made of goes over its data once for all vectors, not once for each."""
-    spied = Spied(as_design(X))
-    design = AROUND[name](spied)
-    V = np.random.default_rng(1).standard_normal((design.shape[0], 5))
-    spied.asked.clear()
-    found = design.scores_many(V)
-    assert len(spied.asked) == 1
-    assert spied.asked[0] >= 5
-    for z, v in zip(found, V.T, strict=True):
-        np.testing.assert_allclose(z.full(), design.scores(v.copy()).full(), atol=1e-9)
-
-
 def test_too_many_products_are_searched_for_each_vector() -> None:
     wide = Polynomial.interactions(np.random.default_rng(0).standard_normal((10, 2000)))
     V = np.random.default_rng(1).standard_normal((10, 2))
@@ -93,7 +77,7 @@ def test_too_many_products_are_searched_for_each_vector() -> None:
         assert z.top(3)[0].tolist() == wide.scores(v.copy()).top(3)[0].tolist()
 
 
-@pytest.mark.parametrize("name", ["curves", "surfaces", "products", "cubic", "kernels"])
+@pytest.mark.parametrize("name", ["curves", "surfaces", "products", "kernels"])
 def test_paths_share_them(name: str) -> None:
     """Ten levels of implicit columns take few readings, and are those of single solves."""
     rng = np.random.default_rng(2)
@@ -104,7 +88,6 @@ def test_paths_share_them(name: str) -> None:
         "curves": Additive(inputs, "intersection"),
         "surfaces": Anova(inputs),
         "products": Polynomial.interactions(scaled),
-        "cubic": Cubic(scaled),
         "kernels": Kernels([KernelOn("rbf", (j,)) for j in range(12)], scaled),
     }
     design = made[name]

@@ -55,20 +55,6 @@ def sum_of_rows(i: int, first: int) -> int:
     return i * first - i * (i - 1) // 2
 
 
-@pytest.mark.parametrize("squares", [False, True])
-def test_neighbours_follow_each_other(squares: bool) -> None:
-    index = PairIndex(10**7, squares)
-    rng = np.random.default_rng(1)
-    columns = rng.integers(10**7, index.n_columns - 1, 100_000)
-    i, j = index.pairs(columns)
-    following = index.pairs(columns + 1)
-    same_row = j < 10**7 - 1
-    np.testing.assert_array_equal(following[0], np.where(same_row, i, i + 1))
-    np.testing.assert_array_equal(following[1], np.where(same_row, j + 1, i + 1 + index.shift))
-    assert (j >= i + index.shift).all()
-    np.testing.assert_array_equal(index.columns(i, j), columns)
-
-
 def test_too_many_inputs() -> None:
     with pytest.raises(ValueError, match="64 bits"):
         PairIndex(MAX_INPUTS + 1, True)

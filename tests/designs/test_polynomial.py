@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from atomlearn import solve
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.designs import Concatenated, Counted, Polynomial, RowSubset, Standardized, as_design
+from atomlearn.designs import Polynomial, RowSubset, Standardized, as_design
 from atomlearn.interfaces import Design
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import ErrorBound
@@ -123,44 +123,12 @@ class TestRows(PolynomialChecks):
         return RowSubset(Polynomial(LAYOUTS[self.layout](X)), rows), formed(X[rows])
 
 
-class TestCountedAndConcatenated(PolynomialChecks):
-    def build(self) -> tuple[Design, np.ndarray]:
-        X, Z = inputs(4), inputs(5)
-        design = Counted(Concatenated([Polynomial(X), as_design(Z), Polynomial.interactions(Z)]))
-        return design, np.hstack([formed(X), Z, formed(Z, np.sqrt(0.5), np.sqrt(0.5), True)])
-
-
 class TestWildScales(PolynomialChecks):
     """Entries from 1e-60 to 1e60: single precision would overflow, so it is not used."""
 
     def build(self) -> tuple[Design, np.ndarray]:
         X = inputs(6) * 10.0 ** np.linspace(-60, 60, N_INPUTS)
         return Polynomial(X), formed(X)
-
-
-def test_rows_of_standardized_columns() -> None:
-    """Standardized around the map: moments of implicit columns, constant columns included."""
-    X = inputs(7)
-    weight = np.random.default_rng(8).uniform(size=N_SAMPLES)
-    design = Standardized(Polynomial.interactions(X, squares=True), weight=weight)
-    explicit = Standardized(
-        as_design(np.hstack([X, *(X[:, [i]] * X[:, i:] for i in range(N_INPUTS))])), weight=weight
-    )
-    np.testing.assert_allclose(design.means, explicit.means, rtol=1e-13, atol=1e-15)
-    np.testing.assert_allclose(design.scales, explicit.scales, rtol=1e-12)
-    # The input that is one everywhere, and its square: exactly constant.
-    constant = [design.design.column(6), design.design.column(6, 6)]
-    assert_array_equal(design.scales[constant], 1.0)
-    v = np.random.default_rng(9).standard_normal(N_SAMPLES)
-    z = design.scores(v).full()
-    np.testing.assert_allclose(z, explicit.scores(v).full(), atol=1e-11)
-    assert_array_equal(z[constant], 0.0)
-    rows = RowSubset(design, np.array([3, 3, 1, 10]))
-    np.testing.assert_allclose(
-        rows.gather(np.arange(design.shape[1])).dense(),
-        RowSubset(explicit, np.array([3, 3, 1, 10])).gather(np.arange(design.shape[1])).dense(),
-        atol=1e-11,
-    )
 
 
 def test_standardizing_what_cannot_be_listed_is_refused_at_once() -> None:
@@ -364,7 +332,7 @@ def test_search_stores_no_scores(container: Any) -> None:
 
 def test_columns_wider_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Narrow tiles, pieces and held data: all seams are crossed."""
-    change(monkeypatch, "pairs.products", tile_rows=3, tile_columns=5)
+    change(monkeypatch, "pairs.products", tile=5)
     change(monkeypatch, "pairs.products", "BUDGET", held_entries=0)
     change(monkeypatch, "pairs.sparse", piece_products=30)
     few = replace(LIMITS, piece_entries=40)
@@ -431,22 +399,6 @@ def test_names() -> None:
     assert Polynomial(np.ones((4, 3))).feature_names(columns) == ["x0:x2", "x2^2", "x1"]
     with pytest.raises(ValueError, match="name the 3 inputs, got 2"):
         design.feature_names(columns, ["a", "b"])
-
-
-def test_kernel() -> None:
-    """Rows multiply to (gamma x'y + r)^2 - r^2."""
-    X = inputs(10)
-    phi = Polynomial(X, gamma=0.3, r=1.7).gather(np.arange(35)).dense()
-    np.testing.assert_allclose(phi @ phi.T, (0.3 * X @ X.T + 1.7) ** 2 - 1.7**2, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["gamma", "r"])
-def test_scales_are_checked(name: str) -> None:
-    for value in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match=f"{name} must be positive"):
-            Polynomial(np.ones((2, 2)), **{name: value})
-    with pytest.raises(TypeError, match=f"{name} must be a positive number"):
-        Polynomial(np.ones((2, 2)), **{name: "1"})
 
 
 def test_bad_data_is_refused() -> None:

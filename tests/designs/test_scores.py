@@ -74,23 +74,7 @@ def test_shifted_scores_refuse_repeated_columns() -> None:
         ShiftedScores(ArrayScores(np.ones(3)), np.array([1]), np.ones(2))
 
 
-def test_no_shift_changes_nothing() -> None:
-    z = np.array([1.0, -3.0, 2.0])
-    scores = ShiftedScores(ArrayScores(z), np.zeros(0, dtype=np.int64), np.zeros(0))
-    assert_array_equal(scores.top(3)[0], [1, 2, 0])
-    assert_array_equal(scores.at(np.array([2, 2])), [2.0, 2.0])
-    assert_array_equal(scores.full(), z)
-
-
 def test_scores_of_no_columns() -> None:
     columns, values = ArrayScores(np.zeros(0)).top(3)
-    assert columns.dtype == np.int64
-    assert columns.size == values.size == 0
-
-
-@pytest.mark.parametrize("count", [0, -3])
-def test_none_are_asked_for(count: int) -> None:
-    scores = ShiftedScores(ArrayScores(np.ones(3)), np.array([1]), np.array([5.0]))
-    columns, values = scores.top(count)
     assert columns.dtype == np.int64
     assert columns.size == values.size == 0

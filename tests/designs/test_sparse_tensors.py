@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -101,14 +102,22 @@ LAYOUTS: dict[str, Callable[[Array], Any]] = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
-    ("dtype", "precision", "product"),
+    ("layout", "dtype", "precision", "product"),
     [
-        (np.float64, "auto", True),
-        (np.float32, "auto", True),
-        (np.float32, "auto", False),
-        (np.float32, "float64", False),
+        (layout, dtype, precision, product)
+        for layout, (dtype, precision, product) in zip(
+            LAYOUTS,
+            cycle(
+                [
+                    (np.float32, "auto", True),
+                    (np.float64, "auto", True),
+                    (np.float32, "auto", False),
+                    (np.float32, "float64", False),
+                ]
+            ),
+            strict=False,
+        )
     ],
 )
 class TestSparseTensors(DesignChecks):
@@ -134,20 +143,6 @@ class TestSparseTensors(DesignChecks):
         assert design.is_sparse
         assert design.nonzeros == np.count_nonzero(X)
         return design, X.astype(np.float64)
-
-
-def test_products_are_those_of_the_library() -> None:
-    assert sparse_tensor._has_product(PLACE, torch.float32)
-    assert sparse_tensor._has_product(PLACE, torch.float64)
-
-    def without(*args: object) -> None:
-        raise RuntimeError("not implemented")
-
-    sparse_tensor._has_product.cache_clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(torch, "mv", without)
-        assert not sparse_tensor._has_product(PLACE, torch.float32)
-    sparse_tensor._has_product.cache_clear()
 
 
 @pytest.mark.parametrize("kind", [torch.int32, torch.int64])
@@ -208,16 +203,6 @@ def test_the_bound_of_a_column_depends_on_its_own_entries() -> None:
     assert error[2] < 1e-30
 
 
-def test_float32_reads_few_columns_again() -> None:
-    X = sp.random_array((500, 2000), density=0.02, rng=np.random.default_rng(1), dtype=np.float32)
-    tensor = torch_tensor(X.toarray()).to_sparse_csr()
-    v = (X.toarray()[:, 7] + X.toarray()[:, 11]).astype(np.float64)
-    scores = OnDevice(tensor).scores(v)
-    assert isinstance(scores, RecheckedScores)
-    assert set(scores.top(2)[0]) == {7, 11}
-    assert np.count_nonzero(scores._known) == 2
-
-
 def test_gathered_columns_stay_sparse() -> None:
     X = sp.random_array((4000, 300), density=0.01, rng=np.random.default_rng(2), format="csc")
     tensor = torch.sparse_csc_tensor(
@@ -246,18 +231,6 @@ def test_tensors_of_the_processor_are_read_in_place(layout: str, dtype: type) ->
         assert np.shares_memory(design.stored_sparse().data, tensor.values().numpy())
         tensor.requires_grad_(True)
         assert isinstance(as_design(tensor), SparseDesign)
-
-
-def test_tensors_that_numpy_cannot_read_stay_where_they_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("atomlearn.storage.device.on_device.host_sparse", lambda tensor: None)
-    X = few()
-    tensor = torch_tensor(X).to_sparse_csr()
-    design, device = as_design(tensor), tensor.device
-    assert isinstance(design, OnDevice)
-    assert repr(design) == f"OnDevice((23, 41), sparse float64, {device})"
-    assert_array_equal(design.gather(np.array([3, 1])).dense(), X[:, [3, 1]])
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +8,6 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import designs
-from atomlearn.core.data import standardized
 from atomlearn.core.data.standardized import scaled_design
 from atomlearn.designs import (
     CenteredBlock,
@@ -215,14 +213,6 @@ def test_design_without_norms_is_refused_with_a_remedy() -> None:
 
     with pytest.raises(TypeError, match="standardize the data it is made of"):
         Standardized(Bare())
-
-
-def test_more_rows_than_a_piece_has_entries_are_a_column_a_piece(monkeypatch):
-    monkeypatch.setattr(standardized, "LIMITS", replace(standardized.LIMITS, piece_entries=3))
-    X = np.random.default_rng(2).normal(size=(7, 2))
-    pieces = list(standardized._dense_pieces(designs.as_design(X), np.array([1, 0])))
-    assert [piece.tolist() for piece, _ in pieces] == [[1], [0]]
-    assert_allclose(np.hstack([values for _, values in pieces]), X[:, ::-1])
 
 
 def test_scaled_designs_know_the_unit_of_their_columns():

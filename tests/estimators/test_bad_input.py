@@ -44,16 +44,8 @@ def by_logistic_solve(X: Any, y: Any, weight: Any = None) -> Any:
     return solve(X, y, loss="logistic", level=1.0, sample_weight=weight)
 
 
-def by_hinge_solve(X: Any, y: Any, weight: Any = None) -> Any:
-    return solve(X, y, loss="squared_hinge", level=1.0, sample_weight=weight)
-
-
 def by_regressor(X: Any, y: Any, weight: Any = None) -> Any:
     return AtomicRegressor().fit(X, y, weight)
-
-
-def by_regressor_cv(X: Any, y: Any, weight: Any = None) -> Any:
-    return AtomicRegressorCV(n_alphas=2, cv=2).fit(X, y, weight)
 
 
 def by_classifier(X: Any, y: Any, weight: Any = None) -> Any:
@@ -68,8 +60,8 @@ def by_generator(X: Any, y: Any, weight: Any = None) -> Any:
     return FeatureGenerator(2, 1, loss="logistic").fit(X, y, weight)
 
 
-OF_NUMBERS = [by_solve, by_regressor, by_regressor_cv]
-OF_LABELS = [by_logistic_solve, by_hinge_solve, by_classifier, by_classifier_cv, by_generator]
+OF_NUMBERS = [by_solve, by_regressor]
+OF_LABELS = [by_logistic_solve, by_classifier, by_classifier_cv, by_generator]
 EVERY = OF_NUMBERS + OF_LABELS
 
 
@@ -172,7 +164,7 @@ BAD_Y = {
 @pytest.mark.parametrize("name", BAD_Y)
 def test_bad_y(name: str) -> None:
     # Two targets of one problem over a matrix: tests/estimators/test_matrix_estimators.
-    several = (by_solve, by_logistic_solve, by_hinge_solve, by_regressor)
+    several = (by_solve, by_logistic_solve, by_regressor)
     for fit in EVERY:
         if name != "two columns" or fit not in several:
             refused(fit, BAD_Y[name][1], X, BAD_Y[name][0])
@@ -195,8 +187,7 @@ def test_strings_are_no_numbers() -> None:
 
 def test_a_binary_loss_wants_two_labels() -> None:
     for y in (np.arange(N) % 3, Y, np.arange(N) % 2 + 1):
-        for fit in (by_logistic_solve, by_hinge_solve):
-            refused(fit, r"y must hold the two labels -1 and \+1.*found.*np\.where", X, y)
+        refused(by_logistic_solve, r"two labels -1 and \+1.*found.*np\.where", X, y)
 
 
 @pytest.mark.parametrize("labels", [["a", 1], ["a", None]])
@@ -278,11 +269,6 @@ def test_objects(thing: Any) -> None:
 
 def test_rules_are_joined_with_rules() -> None:
     refused(lambda: Seconds(3.0) | 5, "stop must be a StoppingRule.*got int")
-
-
-def test_level_and_radius_belong_to_their_forms() -> None:
-    refused(lambda: solve(X, Y, level=1.0, radius=1.0), "leave radius out")
-    refused(lambda: solve(X, Y, level=1.0, radius=1.0, form="constrained"), "leave level out")
 
 
 BAD_WARM = [

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from atomlearn import FeatureGenerator, interop, norms
+from atomlearn import FeatureGenerator, interop
 
 Array = NDArray[np.float64]
 
@@ -77,13 +77,6 @@ def test_weights_count_rows_and_names_and_sparse_data_change_nothing() -> None:
     np.testing.assert_allclose(named.coef_[[2, 0, 1]], sparse.coef_, rtol=1e-3, atol=1e-5)
 
 
-def test_the_number_of_features_is_chosen() -> None:
-    X, y = load_iris(return_X_y=True)
-    model = FeatureGenerator("auto").fit(X, y)
-    assert model.get_support().sum() == model.n_wanted_ <= 4
-    assert model.score(X, y) > 0.9
-
-
 def test_groups_that_overlap_are_selected_whole(digits: Any) -> None:
     X, y, *_ = digits
     rows = [[8 * i + j for j in range(8)] for i in range(8)]
@@ -93,14 +86,6 @@ def test_groups_that_overlap_are_selected_whole(digits: Any) -> None:
     whole = [set(group) for group in rows + columns if set(group) <= found]
     assert model.n_selected_ == 2
     assert set.union(*whole) == found
-
-
-def test_sets_of_a_tree_are_selected_whole() -> None:
-    X, y = load_iris(return_X_y=True)
-    tree = norms.Trees([[0, 1, 2, 3], [2, 3]])
-    model = FeatureGenerator(1, batch=1, groups=tree).fit(X, y)
-    assert sorted(model.selected_) in ([2, 3], [0, 1, 2, 3])
-    assert model.score(X, y) > 0.9
 
 
 def test_covariates_are_in_the_model_and_not_counted() -> None:

@@ -10,11 +10,8 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose
 from scipy import sparse
-from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from atomlearn import (
     AtomicClassifier,
@@ -23,7 +20,6 @@ from atomlearn import (
     AtomicRegressorCV,
     norms,
 )
-from atomlearn.result import Status
 
 
 def regression(n: int = 60, p: int = 20) -> tuple[Any, Any]:
@@ -67,15 +63,6 @@ def test_scores_are_those_of_a_grid_search(form: Any) -> None:
     np.testing.assert_allclose(model.coef_, search.best_estimator_.coef_, atol=1e-4)
 
 
-def test_default_score_is_the_held_out_loss() -> None:
-    X, y = regression()
-    alphas = [0.5, 0.1]
-    default = AtomicRegressorCV(alphas=alphas, cv=FOLDS).fit(X, y)
-    squared = AtomicRegressorCV(alphas=alphas, cv=FOLDS, scoring="neg_mean_squared_error")
-    expected = 0.5 * squared.fit(X, y).cv_results_["mean_test_score"]
-    np.testing.assert_allclose(default.cv_results_["mean_test_score"], expected, rtol=1e-10)
-
-
 @pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_log_loss"])
 def test_scorers_of_labels_decisions_and_probabilities(scoring: str) -> None:
     X, y = labels()
@@ -88,16 +75,6 @@ def test_scorers_of_labels_decisions_and_probabilities(scoring: str) -> None:
             expected, rel=1e-4
         )
     assert model.score(X, y) == pytest.approx(get_scorer(scoring)(model, X, y))
-
-
-def test_several_classes_share_norm_and_alpha() -> None:
-    X, y = load_iris(return_X_y=True)
-    model = AtomicClassifierCV(n_alphas=5, cv=3, scoring="accuracy").fit(X, y)
-    assert model.coef_.shape == (3, 4)
-    assert model.score(X, y) > 0.9
-    refit = AtomicClassifier(model.norm_, model.alpha_).fit(X, y)
-    np.testing.assert_allclose(model.coef_, refit.coef_, atol=1e-10)
-    assert model.status_ is Status.CONVERGED
 
 
 def test_grids_begin_at_the_largest_useful_level_of_each_norm() -> None:
@@ -209,12 +186,6 @@ def test_metadata_is_routed_to_splitter_and_scorer() -> None:
     assert len(seen["weight"]) == 20
 
 
-def test_metadata_without_routing_is_refused() -> None:
-    X, y = regression()
-    with pytest.raises(ValueError, match="enable_metadata_routing"):
-        AtomicRegressorCV(cv=GroupKFold(3)).fit(X, y, colors=np.arange(60) % 6)
-
-
 def test_groups_reach_the_splitter_without_routing() -> None:
     X, y = regression()
     groups = np.arange(y.size) % 6
@@ -222,17 +193,6 @@ def test_groups_reach_the_splitter_without_routing() -> None:
     np.testing.assert_array_equal(GroupsSeen.seen, groups)
     with pytest.raises(ValueError, match="leave it out"):
         AtomicRegressorCV(cv=GroupKFold(3)).fit(X, y, groups=groups, order=groups)
-
-
-def test_groups_are_requested_where_routing_is_on() -> None:
-    X, y = regression()
-    groups = np.arange(y.size) % 6
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = AtomicRegressorCV(alphas=[0.1, 1.0], cv=GroupsSeen(3))
-        pipeline = make_pipeline(StandardScaler(), model.set_fit_request(groups=True))
-        GroupsSeen.seen = None
-        pipeline.fit(X, y, groups=groups)
-        np.testing.assert_array_equal(GroupsSeen.seen, groups)
 
 
 # --- refusals ----------------------------------------------------------------------------------

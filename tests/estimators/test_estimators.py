@@ -11,7 +11,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression
@@ -179,12 +178,6 @@ def test_probabilities_far_from_every_class_still_sum_to_one() -> None:
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
 
 
-def test_classes_in_parallel_are_the_same() -> None:
-    X, y = load_iris(return_X_y=True)
-    alone, parallel = (AtomicClassifier(n_jobs=jobs).fit(X, y) for jobs in (None, 2))
-    np.testing.assert_allclose(parallel.coef_, alone.coef_, rtol=1e-12)
-
-
 def test_probabilities_are_for_the_logistic_loss() -> None:
     X, y = labels()
     model = AtomicClassifier(loss="squared_hinge", alpha=0.2).fit(X, y)
@@ -290,23 +283,7 @@ def test_a_design_is_accepted() -> None:
         model.predict(DenseDesign(X[:, :29].copy()))
 
 
-def test_dense_coefficients_predict_as_sparse_ones() -> None:
-    X, y = regression()
-    model = AtomicRegressor("l2", 0.1, form="squared").fit(X, y)
-    assert (model.coef_ != 0).all()
-    np.testing.assert_allclose(model.predict(X), X @ model.coef_ + model.intercept_, rtol=1e-10)
-
-
 # --- scikit-learn's ways -----------------------------------------------------------------------
-
-
-def test_norm_parameters_are_reached_through_the_estimator() -> None:
-    norm = norms.KSupport(k=2)
-    model = AtomicRegressor(norm)
-    assert model.get_params()["norm__k"] == 2
-    copy = clone(model).set_params(norm__k=5)
-    assert copy.norm.k == 5
-    assert norm.k == 2
 
 
 def test_grid_search_over_the_norm_in_a_pipeline() -> None:
@@ -327,32 +304,6 @@ def test_pickled_estimators_predict_the_same() -> None:
     assert copy.status_ is model.status_
     # No copy of the data travels with the model.
     assert len(pickle.dumps(model)) < 0.5 * X.nbytes
-
-
-def test_warm_start_begins_at_the_last_fit() -> None:
-    X, y = labels()
-    # Wide enough not to be fitted whole before the first pass.
-    X = np.hstack([X, 0.1 * np.random.default_rng(0).standard_normal((len(y), 600))])
-    model = AtomicClassifier(warm_start=True).fit(X, y)
-    model.fit(X, y)
-    assert model.n_iter_ == 1
-    assert model.status_ is Status.CONVERGED
-    cold = AtomicClassifier().fit(X, y)
-    assert cold.n_iter_ > 1
-    np.testing.assert_allclose(model.coef_, cold.coef_, atol=1e-12)
-    # Other columns or classes: no start to take.
-    model.fit(X[:, :7], y)
-    model.fit(X[:, :7], np.r_[["maybe"] * 3, y[3:]])
-    assert model.coef_.shape == (3, 7)
-
-
-def test_warm_start_into_a_smaller_ball() -> None:
-    X, y = regression()
-    model = AtomicRegressor(form="constrained", radius=3.0, warm_start=True).fit(X, y)
-    model.set_params(radius=1.0).fit(X, y)
-    cold = AtomicRegressor(form="constrained", radius=1.0).fit(X, y)
-    assert np.abs(model.coef_).sum() <= 1.0 + 1e-9
-    assert model.objective_ == pytest.approx(cold.objective_, rel=2e-6)
 
 
 # --- how a fit may end -------------------------------------------------------------------------
@@ -432,11 +383,3 @@ def test_class_weights_must_be_usable() -> None:
         AtomicClassifier(class_weight={"yes": -1.0, "no": 1.0}).fit(X, y)
     with pytest.raises(ValueError, match="class_weight"):
         AtomicClassifier(class_weight="equal").fit(X, y)
-
-
-def test_constant_target_needs_no_features() -> None:
-    X, _ = regression()
-    model = AtomicRegressor(alpha=0.1).fit(X, np.full(80, 7.0))
-    assert model.status_ is Status.CONVERGED
-    np.testing.assert_allclose(model.predict(X), 7.0)
-    assert not model.coef_.any()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,17 +11,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from atomlearn import FeatureGenerator, norms, solve
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.papers import generated
 from atomlearn.result import Status
-from atomlearn.solvers import run
 
 
 def labels(n: int = 300, p: int = 200, true: int = 10, seed: int = 0) -> tuple[Any, Any]:
@@ -54,17 +47,6 @@ def test_the_first_block_are_the_best_scores_at_zero() -> None:
     model = FeatureGenerator(4, 4, fit_intercept=False, standardize=False).fit(X, y)
     scores = np.abs(X.T @ np.where(y == "b", 1.0, -1.0))
     np.testing.assert_array_equal(np.sort(model.selected_), np.sort(np.argsort(-scores)[:4]))
-
-
-def test_it_finds_the_true_features_and_predicts() -> None:
-    X, y = labels()
-    model = FeatureGenerator(10, 5).fit(X, y)
-    assert np.isin(model.selected_, np.arange(10)).sum() >= 9
-    test, truth = labels(seed=1)
-    assert model.score(test, truth) > 0.85
-    decisions = model.decision_function(test)
-    np.testing.assert_array_equal(model.predict(test), np.where(decisions > 0, "b", "a"))
-    np.testing.assert_allclose(decisions, test @ model.coef_[0] + model.intercept_[0], atol=1e-10)
 
 
 def test_scaling_is_the_best_one_for_the_weights() -> None:
@@ -105,14 +87,6 @@ def test_the_optimum_is_that_of_the_squared_k_support_norm() -> None:
     np.testing.assert_allclose(model.coef_[0], result.coef, atol=1e-4)
 
 
-def test_an_optimum_with_fewer_features_is_told() -> None:
-    X, y = labels()
-    with pytest.warns(UserWarning, match=r"the optimum has only \d+ of the 150 features"):
-        model = FeatureGenerator(150, 1, C=0.002, loss="logistic").fit(X, y)
-    assert model.status_ is Status.CONVERGED
-    assert 0 < model.n_selected_ == model.selected_.size < 150
-
-
 def test_no_further_features_end_at_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     """The optimum is taken where it has no more features than asked for, and told as proved."""
     monkeypatch.setattr(generated, "SETTLED", 1)
@@ -148,48 +122,6 @@ def test_an_optimum_of_more_features_is_left(monkeypatch: pytest.MonkeyPatch) ->
     assert early.n_passes_ > plain.n_passes_
 
 
-def test_an_interrupt_in_the_search_for_the_optimum_ends_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The best point so far comes back, and generation does not begin anew."""
-    ran = []
-
-    def interrupted(problem: Any, solver: Any, *others: Any) -> Any:
-        result = run(problem, solver, *others)
-        ran.append(type(solver).__name__)
-        return result if len(ran) == 1 else replace(result, status=Status.INTERRUPTED)
-
-    monkeypatch.setattr(generated, "SETTLED", 0)
-    monkeypatch.setattr(generated, "run", interrupted)
-    X, y = labels()
-    with pytest.warns(ConvergenceWarning, match="interrupted"):
-        model = FeatureGenerator(20, 5, C=1.0).fit(X, y)
-    assert ran == ["FeatureGeneration", "ColumnGeneration"]
-    assert model.status_ is Status.INTERRUPTED
-    assert model.n_selected_ <= 20
-
-
-def test_more_features_than_columns_means_all() -> None:
-    X, y = labels(p=6, true=3)
-    model = FeatureGenerator(100, 6, loss="logistic").fit(X, y)
-    assert model.n_selected_ == 6
-    assert model.status_ is Status.CONVERGED
-
-
-def test_regression() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((100, 50))
-    y = X[:, :5] @ [3.0, 2.0, 2.0, 2.0, 2.0] + 0.1 * rng.standard_normal(100) + 4
-    model = FeatureGenerator(5, 2, loss="squared").fit(X, y)
-    assert np.sort(model.selected_).tolist() == [0, 1, 2, 3, 4]
-    assert model.selected_[0] == np.argmax(np.abs(X.T @ (y - y.mean())))
-    assert model.coef_.shape == (50,)
-    assert isinstance(model.intercept_, float)
-    assert model.score(X, y) > 0.99
-    assert not hasattr(model, "decision_function")
-    assert not hasattr(model, "classes_")
-
-
 @pytest.mark.parametrize("as_labels", [False, True])
 def test_groups_are_selected_whole(as_labels: bool) -> None:
     X, y = labels(p=40)
@@ -219,16 +151,6 @@ def test_sparse_float32_and_names() -> None:
     named = FeatureGenerator(**settings).fit(pd.DataFrame(X, columns=names), y)
     expected = [f"gene{j}" for j in np.sort(model.selected_)]
     assert named.get_feature_names_out().tolist() == expected
-
-
-def test_in_a_pipeline_and_pickled() -> None:
-    X, y = load_breast_cancer(return_X_y=True)
-    model = make_pipeline(
-        StandardScaler(), FeatureGenerator(5, 2, loss="logistic"), LogisticRegression()
-    ).fit(X, y)
-    assert model.score(X, y) > 0.94
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
 
 
 def test_bad_parameters_are_refused() -> None:
@@ -263,16 +185,6 @@ def test_weights_are_repetitions(loss: str, n_features: int, seed: int) -> None:
     np.testing.assert_array_equal(np.sort(weighted.selected_), np.sort(repeated.selected_))
     scale = np.abs(weighted.coef_).max()
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=0, atol=1e-8 * scale)
-
-
-def test_all_groups_reach_the_optimum_whole() -> None:
-    X, y = labels(p=12, true=3)
-    groups = np.repeat(np.arange(4), 3)
-    model = FeatureGenerator(4, 2, groups=groups, loss="logistic").fit(X, y)
-    assert model.status_ is Status.CONVERGED
-    assert model.gap_ <= 1e-10 * model.objective_
-    assert model.n_selected_ == np.unique(groups[model.selected_]).size
-    assert model.selected_.size == 3 * model.n_selected_
 
 
 def test_a_block_is_no_more_than_a_tenth_of_what_is_asked_for() -> None:

@@ -12,9 +12,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, norms
 from atomlearn.core.data import coefficients
@@ -83,11 +80,6 @@ def test_names_and_pipelines() -> None:
     assert model.set_output(transform="pandas").transform(table).columns.tolist() == list(names)
     with pytest.raises(AttributeError, match="inverse_transform"):
         model.inverse_transform(np.zeros((2, 3)))
-    pipeline = make_pipeline(StandardScaler(), FeatureGenerator(features="polynomial"))
-    grid = {"featuregenerator__n_features": [1, 3, 6], "featuregenerator__batch": [1, 2]}
-    search = GridSearchCV(pipeline, grid, cv=3).fit(table, y)
-    assert search.best_score_ > 0.9
-    assert search.best_estimator_[1].coef_.shape == (1, 12 + 78)
 
 
 def test_coefficients_are_sparse_where_columns_are_many(monkeypatch: pytest.MonkeyPatch) -> None:

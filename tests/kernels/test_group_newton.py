@@ -89,11 +89,10 @@ def test_gaps_are_reached_and_true(seed, n, p, n_groups, largest, kind, level, g
     limit = weights * level * (scale or 1.0)
     target = 1e-8 * y @ y
     _, u, outcome = solve(B, y, starts, members, limit, gram, target)
-    objective, gap = certificate(B, y, starts, members, limit, u)
+    _, gap = certificate(B, y, starts, members, limit, u)
     assert outcome.status == NewtonStatus.REACHED
     assert gap <= target + 1e-12 * y @ y
     assert outcome.gap >= gap - 1e-11 * y @ y or outcome.gap <= gap
-    assert_allclose(outcome.objective, objective, rtol=1e-8, atol=1e-11 * y @ y)
     assert outcome.steps <= 60
 
 
@@ -140,11 +139,11 @@ def test_warm_starts_and_step_limits(gram):
     limit = weights * 0.02 * polar(B, y, starts, members, weights)
     t, _, outcome = solve(B, y, starts, members, limit, gram, 1e-9 * y @ y)
     _, _, again = solve(B, y, starts, members, limit, gram, 2e-9 * y @ y, start=t)
-    assert (again.status, again.steps, again.systems) == (NewtonStatus.REACHED, 0, 1)
+    assert (again.status, again.steps) == (NewtonStatus.REACHED, 0)
     _, u, one = solve(B, y, starts, members, limit, gram, 0.0, max_steps=1)
-    objective, gap = certificate(B, y, starts, members, limit, u)
+    _, gap = certificate(B, y, starts, members, limit, u)
     assert one.status == NewtonStatus.STEP_LIMIT
-    assert_allclose([one.objective, one.gap], [objective, gap], rtol=1e-9)
+    assert_allclose(one.gap, gap, rtol=1e-9)
     assert outcome.gap < one.gap
     # A target of zero ends where rounding does.
     _, u, last = solve(B, y, starts, members, limit, gram, 0.0)

@@ -99,14 +99,6 @@ def test_pieces_add_up(two_threads, count, operations):
     assert len(seen) == (1 if operations == 1.0 else min(count, 2))
 
 
-def test_an_error_in_a_piece_is_raised(two_threads):
-    def product(piece):
-        raise MemoryError("no room")
-
-    with pytest.raises(MemoryError, match="no room"):
-        kernels.sum_of_pieces(product, 10, 1e12)
-
-
 def test_shared_work_is_done_once_each(two_threads):
     done, lock, threads = [], threading.Lock(), set()
     both = threading.Barrier(2, timeout=20)

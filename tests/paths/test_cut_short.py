@@ -53,10 +53,10 @@ def test_folds_that_take_their_own_steps(levels: int, monkeypatch: pytest.Monkey
             model.fit(X, Y)
         assert not hasattr(model, "coef_")
         return
-    final = AtomicRegressorCV._final
+    final = AtomicRegressorCV._solve
     monkeypatch.setattr(
         AtomicRegressorCV,
-        "_final",
+        "_solve",
         lambda *given: (monkeypatch.setattr(SteppedLevels, "advance", advance), final(*given))[1],
     )
     found = cut(model).cv_results_["mean_test_score"]
@@ -97,9 +97,9 @@ def test_a_time_limit_keeps_the_levels_that_were_solved(
 
     monkeypatch.setattr(schedule, "_read", counted)
     # The final fit has its own half of the time.
-    final = AtomicRegressorCV._final
+    final = AtomicRegressorCV._solve
     monkeypatch.setattr(
-        AtomicRegressorCV, "_final", lambda *given: (calls.clear(), final(*given))[1]
+        AtomicRegressorCV, "_solve", lambda *given: (calls.clear(), final(*given))[1]
     )
     monkeypatch.setattr(Deadline, "late", property(lambda self: len(calls) >= after))
     model = cut(AtomicRegressorCV(norms.KSupport(3), n_alphas=40), Status.TIME_LIMIT)

@@ -65,14 +65,14 @@ def stored(kind: str, dtype: str) -> Path:
     return out
 
 
-def chunked(X: Array, chunks: tuple[int, int], **options: Any) -> Dask:
+def chunked(X: Array, chunks: tuple[int, int]) -> Dask:
     array = pytest.importorskip("dask.array").from_array(X, chunks=chunks)
-    return Dask(array, **options)
+    return Dask(array)
 
 
 def sparse_chunks(X: Array) -> Dask:
     array = pytest.importorskip("dask.array").from_array(X, chunks=(60, 10))
-    return Dask(array.map_blocks(sp.csr_array), whole=0)
+    return Dask(array.map_blocks(sp.csr_array))
 
 
 def sparse_tensor(X: Array, dtype: type, layout: str) -> OnDevice:
@@ -91,7 +91,7 @@ DESIGNS: dict[str, Callable[[Array], Any]] = {
     "store of float16": lambda X: stored("dense", "float16"),
     "sparse store": lambda X: stored("csc", "float64"),
     "dask by rows": lambda X: chunked(X, (40, N_FEATURES)),
-    "dask by both, scores stay": lambda X: chunked(X, (60, 7), whole=0),
+    "dask by both": lambda X: chunked(X, (60, 7)),
     "dask, sparse chunks": sparse_chunks,
     "torch, float64": lambda X: OnDevice(torch_tensor(X)),
     "torch, float32": lambda X: OnDevice(torch_tensor(X.astype(np.float32))),

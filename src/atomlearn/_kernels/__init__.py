@@ -57,7 +57,7 @@ from atomlearn._kernels.pairs import (
     PairSearch,
     pair_bounds_csc,
 )
-from atomlearn._kernels.pivoting import PivotStatus, pivot_path
+from atomlearn._kernels.pivoting import pivot_path
 from atomlearn._kernels.sampled import factor_ridge, matrix_product_csr, sampled_products
 from atomlearn._kernels.sparse import (
     pair_sums_csc,

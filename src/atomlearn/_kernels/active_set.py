@@ -28,26 +28,10 @@ class QPStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class QPOutcome:
-    """What a call did.
-
-    full_steps, drop_steps : pivots of either kind; refactorizations : factors computed afresh
-    because of drift; smallest_pivot : least squared pivot met over its diagonal entry (inf: none);
-    drift : largest gradient left by a full step, relative to the terms it is the sum of;
-    multiplier : of the constraint on the sum, 0 where it does not bind.
-    """
+    """Why a call ended, and how many pivots it made: full steps and drop steps together."""
 
     status: QPStatus
-    full_steps: int
-    drop_steps: int
-    refactorizations: int
-    smallest_pivot: float
-    drift: float
-    multiplier: float
-
-    @property
-    def pivots(self) -> int:
-        """Full steps and drop steps together."""
-        return self.full_steps + self.drop_steps
+    pivots: int
 
 
 class ActiveFactor:
@@ -175,11 +159,11 @@ def active_set_qp(
     entering = _checks.count(batch, "batch")
     pivots = _checks.count(max_pivots, "max_pivots")
     state = _prepared(state, size)
-    counts = np.array([state.count, state.updates, 0, 0, 0], dtype=np.int64)
-    figures = np.array([state.sigma, 0.0, 0.0, 0.0])
+    counts = np.array([state.count, state.updates, 0], dtype=np.int64)
+    sigma = np.array([state.sigma])
     code = _native.active_set(
         matrix, line, from_gradient, prices, float(coupling), float(ridge), float(radius),
-        bool(equality), float(level), bool(signed), state.factor, state.order, counts, figures,
+        bool(equality), float(level), bool(signed), state.factor, state.order, counts, sigma,
         point, entering, pivots,
     )  # fmt: skip
     if code > QPStatus.NOT_FINITE:
@@ -187,11 +171,11 @@ def active_set_qp(
             f"state lists atoms in use beyond the {size} there are, or one twice; "
             "call its renumber where atoms move, or forget"
         )
-    state.count, state.updates, full, drop, afresh = counts.tolist()
-    state.sigma, smallest, drift, multiplier = figures.tolist()
+    state.count, state.updates, made = counts.tolist()
+    state.sigma = float(sigma[0])
     if code == QPStatus.NOT_FINITE:
         state.forget()
-    return point, QPOutcome(QPStatus(code), full, drop, afresh, smallest, drift, multiplier)
+    return point, QPOutcome(QPStatus(code), made)
 
 
 def check_factors(**factors: float) -> None:

@@ -35,16 +35,10 @@ class NewtonStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewtonOutcome:
-    """What a call did.
-
-    steps : Newton steps; systems : ridge regressions solved, one a trial of the line search;
-    objective, gap : at the point returned, by the kernel's own arithmetic.
-    """
+    """Why the steps ended, how many Newton steps there were, and the gap at the point returned."""
 
     status: NewtonStatus
     steps: int
-    systems: int
-    objective: float
     gap: float
 
 
@@ -124,8 +118,7 @@ def group_newton(
             f"{gap_target!r}"
         )
     slopes = np.zeros(n_features)
-    counts, figures = np.zeros(2, dtype=np.int64), np.zeros(2)
-    code = _native.group_newton(
+    code, steps, gap = _native.group_newton(
         given,
         gram,
         line,
@@ -137,12 +130,8 @@ def group_newton(
         slopes,
         float(gap_target),
         _checks.count(max_steps, "max_steps"),
-        counts,
-        figures,
     )
-    steps, systems = counts.tolist()
-    objective, gap = figures.tolist()
-    return t, slopes, NewtonOutcome(NewtonStatus(code), steps, systems, objective, gap)
+    return t, slopes, NewtonOutcome(NewtonStatus(code), steps, gap)
 
 
 def _samples_or_gram(matrix: Array, gram: bool) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import numpy as np
 
 import atomlearn._kernels._checks as _checks
@@ -11,18 +9,6 @@ import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array
 from atomlearn._kernels.active_set import ActiveFactor, check_factors, positive, symmetric
 from atomlearn._kernels.group_newton import load_blas
-
-
-class PivotStatus(IntEnum):
-    """Why the exchanges ended."""
-
-    OPTIMAL = 0
-    #: They cycle, or SciPy exports no BLAS to solve systems with.
-    NO_PROGRESS = 1
-    #: Columns that would be used depend on each other.
-    DEPENDENT = 2
-    #: More would be used than may be.
-    TOO_MANY = 3
 
 
 def pivot_path(
@@ -35,7 +21,7 @@ def pivot_path(
     ridge: float = 0.0,
     most: int | None = None,
     state: ActiveFactor | None = None,
-) -> tuple[Array, PivotStatus, int]:
+) -> Array:
     """argmin_w of 1/2 d'(H + ridge I)d + slope'd + level_k sum_j p_j |w_j|, d = w - weights.
 
     Where the support S of w and its signs s are known, w is one system. All coordinates whose sign
@@ -55,9 +41,8 @@ def pivot_path(
 
     Returns
     -------
-    W : (solved, m) the solutions, up to the first level whose status is not optimal
-    status : PivotStatus, of the last level
-    systems : number of systems solved
+    W : (solved, m) the solutions, up to the first level that is not reached: exchanges cycle,
+        columns that would be used depend on each other, or more would be used than may be
     """
     start = _checks.weights(weights, "weights", np.size(weights))
     size = start.size
@@ -71,10 +56,10 @@ def pivot_path(
     state.reserve(min(size, bound))
     if state.count and state.active.max() >= size:
         raise ValueError(f"state lists coordinates beyond the {size} there are; call its forget")
-    counts, rows = np.array([state.count, 0, 0], dtype=np.int64), np.empty((grid.size, size))
-    code = _native.pivot_path(
-        matrix, line, prices, float(ridge), bound, grid, state.factor, state.order, counts,
+    count, rows = np.array([state.count], dtype=np.int64), np.empty((grid.size, size))
+    solved = _native.pivot_path(
+        matrix, line, prices, float(ridge), bound, grid, state.factor, state.order, count,
         start, rows,
     )  # fmt: skip
-    state.count, systems, solved = counts.tolist()
-    return rows[:solved], PivotStatus(code), systems
+    state.count = int(count[0])
+    return rows[:solved]

@@ -19,15 +19,10 @@ from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficie
 from atomlearn.core.interfaces import Array, Deadline, Design, Loss, Norm, Task, WarmStart
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
-from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import task_of
-from atomlearn.core.problem.checks import check_weight, positive
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Result, Status
-from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.core.solvers.stopping import check_rule
+from atomlearn.designs import FeatureMap, map_of
 from atomlearn.estimators.callbacks import CallbackSupport, Steps, with_callbacks
 from atomlearn.estimators.checks import (
     amount_of,
@@ -44,7 +39,10 @@ from atomlearn.estimators.matrices.tasks import fit_tasks
 from atomlearn.estimators.parameters import FitParameters
 from atomlearn.estimators.targets import Checked, checked_data, joint_loss, offset_of, target_of
 from atomlearn.losses import as_loss
-from atomlearn.maps.feature_map import FeatureMap, map_of
+from atomlearn.paths import Settings
+from atomlearn.problem import Problem, Regularizer, check_weight, positive
+from atomlearn.result import Result, Status
+from atomlearn.solvers import PrintProgress
 
 
 def _has_decisions(estimator: Any) -> bool:
@@ -192,14 +190,12 @@ class AtomicModel(CallbackSupport, FitParameters):
         for problem, start in zip(problems, warm, strict=True):
             level = np.array([problem.regularizer.amount])
             tasks.append(task_of(problem, level, settings, warm=start))
-        interrupted = drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
-        if interrupted and not any(task.results for task in tasks):
+        drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
+        if not any(task.results for task in tasks):
             raise KeyboardInterrupt("interrupted before the first point")
         results = []
         for task, problem, start in zip(tasks, problems, warm, strict=True):
-            results += task.results
-            if interrupted and not task.results:
-                results.append(_begun(problem, settings, start))
+            results += task.results or [_begun(problem, settings, start)]
         for result in results:
             result.state = None
         return results

@@ -12,11 +12,11 @@ from sklearn.base import is_classifier
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.solvers.progress import Progress, RunObserver
 from atomlearn.core.solvers.stopping import Callback
-from atomlearn.maps.feature_map import map_of
+from atomlearn.designs import map_of
+from atomlearn.paths import Settings
+from atomlearn.problem import Problem
+from atomlearn.solvers import Progress, RunObserver
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport

@@ -12,15 +12,13 @@ from sklearn.utils.validation import _check_n_features, validate_data
 from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, held_design, readable
 from atomlearn.core.interfaces import Columns, Design, Loss, Norm, Solver, Task, whole_number
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import named, named_columns
-from atomlearn.core.problem.checks import check_free, positive
-from atomlearn.designs import as_design, feature_names, is_opened
+from atomlearn.core.problem.checks import check_free
+from atomlearn.designs import as_design, feature_names, is_opened, map_of
 from atomlearn.losses import as_loss
-from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
-from atomlearn.norms import as_norm
+from atomlearn.norms import Groups, KSupport, as_norm
+from atomlearn.problem import positive
 
 #: What ``solver=`` may name; those that re-fit want to know how exactly.
 SOLVERS: dict[str, Callable[[float], Solver]] = {

@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
 from atomlearn.losses import as_loss
@@ -34,8 +34,8 @@ class Formula:
     n_features : columns of X.
     """
 
-    columns: NDArray[np.int64]
-    partners: NDArray[np.int64]
+    columns: Columns
+    partners: Columns
     weights: Array
     intercepts: Array
     classes: NDArray[Any] | None
@@ -231,7 +231,7 @@ def _linear_model(estimator: Any) -> Formula:
     )
 
 
-def _inputs(estimator: Any, used: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
+def _inputs(estimator: Any, used: Columns) -> tuple[Columns, Array]:
     """Return the one or two inputs of each column, (m, 2), and the factor of their product."""
     if estimator.features == "linear":
         return np.stack([used, np.full_like(used, -1)], axis=1), np.ones(used.size)

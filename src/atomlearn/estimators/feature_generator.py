@@ -13,13 +13,9 @@ from sklearn.utils import ClassifierTags, RegressorTags
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.interfaces import Array, Columns, Loss
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.checks import check_weight, positive
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
-from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
+from atomlearn.designs import map_of
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import (
@@ -30,21 +26,17 @@ from atomlearn.estimators.checks import (
     loss_task,
     whole,
 )
-from atomlearn.estimators.generation import (
-    Selected,
-    choice_of_size,
-    debiased,
-    point_of,
-    problem_of,
-)
+from atomlearn.estimators.generation import Selected, choice_of_size, debiased, point_of, problem_of
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import checked_targets
 from atomlearn.estimators.units import Units, units_of
 from atomlearn.losses import as_loss
-from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
-from atomlearn.papers.feature_generation import FeatureGeneration
 from atomlearn.papers.generated import generated
+from atomlearn.paths import Settings
+from atomlearn.problem import Problem, check_weight, positive
+from atomlearn.result import Result, Status
+from atomlearn.solvers import FeatureGeneration, PrintProgress
 
 
 class FeatureGenerator(SelectsColumns, AtomicModel):
@@ -332,6 +324,6 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
                 stacklevel=3,
             )
 
-    def _terms_selected(self) -> NDArray[np.int64]:
+    def _terms_selected(self) -> Columns:
         """Return ``selected_``, which are terms here."""
         return self.selected_

@@ -9,33 +9,26 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Columns, Design, Lift, Rows
-from atomlearn.core.losses import FreeColumns
 from atomlearn.core.losses.probabilities import for_classes
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.l2 import L2
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.sets import membership_of
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.problem.free import task_intercepts
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Result, Status
-from atomlearn.core.solvers.column_generation import ColumnGeneration
-from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.designs import FeatureMap, RowSubset, Tasks
 from atomlearn.estimators.checks import input_names
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.estimators.units import block_of, too_many
 from atomlearn.lifting.latent import LatentNorm
-from atomlearn.lifting.latent_ksupport import LatentKSupport
-from atomlearn.losses import as_loss
-from atomlearn.maps.feature_map import FeatureMap
-from atomlearn.matrices.designs.tasks import Tasks
+from atomlearn.losses import FreeColumns, as_loss
 from atomlearn.matrices.norms.rows import over_tasks
+from atomlearn.norms import L2, KSupport, LatentKSupport
 from atomlearn.papers.feature_generation import GenerationState
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Result, Status
+from atomlearn.solvers import ColumnGeneration, run
 
 #: Sizes that are tried; beyond half the rows nothing is told apart.
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Solver
-from atomlearn.core.paths.settings import Settings
+from atomlearn.designs import KernelOn, Kernels
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.targets import Checked
-from atomlearn.maps.kernels import KernelOn, Kernels
+from atomlearn.paths import Settings
 
 
 def default_kernels(

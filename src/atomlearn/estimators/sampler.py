@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from atomlearn.designs import Additive
 from atomlearn.estimators.checks import checked_design, keep
-from atomlearn.maps.additive import Additive
 from atomlearn.maps.curves import Kernel
 
 

@@ -23,19 +23,13 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.parts import check_rows
-from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Norm, Rows
-from atomlearn.core.norms.groups import Groups
 from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
-from atomlearn.core.paths.cross_validation import Rule, cross_validate
-from atomlearn.core.paths.ends import End
-from atomlearn.core.paths.folds import Fold, Score, held_out_loss, training_part
+from atomlearn.core.paths.cross_validation import Rule
+from atomlearn.core.paths.folds import Fold, Score, training_part
 from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares, relaxed
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
-from atomlearn.designs import is_opened
+from atomlearn.designs import Counted, is_opened
 from atomlearn.estimators.base import AtomicModel, adapted, power_of
 from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import norm_for
@@ -43,7 +37,10 @@ from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.targets import Checked
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
-from atomlearn.norms import as_norm
+from atomlearn.norms import Groups, as_norm
+from atomlearn.paths import End, Settings, cross_validate, held_out_loss
+from atomlearn.problem import Problem
+from atomlearn.result import Result, Status
 
 
 @dataclass(eq=False, repr=False)

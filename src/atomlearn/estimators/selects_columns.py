@@ -13,9 +13,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from atomlearn.core.data.coefficients import as_columns
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.designs import is_opened
+from atomlearn.core.interfaces import Columns, Mask
+from atomlearn.designs import FeatureMap, Inputs, is_opened
 from atomlearn.estimators.checks import checked_design
-from atomlearn.maps.feature_map import FeatureMap, Inputs
 from atomlearn.maps.features import features_named
 
 
@@ -34,9 +34,9 @@ class SelectsColumns(SelectorMixin):
     features: str
     n_features_in_: int
     feature_map_: FeatureMap
-    selected_: NDArray[np.int64]
+    selected_: Columns
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         n_columns = self._selectable.n_columns
         if n_columns > LIMITS.most_dense:
@@ -52,11 +52,11 @@ class SelectsColumns(SelectorMixin):
         """The columns that ``transform`` selects from: of X, or all products of them."""
         return self.feature_map_ if self.feature_map_.implicit else Inputs(self.n_features_in_)
 
-    def _terms_selected(self) -> NDArray[np.int64]:
+    def _terms_selected(self) -> Columns:
         """Return the terms of the map that are in use."""
         return np.unique(self.feature_map_.term_of(self.selected_))
 
-    def _columns_selected(self) -> NDArray[np.int64]:
+    def _columns_selected(self) -> Columns:
         """Return the columns of X (of the products) that are in use, increasing."""
         if self.feature_map_.implicit:
             return np.sort(self.selected_)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.problem.result import Result
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.parameters import OneLevel
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
-from atomlearn.survival.cox import Cox
+from atomlearn.losses import Cox
+from atomlearn.result import Result
 
 
 @dataclass(frozen=True, slots=True)

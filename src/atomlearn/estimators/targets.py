@@ -15,8 +15,9 @@ from sklearn.utils.validation import column_or_1d
 from atomlearn.core.interfaces import Array, Design, Loss, Task
 from atomlearn.core.interfaces.numbers import unmasked
 from atomlearn.core.losses.probabilities import for_classes
-from atomlearn.core.problem.checks import check_offset, check_weight
+from atomlearn.core.problem.checks import check_offset
 from atomlearn.estimators.checks import checked_design, checked_loss, expanded
+from atomlearn.problem import check_weight
 
 
 @dataclass(frozen=True, slots=True)

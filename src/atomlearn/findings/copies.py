@@ -98,7 +98,7 @@ def surrogate(block: Array, rng: np.random.Generator) -> Array:
     centered /= np.where(scales > 0, scales, 1.0)
     normal = rng.standard_normal((len(block), len(block))) @ centered
     order = np.argsort(np.argsort(normal, axis=0), axis=0)
-    return np.asarray(np.take_along_axis(np.sort(block, axis=0), order, axis=0))
+    return np.take_along_axis(np.sort(block, axis=0), order, axis=0)
 
 
 def crossed(block: Array, rng: np.random.Generator) -> Array:

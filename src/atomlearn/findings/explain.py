@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.interfaces import Array
-from atomlearn.designs import as_design, feature_names
+from atomlearn.core.interfaces import Array, Columns
+from atomlearn.designs import as_design, feature_names, map_of
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
-from atomlearn.maps.feature_map import map_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ class Explanation:
     base: Array
     contributions: Array
     names: list[str]
-    inputs: NDArray[np.int64]
+    inputs: Columns
 
     @property
     def decisions(self) -> Array:
@@ -98,7 +96,7 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
     return Explanation(base, total, labels, used)
 
 
-def _values(design: Any, columns: NDArray[np.int64]) -> Array:
+def _values(design: Any, columns: Columns) -> Array:
     return np.asarray(design.gather(columns).dense(), dtype=np.float64)
 
 

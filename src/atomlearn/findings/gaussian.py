@@ -73,7 +73,7 @@ def gaussian_knockoffs(
     array = np.asarray(X, dtype=np.float64)
     standard, means, scales = standardized(array)
     made = knockoffs_of(standard, rescaled(covariance, scales))
-    return np.asarray(means + scales * made.draw(generator(rng)))
+    return means + scales * made.draw(generator(rng))
 
 
 def rescaled(covariance: Any, scales: Array) -> Any:
@@ -150,7 +150,7 @@ def _estimated(X: Array, covariance: str) -> Knockoffs:
     inner = _by_neighbors(residual, covariance)
 
     def draw(rng: np.random.Generator) -> Array:
-        return np.asarray(common + means + scales * inner.draw(rng))
+        return common + means + scales * inner.draw(rng)
 
     words = f"{n_factors} factors kept; of the rest, {inner.covariance.replace('_', ' ')}"
     return Knockoffs(draw, "factors", words, inner.s)
@@ -281,19 +281,14 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
     """Return knockoffs for (1 - g) X'X / n + g I: from the n x n Gram matrix alone, S = s I."""
     n_rows, n_columns = X.shape
     values, _, right = _principal(X)
-    squared = float(np.sum(values**2))
-    mean = float(values.sum()) / n_columns
-    away = squared - mean**2 * n_columns
-    lengths = np.sum(X**2, axis=1)
-    noise = (float(np.sum(lengths**2)) / n_rows - squared) / n_rows
-    share = float(np.clip(noise / away, 1e-3, 1.0)) if away > 0 else 1.0
-    spectrum = (1 - share) * values + share * mean
-    rest = share * mean
-    n_rest = n_columns - spectrum.size
-    lowest = min(rest, float(spectrum.min())) if n_rest else float(spectrum.min())
-    inverse = np.append(1.0 / spectrum, [1.0 / rest] if n_rest else [])
-    weights = np.append(np.ones(spectrum.size), [float(n_rest)] if n_rest else [])
-    s = _chosen(inverse, weights, float(n_columns), 1.0 / lowest)
+    squared, mean = float(values @ values), float(values.sum()) / n_columns
+    noise = (float(np.mean(np.sum(X**2, axis=1) ** 2)) - squared) / n_rows
+    share = float(np.clip(noise / max(squared - mean**2 * n_columns, 1e-300), 1e-3, 1.0))
+    spectrum, rest = (1 - share) * values + share * mean, share * mean
+    # The precision has these eigenvalues along ``right``, and one in all other directions.
+    nodes = np.append(1.0 / spectrum, 1.0 / rest)
+    weights = np.append(np.ones(spectrum.size), float(n_columns - spectrum.size))
+    s = _chosen(nodes, weights, float(n_columns), float(nodes[weights > 0].max()))
 
     def along(of_spectrum: Array, of_rest: float, V: Array) -> Array:
         return of_rest * V + ((V @ right) * (of_spectrum - of_rest)) @ right.T
@@ -302,7 +297,7 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
 
     def draw(rng: np.random.Generator) -> Array:
         roots = [np.sqrt(np.maximum(2 * s - s**2 / value, 0.0)) for value in (spectrum, rest)]
-        return np.asarray(drift + along(roots[0], float(roots[1]), rng.standard_normal(X.shape)))
+        return drift + along(roots[0], float(roots[1]), rng.standard_normal(X.shape))
 
     words = f"Ledoit-Wolf: {100 * share:.0f}% of the identity, since few neighbors a column do not "
     return Knockoffs(draw, "ledoit_wolf", words + "explain the correlations", s)

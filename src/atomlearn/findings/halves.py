@@ -23,14 +23,13 @@ from sklearn.base import clone
 
 from atomlearn.core.interfaces import Array, Mask, Rows
 from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.paths.ends import NumberOfFeatures
-from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.paths import NumberOfFeatures, Settings
+from atomlearn.problem import Problem
+from atomlearn.result import Result
 
 #: Multiplications of all steps, and numbers in use, up to which halves of a lasso walk in lockstep:
 #: 500 x 3,000 with 38 columns takes a fifth of what paths do, 1000 x 20,000 with 100 three times.

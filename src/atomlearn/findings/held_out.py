@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_response_method
 
 from atomlearn.core.data.convert import as_compressed
-from atomlearn.core.interfaces import Array, Design, Loss, Rows, Task
+from atomlearn.core.interfaces import Array, Columns, Design, Loss, Rows, Task
 from atomlearn.designs import as_design
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import free_columns
@@ -182,6 +182,6 @@ def _is_long_tailed(fitted: Any) -> bool:
     return (loss.name if isinstance(loss, Loss) else loss) in LONG_TAILED
 
 
-def rows_of(X: Any, rows: NDArray[np.int64]) -> Any:
+def rows_of(X: Any, rows: Columns) -> Any:
     """Return some rows of a data frame, an array, a sparse matrix or lists."""
     return _safe_indexing(as_compressed(X), rows)

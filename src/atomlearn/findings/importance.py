@@ -21,25 +21,21 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
-from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Loss, Norm
 from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.paths.ends import End, NoImprovement, Reached
-from atomlearn.core.paths.levels import largest_useful_level, level_grid
-from atomlearn.core.paths.path import path_of
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Result
+from atomlearn.core.paths.ends import Reached
+from atomlearn.designs import as_design
 from atomlearn.estimators.cross_validated import (
     AtomicClassifierCV,
     AtomicRegressorCV,
     AtomicSurvivalCV,
 )
 from atomlearn.estimators.dependent_rows import folds
-from atomlearn.losses import as_loss
-from atomlearn.survival.cox import Cox
+from atomlearn.losses import Cox, as_loss
+from atomlearn.paths import End, NoImprovement, Settings, largest_useful_level, level_grid, path_of
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.result import Result
 
 #: The search and the usual loss of each task.
 SEARCHES = {

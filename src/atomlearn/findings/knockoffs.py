@@ -6,27 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.convert import readable
-from atomlearn.core.interfaces import Array, Loss, Norm, is_number, whole_number
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.interfaces import Array, Columns, Loss, Mask, Norm, is_number, whole_number
 from atomlearn.core.norms.partition import Partition
 from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
-from atomlearn.findings.gaussian import (
-    Knockoffs,
-    generator,
-    knockoffs_of,
-    rescaled,
-    standardized,
-)
+from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled, standardized
 from atomlearn.findings.importance import coefficients
-from atomlearn.norms import as_norm
+from atomlearn.norms import Groups, KSupport, as_norm
 
 
 def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> float:
@@ -54,7 +46,7 @@ def e_values(statistics: Array, fdr: float) -> Array:
     if not np.isfinite(threshold):
         return np.zeros(statistics.size)
     false = 1 + np.count_nonzero(statistics <= -threshold)
-    return np.asarray(statistics.size * (statistics >= threshold) / false)
+    return statistics.size * (statistics >= threshold) / false
 
 
 def e_threshold(values: Array, fdr: float) -> float:
@@ -245,18 +237,18 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             return KSupport(norm.k, labels)
         return Groups(labels)
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         if self._labels is None:
             return np.asarray(self._chosen)
         return np.asarray(self._chosen[self._labels])
 
     @property
-    def selected_(self) -> NDArray[np.int64]:
+    def selected_(self) -> Columns:
         """The selected features, or groups, the largest statistic first."""
         check_is_fitted(self)
         chosen = np.flatnonzero(self._chosen)
-        return np.asarray(chosen[np.argsort(-self.statistics_[chosen], kind="stable")])
+        return chosen[np.argsort(-self.statistics_[chosen], kind="stable")]
 
 
 def _of_units(sizes: Array, partition: Partition | None) -> Array:

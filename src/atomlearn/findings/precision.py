@@ -107,8 +107,8 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
             around = columns[graph.indices[places]]
             gram = around @ around.transpose(0, 2, 1) / n_rows + 1e-6 * np.eye(count)
             slopes = np.linalg.solve(gram, around @ columns[js][:, :, None] / n_rows)[:, :, 0]
-            residuals[some] -= np.einsum("jk,jkn->jn", slopes, around)
-            squares = np.sum(residuals[some] ** 2, axis=1)
+            left = residuals[some] - np.einsum("jk,jkn->jn", slopes, around)
+            residuals[some], squares = left, np.sum(left**2, axis=1)
             variances[js] = np.maximum(squares / max(n_rows - count, 1), 1e-6)
             data[places] = -slopes / variances[js][:, None]
         least = LEAST_T * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))

@@ -10,18 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import norm, rankdata
 
-from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core.interfaces import Array, Columns, Mask, Rows
 
 #: Numbers of all permutations: what keeps a verdict below a second, and in memory.
 MOST_DRAWN = 10_000_000
 #: Rows whose pairs are looked at for the concordance index.
 MOST_PAIRED = 1_000
-
-Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ def _permuted(
     return null, 0.0
 
 
-def areas(codes: Codes, decisions: Array, rng: np.random.Generator) -> Ranked:
+def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
     """Return the mean area under the ROC curve with DeLong's error, as ``mean_area`` has it."""
     positive, columns = _against_rest(codes, decisions)
     score, influence = mean_area(codes, decisions)
@@ -86,7 +83,7 @@ def areas(codes: Codes, decisions: Array, rng: np.random.Generator) -> Ranked:
     return Ranked(score, _length(influence), 0.5, *_permuted(weights, ranks, 0.5, rng, none))
 
 
-def mean_area(codes: Codes, decisions: Array) -> tuple[float, Array]:
+def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
     """Return the mean area of each class present against the rest, and the influence of rows.
 
     decisions (n, m) : one column a class, or one alone that speaks for class 1 of two. The area is
@@ -99,7 +96,7 @@ def mean_area(codes: Codes, decisions: Array) -> tuple[float, Array]:
     return float(np.mean([area for area, _ in each])), np.mean([rows for _, rows in each], axis=0)
 
 
-def _against_rest(codes: Codes, decisions: Array) -> tuple[NDArray[np.bool_], Array]:
+def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
     """Return which rows are positive, (n, m), and the decisions of these classes."""
     classes = np.array([1]) if decisions.shape[1] == 1 else np.arange(decisions.shape[1])
     positive = codes[:, None] == classes
@@ -107,7 +104,7 @@ def _against_rest(codes: Codes, decisions: Array) -> tuple[NDArray[np.bool_], Ar
     return positive[:, known], decisions[:, known]
 
 
-def area_of(decisions: Array, positive: NDArray[np.bool_]) -> tuple[float, Array]:
+def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
     """Return the area, and what each row adds to its error: the squares sum to DeLong's variance.
 
     A positive row adds the share of negative ones below it, less the area, and so the other way.
@@ -160,7 +157,7 @@ def _basis(known: Array | None, n_rows: int) -> Array:
     columns = ones if known is None else np.column_stack([ones, known])
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
     left, sizes, _ = np.linalg.svd(columns / scale, full_matrices=False)
-    return np.asarray(left[:, sizes > 1e-10 * sizes[0]])
+    return left[:, sizes > 1e-10 * sizes[0]]
 
 
 def _free_of(left: Array, values: Array) -> Array:
@@ -168,10 +165,10 @@ def _free_of(left: Array, values: Array) -> Array:
     rest = values - left @ (left.T @ values)
     rest[:, np.abs(rest).max(axis=0) <= 1e-10 * np.abs(values).max(axis=0)] = 0.0
     sizes = np.sqrt(np.sum(rest**2, axis=0))
-    return np.asarray(rest / np.where(sizes > 0, sizes, 1.0))
+    return rest / np.where(sizes > 0, sizes, 1.0)
 
 
-def comparable(time: Array, event: NDArray[np.bool_]) -> tuple[Rows, Rows]:
+def comparable(time: Array, event: Mask) -> tuple[Rows, Rows]:
     """Return the pairs of rows of which it is known who has the event first: these, and others."""
     later = (time[:, None] < time) | ((time[:, None] == time) & ~event)
     np.fill_diagonal(later, False)
@@ -184,9 +181,7 @@ def concordance_of(risk: Array, first: Rows, second: Rows) -> float:
     return float(np.mean(0.5 + 0.5 * np.sign(risk[first] - risk[second]))) if first.size else np.nan
 
 
-def concordance(
-    time: Array, event: NDArray[np.bool_], risk: Array, rng: np.random.Generator
-) -> Ranked | None:
+def concordance(time: Array, event: Mask, risk: Array, rng: np.random.Generator) -> Ranked | None:
     """Return Harrell's index with its error and null; None where no pair can be compared."""
     if time.size > MOST_PAIRED:
         rows = rng.choice(time.size, MOST_PAIRED, replace=False)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import norm as normal
 from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.gaussian import generator, standardized
 from atomlearn.findings.stability import selected_by
@@ -32,7 +32,7 @@ class Estimates:
     that was chosen before looking at the data; level : of the intervals.
     """
 
-    columns: NDArray[np.int64]
+    columns: Columns
     penalized: Array
     refitted: Array
     bootstrap: Array
@@ -153,7 +153,7 @@ def _unpenalized(X: Array, y: Array, classes: bool) -> Array:
 
 
 def _debiased(
-    X: Array, y: Array, linear: Array, columns: NDArray[np.int64], coef: Array, classes: bool
+    X: Array, y: Array, linear: Array, columns: Columns, coef: Array, classes: bool
 ) -> tuple[Array, Array]:
     """Return b_j + z_j'(y - mu) / (z_j' W x_j) and its standard error.
 

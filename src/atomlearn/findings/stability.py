@@ -28,8 +28,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from atomlearn.core.interfaces import Array, Mask, is_number
-from atomlearn.core.norms.groups import Groups
+from atomlearn.core.interfaces import Array, Columns, Mask, is_number
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -37,6 +36,7 @@ from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.halves import masks_of_parts
 from atomlearn.findings.held_out import rows_of, unsearched
+from atomlearn.norms import Groups
 
 
 def selected_by(estimator: Any) -> tuple[Mask, Array]:
@@ -180,7 +180,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         target = np.asarray(y)
         rng = np.random.default_rng(self.rng)
         n_pairs = (int(self.n_resamples) + 1) // 2
-        parts: list[NDArray[np.int64]] = []
+        parts: list[Columns] = []
         codes = codes_of(target)
         for _ in range(n_pairs):
             parts += halves(len(target), rng, codes, groups, order)
@@ -210,19 +210,19 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
                 f"bound must be 'unimodal' or 'meinshausen_buhlmann', got {self.bound!r}"
             )
 
-    def _unit_labels(self, n_features: int) -> NDArray[np.int64]:
+    def _unit_labels(self, n_features: int) -> Columns:
         if self.groups is None:
             return np.arange(n_features)
         norm = Groups(self.groups)
         norm.on(n_features)
-        return np.asarray(norm.parts(n_features)[0].labels)
+        return norm.parts(n_features)[0].labels
 
     def _masks(
         self,
         base: Any,
         X: Any,
         y: NDArray[Any],
-        parts: list[NDArray[np.int64]],
+        parts: list[Columns],
         routed: bool,
         groups: Any,
         order: Any,
@@ -264,7 +264,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         return self.estimator_.predict(X)
 
 
-def codes_of(y: NDArray[Any]) -> NDArray[np.int64] | None:
+def codes_of(y: NDArray[Any]) -> Columns | None:
     """Return the classes whose shares halves keep; None where values are many."""
     if y.ndim != 1 or y.dtype.names is not None:
         return None

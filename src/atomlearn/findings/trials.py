@@ -22,13 +22,7 @@ from atomlearn.core.interfaces import Array, Design, Mask, Rows, Task
 from atomlearn.core.paths.folds import Fold
 from atomlearn.estimators.dependent_rows import folds, permuted_rows, units_of
 from atomlearn.findings.copies import known_already
-from atomlearn.findings.ranking import (
-    Ranked,
-    comparable,
-    concordance_of,
-    correlation_of,
-    mean_area,
-)
+from atomlearn.findings.ranking import Ranked, comparable, concordance_of, correlation_of, mean_area
 from atomlearn.findings.verdict import (
     LEVEL,
     USEFUL,
@@ -292,4 +286,4 @@ class Trial:
         r = USEFUL
         place = np.argsort(np.argsort(r * signal + np.sqrt(1 - r**2) * noise, kind="stable"))
         by = -events_and_times(self.values)[1] if self.task == "survival" else self.values
-        return np.asarray(self.values[np.argsort(by, kind="stable")][place])
+        return self.values[np.argsort(by, kind="stable")][place]

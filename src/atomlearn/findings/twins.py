@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.standardized import column_moments, moments_of
 from atomlearn.core.interfaces import Columns, Design, WarmStart
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result
+from atomlearn.designs import part_of
 from atomlearn.estimators.checks import input_names
+from atomlearn.problem import Problem
+from atomlearn.result import Result
 
 
 @dataclass(frozen=True, slots=True)

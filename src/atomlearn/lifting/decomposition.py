@@ -69,7 +69,7 @@ class Family:
         if self.repeats:
             return np.asarray((V.T / (self.matrix @ shares)).T)
         factor = cho_factor((self.matrix * shares) @ self.matrix.T, lower=True, check_finite=False)
-        return np.asarray(cho_solve(factor, V, check_finite=False))
+        return cho_solve(factor, V, check_finite=False)
 
     def squares(self, s: Array) -> Array:
         """Return ||L_g's||^2 for every set."""

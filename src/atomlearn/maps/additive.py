@@ -21,19 +21,19 @@ from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.curves import (
     AdditiveSettings,
     Kernel,
-    scale_of,
     shares_of,
     table_of,
+    unit_scale,
     variance_of,
 )
 from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.levels import (
     Binning,
     Levels,
-    codes_of,
     codes_of_rows,
-    encode,
-    find_levels,
+    dense_codes,
+    encoded,
+    levels_and_codes,
     no_codes,
 )
 from atomlearn.maps.terms import TermDesign
@@ -89,7 +89,7 @@ class AdditiveMap(TermMap):
             table, residual[j] = table_of(settings, levels.of(j), shares[j], j)
             table = table - table[levels.zero[j]]
             if settings.normalize:
-                table *= scale_of(variance_of(table, shares[j]))
+                table *= unit_scale(variance_of(table, shares[j]))
             found.append(table.ravel())
             begins[j + 1] = begins[j] + table.size
         return cls(settings, levels, np.concatenate(found), begins, factors, residual)
@@ -230,7 +230,7 @@ class Additive(TermDesign):
     >>> design = Additive(X, "splines")
     >>> norm = norms.Groups(design.groups)
     >>> r = solve(design, np.sin(2 * X[:, 3]), norm=norm, level=2.0, intercept=True)
-    >>> np.unique(design.input_of(r.columns))
+    >>> np.unique(design.map.term_of(r.columns))
     array([3])
     """
 
@@ -256,7 +256,7 @@ class Additive(TermDesign):
         base = as_design(X)
         weight = check_weight(sample_weight, base.shape[0])
         try:
-            levels, codes = find_levels(base, settings.most_bins, settings.binning, weight)
+            levels, codes = levels_and_codes(base, settings.most_bins, settings.binning, weight)
             found = AdditiveMap.of(settings, levels, codes, weight)
         except TimeIsUp:
             found = AdditiveMap.unread(settings, base.shape[1])
@@ -275,7 +275,7 @@ class Additive(TermDesign):
                 f"X has {base.shape[1]} columns, but the map is of {map.levels.n_inputs} inputs"
             )
         design = cls.__new__(cls)
-        design._set(encode(base, map.levels), map, base.dtype, feature_names(X))
+        design._set(encoded(base, map.levels), map, base.dtype, feature_names(X))
         return design
 
     def _set(
@@ -296,10 +296,6 @@ class Additive(TermDesign):
     def inputs(self) -> Columns:
         """The inputs that have columns, (n_groups,)."""
         return self.used
-
-    def input_of(self, columns: ArrayLike) -> Columns:
-        """Return the input that each column belongs to."""
-        return self.term_of(columns)
 
     def columns_of(self, inputs: ArrayLike) -> Columns:
         """Return the columns of these inputs, input after input."""
@@ -328,7 +324,7 @@ class Additive(TermDesign):
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
         """Return the codes of these inputs and their tables."""
         tables = [self.map.table(j) for j in terms.tolist()]
-        return codes_of(self.codes, self.map.levels.zero, terms), tables
+        return dense_codes(self.codes, self.map.levels.zero, terms), tables
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i phi_ij^2 for every column: one pass."""

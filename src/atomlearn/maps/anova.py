@@ -19,7 +19,7 @@ from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.curves import Kernel, shares_of, whole_between
 from atomlearn.maps.feature_map import Inputs, TermMap
-from atomlearn.maps.levels import Binning, codes_of
+from atomlearn.maps.levels import Binning, dense_codes
 from atomlearn.maps.terms import TermDesign
 
 
@@ -249,7 +249,7 @@ class Anova(TermDesign):
     ) -> None:
         self.curves = curves
         every = np.arange(map.n_inputs, dtype=np.int64)
-        self.codes = codes_of(margin.codes, map.margin.levels.zero, every)
+        self.codes = dense_codes(margin.codes, map.margin.levels.zero, every)
         self.map, self._names = map, names
 
     @property

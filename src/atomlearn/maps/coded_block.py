@@ -84,18 +84,7 @@ class CodedBlock(Block):
         return result
 
     def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        """Return A_S D A_S': n^2 additions an input, whatever number of columns it has."""
-        whole: Array = np.zeros(self.part.size)
-        np.add.at(whole, np.arange(whole.size) if positions is None else positions, diagonal)
-        result, deadline = np.zeros((self.shape[0], self.shape[0])), Deadline.current()
-        for p, table, mine in self._parts():
-            deadline.check()
-            if whole[mine].any():
-                values = table[:, self.place[mine]]
-                kernel = (values * whole[mine]) @ values.T
-                codes = self.codes[:, p]
-                result += kernel[np.ix_(codes, codes)]
-        return result
+        return DenseBlock(self.dense()).outer(diagonal, positions)
 
     def take(self, positions: Columns) -> CodedBlock:
         used, part = np.unique(self.part[positions], return_inverse=True)

@@ -64,11 +64,6 @@ class AdditiveSettings:
             return self.n_bins
         return SETTINGS.thermometer_bins if self.kernel == "intersection" else MOST_LEVELS - 1
 
-    @property
-    def most_columns(self) -> int:
-        """How many columns of a table an input has at most."""
-        return self.n_knots + self.degree - 1 if self.kernel == "splines" else self.n_components
-
 
 def whole_between(owner: str, name: str, value: Any, least: int, most: int) -> int:
     """Return a whole number as an int, or raise where it is none or out of range."""
@@ -89,7 +84,7 @@ def shares_of(x: CodedColumns, levels: Levels, weight: Array) -> Array:
     return counts
 
 
-def scale_of(variance: float) -> float:
+def unit_scale(variance: float) -> float:
     """Return 1 / sqrt(variance), 1 where there is none."""
     return 1.0 / math.sqrt(variance) if variance > 0 else 1.0
 
@@ -117,7 +112,7 @@ def table_of(
     if kernel == "splines":
         return splines(levels, shares, settings.n_knots, settings.degree), 0.0
     if kernel == "gaussian":
-        levels = levels * (scale_of(variance_of(levels[:, None], shares)) / settings.length_scale)
+        levels = levels * (unit_scale(variance_of(levels[:, None], shares)) / settings.length_scale)
         kernel = gaussian
     k = chi2 if kernel == "chi2" else kernel
     assert callable(k)

@@ -14,7 +14,7 @@ from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class FeatureEntry:
     """One entry of the table: the class of the map, known before any data, and its maker.
 
     make(X, sample_weight) returns the design of the rows that the map is made from;
@@ -48,19 +48,21 @@ def _inputs(X: Design) -> Design:
 
 #: What ``features=`` may name. A new map is one line here.
 FEATURES = {
-    "linear": Features(Inputs, lambda X, weight: X),
-    "interactions": Features(PolynomialMap, partial(_products, False)),
-    "quadratic": Features(PolynomialMap, partial(_products, True)),
-    "polynomial": Features(PolynomialMap, partial(_products, None), _polynomial),
-    "splines": Features(AdditiveMap, partial(_curves, "splines")),
-    "intersection": Features(AdditiveMap, partial(_curves, "intersection")),
-    "additive_gaussian": Features(AdditiveMap, partial(_curves, "gaussian")),
-    "additive_chi2": Features(AdditiveMap, partial(_curves, "chi2")),
-    "anova": Features(AnovaMap, lambda X, weight: Anova(X, normalize=True, sample_weight=weight)),
+    "linear": FeatureEntry(Inputs, lambda X, weight: X),
+    "interactions": FeatureEntry(PolynomialMap, partial(_products, False)),
+    "quadratic": FeatureEntry(PolynomialMap, partial(_products, True)),
+    "polynomial": FeatureEntry(PolynomialMap, partial(_products, None), _polynomial),
+    "splines": FeatureEntry(AdditiveMap, partial(_curves, "splines")),
+    "intersection": FeatureEntry(AdditiveMap, partial(_curves, "intersection")),
+    "additive_gaussian": FeatureEntry(AdditiveMap, partial(_curves, "gaussian")),
+    "additive_chi2": FeatureEntry(AdditiveMap, partial(_curves, "chi2")),
+    "anova": FeatureEntry(
+        AnovaMap, lambda X, weight: Anova(X, normalize=True, sample_weight=weight)
+    ),
 }
 
 
-def features_named(name: object) -> Features:
+def features_named(name: object) -> FeatureEntry:
     """Return the entry of a name; raise with the names that there are."""
     if not isinstance(name, str) or name not in FEATURES:
         raise ValueError(f"features must be one of {sorted(FEATURES)}, got {name!r}")

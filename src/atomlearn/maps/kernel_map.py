@@ -86,36 +86,35 @@ def pivoted(
     pivots. [Fine, Scheinberg 2001, Efficient SVM training using low-rank kernel representations]
     """
     weight = np.ones(diagonal.size) if weight is None else weight
-    residual, z, pivots = diagonal.copy(), np.zeros((diagonal.size, most), order="F"), list[int]()
+    counts, residual, pivots = weight > 0, diagonal.copy(), list[int]()
+    z: Array = np.zeros((diagonal.size, most), order="F")
     trace, largest = float(weight @ residual), float(residual.max())
     while residual.min() >= -SETTINGS.indefinite * largest:
-        np.maximum(residual, 0.0, out=residual)
-        counted = np.where(weight > 0, residual, -1.0)
-        # The first of those that are about the largest.
-        pivot, step = int(np.argmax(counted >= (1.0 - 1e-9) * counted.max())), len(pivots)
+        pivot, step = int(np.argmax(residual * counts)), len(pivots)
         small = residual[pivot] <= SETTINGS.negligible * largest
-        if step == most or small or float(weight @ residual) <= tolerance * trace:
-            return np.array(pivots, dtype=np.int64), z[:, :step], residual
+        if step == most or small or (tolerance and weight @ residual <= tolerance * trace):
+            return np.array(pivots, dtype=np.int64), z[:, :step], np.maximum(residual, 0.0)
         column = np.asarray(column_of(pivot), dtype=np.float64) - z[:, :step] @ z[pivot, :step]
         z[:, step] = column / math.sqrt(residual[pivot])
         residual -= z[:, step] ** 2
+        residual[pivot] = 0.0
         pivots.append(pivot)
-        # What is described exactly stays so, whatever the rounding.
-        residual[pivots] = 0.0
     raise ValueError(f"{what} is not positive semidefinite; use one that is")
 
 
 def _diagonal(kernel: KernelFunction, data: NDArray[Any], number: int) -> Array:
     diagonal = np.empty(len(data))
-    for start in range(0, len(data), SETTINGS.diagonal_rows):
-        rows = data[start : start + SETTINGS.diagonal_rows]
+    # Some rows with themselves at a time: few calls, and few entries that are not asked for.
+    width = math.isqrt(len(data)) + 1
+    for start in range(0, len(data), width):
+        rows = data[start : start + width]
         found = np.asarray(kernel(rows, rows), dtype=np.float64)
         if found.shape != (len(rows), len(rows)):
             raise ValueError(
                 f"Kernels: kernel {number} of {len(rows)} rows with themselves must have "
                 f"shape {(len(rows), len(rows))}, got {found.shape}"
             )
-        diagonal[start : start + len(rows)] = np.diag(found)
+        diagonal[start : start + width] = np.diag(found)
     if not np.isfinite(diagonal).all() or diagonal.min() < 0:
         raise ValueError(
             f"Kernels: kernel {number} is not positive semidefinite: K(x, x) must be finite and "
@@ -183,8 +182,7 @@ def checked_kernels(
     return found, rows, bool(precomputed)
 
 
-def shares(sample_weight: object, n_samples: int) -> Array:
+def weight_shares(sample_weight: object, n_samples: int) -> Array:
     """Return weights that sum to 1."""
     weight = check_weight(sample_weight, n_samples)
-    shares: Array = weight / weight.sum()
-    return shares
+    return np.asarray(weight / weight.sum())

@@ -17,7 +17,13 @@ from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Columns, Design, whole_number
 from atomlearn.maps.feature_map import MappedDesign, TermMap
-from atomlearn.maps.kernel_map import KernelFunction, KernelMap, checked_kernels, factored, shares
+from atomlearn.maps.kernel_map import (
+    KernelFunction,
+    KernelMap,
+    checked_kernels,
+    factored,
+    weight_shares,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +231,7 @@ class Kernels(Forwarding, MappedDesign):
         rank = whole_number("Kernels", "rank", rank)
         if not 0 <= tolerance < 1:
             raise ValueError(f"Kernels: tolerance must be a share from 0 to 1, got {tolerance!r}")
-        weight = shares(sample_weight, len(data))
+        weight = weight_shares(sample_weight, len(data))
         maps, columns = [], []
         for number, kernel in enumerate(given):
             map, z = factored(kernel, data, weight, rank, float(tolerance), number)

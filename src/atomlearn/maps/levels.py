@@ -58,7 +58,7 @@ def nearest(levels: Array, x: NDArray[Any]) -> Bytes:
 Piece = tuple[NDArray[Any], NDArray[Any] | None, Columns]
 
 
-def pieces(base: Design, stored: Any) -> Iterator[tuple[int, Piece]]:
+def column_pieces(base: Design, stored: Any) -> Iterator[tuple[int, Piece]]:
     """Yield a bounded number of columns at a time, and the first of them, until time is up.
 
     ``stored`` : the design as a CSC array, which gives what it stores; None: columns are dense.
@@ -79,7 +79,7 @@ def pieces(base: Design, stored: Any) -> Iterator[tuple[int, Piece]]:
             yield start, (stored.data[some], stored.indices[some], begin - begin[0])
 
 
-def find_levels(
+def levels_and_codes(
     base: Design, n_bins: int, binning: Binning, weight: Array
 ) -> tuple[Levels, CodedColumns]:
     """Return the levels of every input, its own values where these are at most n_bins + 1; codes.
@@ -110,7 +110,7 @@ def find_levels(
     return levels, CodedColumns(*parts, starts)
 
 
-def encode(base: Design, levels: Levels) -> CodedColumns:
+def encoded(base: Design, levels: Levels) -> CodedColumns:
     """Return the codes of all entries: a byte each. CSC arrays share their rows with X."""
 
     def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
@@ -138,7 +138,7 @@ def _encoded(
     stored = None if stored is None else stored.tocsc()
     codes = np.empty(n_samples * n_inputs if stored is None else stored.nnz, dtype=np.uint8)
     done = 0
-    for first, piece in pieces(base, stored):
+    for first, piece in column_pieces(base, stored):
         values, _, begin = piece
         part = codes[done : done + values.size]
         _kernels.encode_columns(values, begin, *levels_of(first, piece), part)
@@ -148,7 +148,7 @@ def _encoded(
     return codes, stored.indices, stored.indptr, n_samples
 
 
-def codes_of(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
+def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
     """Return the codes of some columns for all rows, (n_rows, len(columns)) in Fortran order."""
     if x.indices is None or x.indptr is None:
         chosen: Bytes = x.codes.reshape(-1, x.n_rows)[columns].T

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class MapSettings:
     """Sizes and shares from which on one way is taken rather than another.
 
     None of them changes an answer beyond rounding. Sizes bound memory; the others were found by
@@ -16,11 +16,8 @@ class Settings:
 
     # Products of two columns, by tiles.
 
-    #: Inputs in a tile, one side ...
-    tile_rows: int = 1024
-    #: ... and the other, where there are not too many rows. Tiles with a short side take BLAS
-    #: nearly twice as long: it packs the other side anew for each.
-    tile_columns: int = 2048
+    #: Inputs in a tile each way, where there are not too many rows.
+    tile: int = 2048
     #: There are this many rows of tiles at least, to be shared out, if that leaves 64 inputs each.
     shares: int = 8
     #: Magnitudes of X for which products stay far from the ends of single precision.
@@ -68,8 +65,6 @@ class Settings:
     #: A kernel that is positive semidefinite, and symmetric, is so up to this share of its largest
     #: entry.
     indefinite: float = 1e-8
-    #: Rows whose kernel with themselves is computed at a time.
-    diagonal_rows: int = 64
 
 
-SETTINGS = Settings()
+SETTINGS = MapSettings()

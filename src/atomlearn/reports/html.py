@@ -109,10 +109,16 @@ def verdict_words(content: Content) -> list[str]:
         article = "An" if verdict.score_name == "AUC" else "A"
         name, least = verdict.score_name, verdict.critical
         second += f" {article} {name} above {least:.3f} would count as better than chance."
-    if verdict.power is None:
-        return [first, second]
-    share = f"{verdict.power:.0%} of the trials"
-    return [first, second, f"A signal of a useful size, put into these data, was told in {share}."]
+    words = [first, second]
+    if verdict.power is not None:
+        share = f"{verdict.power:.0%} of the trials"
+        words.append(f"A signal of a useful size, put into these data, was told in {share}.")
+    if content.again:
+        # The features shown are not those scored: a reader of the box alone has to know that.
+        words.append(
+            f"{len(content.selected):,} features were selected from all rows{content.again}."
+        )
+    return words
 
 
 def p_words(p_value: float) -> str:

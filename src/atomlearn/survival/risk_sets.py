@@ -214,8 +214,8 @@ class RiskSets:
         if self.is_tied:
             tied = np.zeros_like(sums)
             np.add.at(tied.T, self.of, columns[:, self.events].T)
-            return np.asarray(sums[:, times] - share * tied[:, times])
-        return np.asarray(sums if times.size == self.ends.size else sums[:, times])
+            return sums[:, times] - share * tied[:, times]
+        return sums if times.size == self.ends.size else sums[:, times]
 
     def spread(self, B: Array) -> Array:
         """Return K B, (n, k) over ``rows``, for B (terms, k)."""
@@ -231,7 +231,7 @@ class RiskSets:
             tied = np.zeros_like(at)
             np.add.at(tied, times, share[:, None] * scaled)
             result[self.events] -= tied[self.of]
-        return np.asarray(self._scales[0][:, None] * result)
+        return self._scales[0][:, None] * result
 
     @cached_property
     def _scales(self) -> tuple[Array, Array]:
@@ -262,4 +262,4 @@ def running(x: Array) -> Array:
         np.log(result, out=result)
         result += top
         return result
-    return np.asarray(np.logaddexp.accumulate(x))
+    return np.logaddexp.accumulate(x)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces import Array, Mask
 from atomlearn.core.interfaces.numbers import unmasked
 
 #: One sample: whether the event was seen at ``time``; at risk after ``entry``; compared within
@@ -108,7 +109,7 @@ def _recorded(given: NDArray[Any]) -> NDArray[Any]:
     return y
 
 
-def _events(event: Any, n_samples: int) -> NDArray[np.bool_]:
+def _events(event: Any, n_samples: int) -> Mask:
     seen = np.asarray(event)
     if seen.shape != (n_samples,):
         raise ValueError(f"y has events of shape {seen.shape} and {n_samples} times; one for each")
@@ -117,7 +118,7 @@ def _events(event: Any, n_samples: int) -> NDArray[np.bool_]:
     return seen.astype(bool)
 
 
-def _numbers(values: Any, name: str, *, infinite: bool = False) -> NDArray[np.float64]:
+def _numbers(values: Any, name: str, *, infinite: bool = False) -> Array:
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -28,15 +28,10 @@
 namespace atomlearn {
 namespace {
 
-// Squared pivots are raised to this fraction of the atom's own entries in Q.
-constexpr double kLeastPivot = 1e-12;
 // Gradients are zero, relative to the terms they are the sum of, below this.
 constexpr double kNoise = 5e-15;
 // Residuals that leave no doubt: above this an updated factor is computed afresh.
 constexpr double kDrift = 1e-10;
-constexpr int kMostRefinements = 4;
-// Atoms that are appended by products of matrices from so many on.
-constexpr Index kTogether = 8;
 
 class Loop {
   public:
@@ -67,8 +62,7 @@ class Loop {
         value_ = value();
         while (true) {
             if (!std::isfinite(value_)) return ended(QPStatus::not_finite);
-            if (out_.full_steps + out_.drop_steps >= max_pivots)
-                return ended(QPStatus::pivot_limit);
+            if (out_.pivots >= max_pivots) return ended(QPStatus::pivot_limit);
             if (unsettled()) {
                 if (!step()) return ended(QPStatus::not_finite);
             } else if (!enter()) {
@@ -266,7 +260,6 @@ class Loop {
         const double pivot = factor_append(s_.factor, s_.stride, s_.count, column_.data(),
                                            entry(j, j) + p_.ridge, kLeastPivot * unit);
         if (!dependent_too && !(pivot > kLeastPivot * unit)) return;
-        out_.smallest_pivot = std::min(out_.smallest_pivot, pivot / unit);
         s_.order[s_.count++] = j;
         active_[as_size(j)] = 1;
         ++s_.updates;
@@ -277,15 +270,10 @@ class Loop {
         for (const Index j : atoms) append(j);
     }
 
-    // At the speed of products of matrices, where there are many and none of them is dependent.
+    // At the speed of products of matrices, where there are several: R12 = R^-T Q12 and the factor
+    // of what is left of Q22. False, with nothing changed, where some pivot is too small for it.
     bool append_together(const std::vector<Index>& atoms) {
-        const bool many = static_cast<Index>(atoms.size()) >= kTogether;
-        return many && blas::ready() && append_block(atoms);
-    }
-
-    // R12 = R^-T Q12 and the factor of what is left of Q22. False, with nothing changed, where
-    // some pivot is too small for it.
-    bool append_block(const std::vector<Index>& atoms) {
+        if (atoms.size() < 2) return false;
         const Index k = s_.count;
         const auto more = static_cast<Index>(atoms.size());
         std::vector<double> side(as_size(k * more)), corner(as_size(more * more));
@@ -303,11 +291,9 @@ class Loop {
             blas::add_gram(more, k, -1.0, side.data(), k, 1.0, corner.data(), more);
         }
         if (!blas::cholesky(more, corner.data(), more)) return false;
-        double smallest = kInfinity;
         for (Index b = 0; b < more; ++b) {
             const double pivot = at(corner, b * more + b) * at(corner, b * more + b);
             if (!(pivot > kLeastPivot * at(units, b))) return false;
-            smallest = std::min(smallest, pivot / at(units, b));
         }
         for (Index b = 0; b < more; ++b) {
             for (Index t = 0; t < k; ++t) s_.factor[t * s_.stride + k + b] = at(side, b * k + t);
@@ -318,7 +304,6 @@ class Loop {
         }
         s_.count += more;
         s_.updates += more;
-        out_.smallest_pivot = std::min(out_.smallest_pivot, smallest);
         return true;
     }
 
@@ -335,14 +320,12 @@ class Loop {
         forget();
         append_all(atoms);
         s_.updates = 0;
-        ++out_.refactorizations;
     }
 
     void switch_mode(bool tight) {
         tight_ = tight;
         s_.sigma = tight ? sigma_ : 0.0;
         refactor();
-        --out_.refactorizations;  // asked for by the mode, not by drift
         j_changed();
     }
 
@@ -366,7 +349,6 @@ class Loop {
     bool unsettled() {
         if (s_.count == 0) return false;
         const double now = residual();
-        if (steps_here_ > 0) out_.drift = std::max(out_.drift, now);
         if (now <= kNoise) {
             inexact_ = false;
             return false;
@@ -382,7 +364,7 @@ class Loop {
             last_residual_ = kInfinity;
             return true;
         }
-        const bool improving = now < 0.5 * last_residual_ && steps_here_ <= kMostRefinements;
+        const bool improving = now < 0.5 * last_residual_;
         last_residual_ = now;
         if (!improving) inexact_ = now > 4 * kNoise;
         return improving;
@@ -455,17 +437,17 @@ class Loop {
             return true;
         }
         if (binds) {
-            ++out_.drop_steps;
+            ++out_.pivots;
             switch_mode(true);
             refresh_gradient();
         } else if (leaving >= 0) {
-            ++out_.drop_steps;
+            ++out_.pivots;
             if (length == 0.0) blocked_[as_size(s_.order[leaving])] = 1;
             remove(leaving);
             if (tight_) refresh_gradient();
             j_changed();
         } else if (steps_here_ == 1 && counts_) {
-            ++out_.full_steps;
+            ++out_.pivots;
         }
         if (length > 0.0) note_value();
         return true;
@@ -513,7 +495,6 @@ class Loop {
             refresh_gradient();
             return true;
         }
-        out_.multiplier = multiplier_;
         if (tight_ && !p_.equality && !release_blocked_ && multiplier_ < -kNoise * common_) {
             release_blocked_ = true;
             switch_mode(false);
@@ -585,15 +566,13 @@ QPOutcome active_set(const QuadraticProgram& program, ActiveFactor& state, doubl
 
 namespace {
 
-// counts: in and out the atoms in use and the updates of their factor; out the full steps, drop
-// steps and refactorizations. figures: in and out sigma; out the least pivot ratio, the drift and
-// the multiplier of the radius.
+// counts: in and out the atoms in use and the updates of their factor; out the pivots. sigma: in
+// and out.
 int active_set_of(const DoubleMatrix& gram, const Doubles& linear, bool linear_is_gradient,
-                       const std::optional<Doubles>& price, double coupling, double ridge,
-                       double radius, bool equality, double level, bool is_signed,
-                       const OutDoubleMatrix& factor, const OutPositions& order,
-                       const OutPositions& counts, const OutDoubles& figures,
-                       const OutDoubles& weights, Index batch, Index max_pivots) {
+                  const std::optional<Doubles>& price, double coupling, double ridge, double radius,
+                  bool equality, double level, bool is_signed, const OutDoubleMatrix& factor,
+                  const OutPositions& order, const OutPositions& counts, const OutDoubles& sigma,
+                  const OutDoubles& weights, Index batch, Index max_pivots) {
     const QuadraticProgram program{gram.data(),
                                    Index{gram.stride(0)},
                                    size_of(weights),
@@ -607,17 +586,12 @@ int active_set_of(const DoubleMatrix& gram, const Doubles& linear, bool linear_i
                                    level,
                                    is_signed};
     ActiveFactor state{factor.data(),    size_of(factor, 1), order.data(),
-                       counts.data()[0], counts.data()[1],   figures.data()[0]};
+                       counts.data()[0], counts.data()[1],   sigma.data()[0]};
     const QPOutcome outcome = active_set(program, state, weights.data(), batch, max_pivots);
     counts.data()[0] = state.count;
     counts.data()[1] = state.updates;
-    counts.data()[2] = outcome.full_steps;
-    counts.data()[3] = outcome.drop_steps;
-    counts.data()[4] = outcome.refactorizations;
-    figures.data()[0] = state.sigma;
-    figures.data()[1] = outcome.smallest_pivot;
-    figures.data()[2] = outcome.drift;
-    figures.data()[3] = outcome.multiplier;
+    counts.data()[2] = outcome.pivots;
+    sigma.data()[0] = state.sigma;
     return static_cast<int>(outcome.status);
 }
 

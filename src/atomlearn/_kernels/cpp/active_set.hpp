@@ -44,12 +44,7 @@ enum class QPStatus : int {
 
 struct QPOutcome {
     QPStatus status = QPStatus::optimal;
-    Index full_steps = 0;
-    Index drop_steps = 0;
-    Index refactorizations = 0;
-    double smallest_pivot = kInfinity;
-    double drift = 0.0;
-    double multiplier = 0.0;
+    Index pivots = 0;  // full steps and drop steps
 };
 
 // Moves `weights` (the warm start) to the minimum; on any status they are feasible and, but for

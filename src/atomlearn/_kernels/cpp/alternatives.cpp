@@ -161,9 +161,8 @@ double prox_by(const Vector& v, Index k, double step, const OutVector& w, Find&&
 
 template <auto Search>
 double prox_sorted(const Vector& v, Index k, double step, const OutVector& w) {
-    return prox_by(v, k, step, w, [&](const auto* data, Index n) {
-        return Search(Decreasing(data, n, k, step));
-    });
+    return prox_by(v, k, step, w,
+                   [&](const auto* data, Index n) { return Search(Decreasing(data, n, k, step)); });
 }
 
 double prox_box_norm(const Vector& v, Index k, double step, const OutVector& w) {

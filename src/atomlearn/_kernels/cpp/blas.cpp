@@ -51,8 +51,8 @@ void symmetric_product(char transposed, Index size, Index inner, double alpha, c
     syrk(&lower, &transposed, &n, &k, &alpha, loose(a), &lda, &beta, c, &ldc);
 }
 
-// Takes a routine out of a capsule of SciPy's; false where it is not one of ours, or its C signature
-// is not as expected.
+// Takes a routine out of a capsule of SciPy's; false where it is not one of ours, or its C
+// signature is not as expected.
 bool provide(const char* name, const nb::object& capsule) {
     if (!PyCapsule_CheckExact(capsule.ptr())) return false;
     const char* signature = PyCapsule_GetName(capsule.ptr());
@@ -69,12 +69,6 @@ bool provide(const char* name, const nb::object& capsule) {
 }
 
 }  // namespace
-
-bool ready() {
-    for (const Routine& routine : kRoutines)
-        if (*routine.target == nullptr) return false;
-    return true;
-}
 
 bool cholesky(Index size, double* a, Index stride) {
     if (size == 0) return true;
@@ -125,7 +119,7 @@ void transposed_product(Index length, Index count, const double* a, Index stride
                         double* y) {
     if (count == 0) return;
     char transposed = 'T';
-    int m = narrow(length), n = narrow(count), lda = narrow(stride), one = 1;
+    int m = narrow(length), n = narrow(count), lda = narrow(std::max<Index>(stride, 1)), one = 1;
     double unit = 1.0, zero = 0.0;
     gemv(&transposed, &m, &n, &unit, loose(a), &lda, loose(x), &one, &zero, y, &one);
 }

@@ -1,14 +1,11 @@
 // Dense linear algebra by the BLAS and LAPACK that SciPy brings, through the function pointers of
-// scipy.linalg.cython_blas and cython_lapack: nothing is linked. Matrices are stored by columns,
-// `stride` entries apart.
+// scipy.linalg.cython_blas and cython_lapack: nothing is linked, and Python hands them over before
+// any kernel that needs them. Matrices are stored by columns, `stride` entries apart.
 #pragma once
 
 #include "platform.hpp"
 
 namespace atomlearn::blas {
-
-// True once all routines are there; nothing below may be called before.
-bool ready();
 
 // Replaces the lower triangle by the Cholesky factor L; false where that does not exist.
 bool cholesky(Index size, double* a, Index stride);

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "bindings.hpp"
+#include "stored.hpp"
 
 namespace atomlearn {
 namespace {
 
-constexpr Index kMostLevels = 256;
 // Sums for many vectors at once have `width` vectors, 1 or a multiple of these: row i of V is
 // v[i * width ...], and sum s of all of them is out[s * width ...].
 constexpr Index kCodeLanes = 8;

@@ -9,10 +9,8 @@
 namespace atomlearn {
 namespace {
 
-// Entries of v kept close while many vectors stream past: 64 KiB of float64.
-constexpr Index kDotTile = 8192;
-// Sums kept close while many vectors are added to them: 64 KiB of float64.
-constexpr Index kSumTile = 8192;
+// Entries of v, or sums, kept close while many vectors stream past: 64 KiB of float64.
+constexpr Index kTile = 8192;
 constexpr Index kTogether = 8;
 
 template <bool Squared>
@@ -115,8 +113,8 @@ ATOMLEARN_INLINE void dot_four(const T* const* x, const T* const* next, Index st
 
 template <class T, bool Squared>
 void dots_of(const Majors<T>& x, const double* v, Range majors, Range minors, double* out) {
-    for (Index start = minors.begin; start < minors.end; start += kDotTile) {
-        const Index n = std::min(kDotTile, minors.end - start);
+    for (Index start = minors.begin; start < minors.end; start += kTile) {
+        const Index n = std::min(kTile, minors.end - start);
         for (Index m = majors.begin; m < majors.end; m += 4) {
             // A short last group repeats its last vector and drops the surplus sums.
             const Index last = majors.end - 1;
@@ -199,8 +197,8 @@ ATOMLEARN_INLINE void add_one(const T* x, double v, Index n, double* sums) {
 
 template <class T, bool Squared>
 void sums_of(const Weighted<T>& x, Range majors, Range minors, double* out) {
-    for (Index start = minors.begin; start < minors.end; start += kSumTile) {
-        const Index n = std::min(kSumTile, minors.end - start);
+    for (Index start = minors.begin; start < minors.end; start += kTile) {
+        const Index n = std::min(kTile, minors.end - start);
         double* sums = out + start;
         Index m = majors.begin;
         for (; m + kTogether <= majors.end; m += kTogether) {
@@ -221,7 +219,7 @@ void sums(const Majors<T>& x, const double* v, double* out) {
     if (threads == 1) {
         sums_of<T, Squared>(active, {0, active.size()}, {0, x.length}, out);
     } else if (x.length >= 1024 * threads) {
-        const Index tiles = (x.length + kSumTile - 1) / kSumTile;
+        const Index tiles = (x.length + kTile - 1) / kTile;
         const Index parts = tiles >= 8 * threads ? tiles : threads;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (Index part = 0; part < parts; ++part)

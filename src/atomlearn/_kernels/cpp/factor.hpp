@@ -8,6 +8,9 @@
 
 namespace atomlearn {
 
+// A squared pivot below this part of the diagonal is rounding.
+constexpr double kLeastPivot = 1e-12;
+
 // x = R^-T x: forward substitution.
 void solve_transposed(const double* factor, Index stride, Index size, double* x);
 // x = R^-1 x: backward substitution.

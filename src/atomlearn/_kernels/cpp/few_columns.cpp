@@ -11,8 +11,6 @@ namespace {
 constexpr Index kTogether = 32;
 // Entries of columns that are copied without samples that have no curvature.
 constexpr Index kCopied = 1 << 22;
-// Below so many entries the BLAS and its threads cost more than they save.
-constexpr Index kSmall = 1 << 10;
 
 class DenseColumns final : public FewColumns {
   public:
@@ -20,11 +18,7 @@ class DenseColumns final : public FewColumns {
         : data_(data), n_(samples), count_(count) {}
 
     void scores(const double* v, double* z) const override {
-        if (blas::ready() && n_ * count_ > kSmall) {
-            blas::transposed_product(n_, count_, data_, n_, v, z);
-        } else {
-            for (Index j = 0; j < count_; ++j) z[j] = score(j, v);
-        }
+        blas::transposed_product(n_, count_, data_, n_, v, z);
     }
 
     double score(Index j, const double* v) const override { return dot(column(j), v, n_); }

@@ -26,11 +26,10 @@ namespace {
 constexpr Index kLanes = 16;  // vectors of a register, with four samples each
 constexpr Index kQuad = 4;    // samples of a byte of genotypes, and of a lane
 constexpr Index kRegister = kLanes * kQuad;
-constexpr Index kTile = 1024;      // samples of a tile at most
-constexpr Index kNear = 24 << 10;  // bytes of digits that stay in the first-level cache
-constexpr Index kGroup = 4;        // columns that share the loads of digits
-constexpr Index kBlock = 256;      // columns whose sums are kept
-constexpr Index kSpan = 1 << 22;   // samples whose sums of bytes fit into 32 bits
+constexpr Index kTile = 256;      // samples of a tile, whose digits stay in the first-level cache
+constexpr Index kGroup = 4;       // columns that share the loads of digits
+constexpr Index kBlock = 256;     // columns whose sums are kept
+constexpr Index kSpan = 1 << 22;  // samples whose sums of bytes fit into 32 bits
 constexpr Index kSteps = 127 * 256;
 
 // Vectors as two digits a byte each: registers of sixteen vectors and four samples, those of the
@@ -200,14 +199,12 @@ void bytes_of_block(const Genotypes& x, Index column, Index count, Index first, 
     const Index registers = digits.registers, width = registers * kLanes;
     std::uint8_t copies[kGroup][kTile] = {};
     std::int32_t spare[4 * kLanes] = {};
-    const Index fit = kNear * kQuad / (registers * kRegister) / kRegister * kRegister;
-    const Index tile = std::clamp(fit, kRegister, kTile);
-    for (Index row = first; row < end; row += tile) {
-        const Index quads = (std::min(tile, end - row) + kQuad - 1) / kQuad;
+    for (Index row = first; row < end; row += kTile) {
+        const Index quads = (std::min(kTile, end - row) + kQuad - 1) / kQuad;
         const std::int8_t* at = digits.data + row / kQuad * registers * kRegister;
         for (Index j = 0; j < count; j += kGroup) {
             for (Index c = 0; c < kGroup && j + c < count; ++c)
-                copies_in_tile(x.data + (column + j + c) * x.stride, row, x.n_samples, tile,
+                copies_in_tile(x.data + (column + j + c) * x.stride, row, x.n_samples, kTile,
                                copies[c]);
             for (Index r = 0; r < registers;) {
                 std::int32_t* to[kGroup];
@@ -239,13 +236,12 @@ ATOMLEARN_INLINE void exact(const std::uint8_t* column, Index n, const double* v
 // Adds mean times the sum over missing genotypes: few, so they are looked for a word at a time.
 ATOMLEARN_INLINE void add_missing(const std::uint8_t* column, Index n, double mean,
                                   const Several& v, double* out) {
-    constexpr std::uint64_t low = 0x5555555555555555ull;
     if (mean == 0.0) return;
     const Index bytes = (n + kQuad - 1) / kQuad;
     for (Index start = 0; start < bytes; start += 8) {
         std::uint64_t word = 0;
         std::memcpy(&word, column + start, as_size(std::min<Index>(8, bytes - start)));
-        std::uint64_t gone = word & ~(word >> 1) & low;
+        std::uint64_t gone = word & ~(word >> 1) & kLow;
         for (; gone; gone &= gone - 1) {
             const Index i = kQuad * start + __builtin_ctzll(gone) / 2;
             if (i >= n) break;

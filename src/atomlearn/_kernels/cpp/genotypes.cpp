@@ -9,7 +9,6 @@
 namespace atomlearn {
 namespace {
 
-constexpr std::uint64_t kLow = 0x5555555555555555ull;
 constexpr Index kWordBytes = 8;
 constexpr Index kWordSamples = 32;
 constexpr Index kColumns = 4;

@@ -4,6 +4,8 @@
 // equation 1 / ||q_g|| = 1 / limit_g first, and that of Newton where it does not descend.
 #include "group_newton.hpp"
 
+#include <nanobind/stl/tuple.h>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -18,7 +20,6 @@ namespace {
 
 // The smallest decrease accepted, as a share of what the slope promises.
 constexpr double kArmijo = 1e-4;
-constexpr double kShorter = 0.4;
 constexpr int kSecularTrials = 4;
 constexpr int kNewtonTrials = 20;
 // Steps in a row that lower neither the gap nor the objective: the last one.
@@ -36,8 +37,6 @@ enum class NewtonStatus : int {
 struct NewtonOutcome {
     NewtonStatus status = NewtonStatus::step_limit;
     Index steps = 0;
-    Index systems = 0;
-    double objective = kInfinity;
     double gap = kInfinity;
 };
 
@@ -95,7 +94,6 @@ class Descent {
             for (Index e = groups_.starts[g]; e < groups_.starts[g + 1]; ++e)
                 spread_[as_size(groups_.members[e])] += own;
         }
-        ++out_.systems;
         if (!std::isfinite(cost) || !system_->solve(spread_)) {
             broken_ = true;
             return false;
@@ -135,7 +133,6 @@ class Descent {
         lowest_ = std::min(lowest_, objective);
         if (!(std::max(gap, 0.0) < out_.gap)) return false;
         out_.gap = std::max(gap, 0.0);
-        out_.objective = objective;
         std::copy(t_.begin(), t_.end(), best_t_);
         std::copy(system_->slopes.begin(), system_->slopes.end(), best_slopes_);
         return true;
@@ -219,8 +216,7 @@ class Descent {
         const SignedQuadratic signs{hessian_.data(), f,   f,     model_slope_.data(),
                                     price_.data(),   0.0, 3 * f, false};
         const double one = 1.0;
-        if (pivot_path(signs, &one, 1, support, start_.data(), target_.data()).status ==
-            PivotStatus::optimal)
+        if (pivot_path(signs, &one, 1, support, start_.data(), target_.data()) == 1)
             return finite(target_);
         target_ = start_;
         const QuadraticProgram program{hessian_.data(), f,   f,   model_slope_.data(), true,
@@ -248,7 +244,7 @@ class Descent {
         for (std::size_t c = 0; c < f; ++c) promised += slope_[c] * (target_[c] - start_[c]);
         if (!(promised < 0.0)) return false;
         double length = 1.0;
-        for (int trial = 0; trial < trials; ++trial, length *= kShorter) {
+        for (int trial = 0; trial < trials; ++trial, length *= 0.5) {
             trial_ = t_;
             for (std::size_t c = 0; c < f; ++c)
                 trial_[as_size(free_[c])] = (1.0 - length) * start_[c] + length * target_[c];
@@ -281,13 +277,14 @@ class Descent {
     bool broken_ = false;
 };
 
-// matrix: the Gram matrix with `linear` (p), or the columns with the target (n). counts: out the
-// steps and the systems solved. figures: out the objective and the gap.
-int scalings_of_groups(const DoubleMatrix& matrix, bool is_gram, const Doubles& linear,
-                       double squared_target, const Positions& starts, const Positions& members,
-                       const Doubles& limit, const OutDoubles& scalings, const OutDoubles& slopes,
-                       double gap_target, Index max_steps, const OutPositions& counts,
-                       const OutDoubles& figures) {
+// matrix: the Gram matrix with `linear` (p), or the columns with the target (n). Returns the
+// status, the steps and the gap.
+std::tuple<int, Index, double> scalings_of_groups(const DoubleMatrix& matrix, bool is_gram,
+                                                  const Doubles& linear, double squared_target,
+                                                  const Positions& starts, const Positions& members,
+                                                  const Doubles& limit, const OutDoubles& scalings,
+                                                  const OutDoubles& slopes, double gap_target,
+                                                  Index max_steps) {
     LeastSquares loss{};
     loss.squared_target = squared_target;
     if (is_gram) {
@@ -302,12 +299,9 @@ int scalings_of_groups(const DoubleMatrix& matrix, bool is_gram, const Doubles& 
     }
     const Groups groups{starts.data(), members.data(), size_of(limit), size_of(slopes)};
     const NewtonOutcome outcome =
-        Descent(loss, groups, limit.data(), scalings.data(), slopes.data()).run(gap_target, max_steps);
-    counts.data()[0] = outcome.steps;
-    counts.data()[1] = outcome.systems;
-    figures.data()[0] = outcome.objective;
-    figures.data()[1] = outcome.gap;
-    return static_cast<int>(outcome.status);
+        Descent(loss, groups, limit.data(), scalings.data(), slopes.data())
+            .run(gap_target, max_steps);
+    return {static_cast<int>(outcome.status), outcome.steps, outcome.gap};
 }
 
 }  // namespace

@@ -367,6 +367,12 @@ class Equation {
         Settled before;
         bool stepped = false;
         DoubleDouble x{guess, 0.0};
+        if (!(x.high > low && x.high < high) && high == kInfinity) {
+            // As if every entry were in between.
+            vectorized<settle_at>(open.data(), n, {}, {kInfinity, 0}, before);
+            before = before + settled_;
+            x = before.middle_sum / wanted(before);
+        }
         if (!(x.high > low && x.high < high)) x = {between(low, high), 0.0};
         for (int round = 0; round < 400; ++round) {
             const DoubleDouble zero = x * step_, full = x + zero;
@@ -377,26 +383,29 @@ class Equation {
                               here.n_middle == before.n_middle &&
                               here.middle_sum.high == before.middle_sum.high &&
                               here.middle_sum.low == before.middle_sum.low;
-            if (same) break;
-            if (here.n_middle == 0 && here.n_saturated == k_) {
-                // S = k around x, up to where the least saturated entry leaves d = 1.
+            if (here.n_saturated == k_ && (here.n_middle == 0 || same)) {
+                // S = k from x on, up to where the least saturated entry leaves d = 1.
                 double least = kInfinity;
                 for (const double a : open)
                     if (a >= full.high) least = std::min(least, a);
                 return least == kInfinity ? x : DoubleDouble{least, 0} / two_sum(1.0, step_);
             }
-            // What the entries in between have to add up to, over x.
-            const DoubleDouble wanted =
-                DoubleDouble{static_cast<double>(k_ - here.n_saturated), 0} +
-                two_product(step_, static_cast<double>(here.n_middle));
-            (positive(here.middle_sum - wanted * x) ? low : high) = x.high;
+            if (same) break;
+            const DoubleDouble sum = wanted(here);
+            (positive(here.middle_sum - sum * x) ? low : high) = x.high;
             before = here;
-            stepped = here.n_middle > 0 && positive(wanted) && round % 4 != 3;
-            if (stepped) x = here.middle_sum / wanted;
+            stepped = here.n_middle > 0 && positive(sum) && round % 8 != 7;
+            if (stepped) x = here.middle_sum / sum;
             stepped = stepped && x.high >= low && x.high <= high;
             if (!stepped) x = {between(low, high), 0.0};
         }
         return x;
+    }
+
+    // What the entries in between have to add up to, over x.
+    DoubleDouble wanted(const Settled& at) const {
+        return DoubleDouble{static_cast<double>(k_ - at.n_saturated), 0} +
+               two_product(step_, static_cast<double>(at.n_middle));
     }
 
     double between(double low, double high) const {
@@ -496,8 +505,8 @@ Scaled ksupport_root(const T* v, Index n, Index k, double step, double guess) {
     DoubleDouble x = equation.solve(v, n, guess);
     // Where squares or sums could overflow or vanish, entries are scaled first.
     const auto tame = [](double number) { return number > 1e-150 && number < 1e150; };
-    if (x.high > 0.0 &&
-        !(tame(x.high) && tame(step * x.high) && tame((step + 1.0) * equation.largest()))) {
+    if (x.high > 0.0 && !(tame(x.high) && (step == 0.0 || tame(step * x.high)) &&
+                          tame((step + 1.0) * equation.largest()))) {
         const int exponent = std::ilogb(equation.largest());
         x = Equation(k, step).solve(divided(v, n, exponent).data(), n, 0.0);
         x = {std::scalbn(x.high, exponent), std::scalbn(x.low, exponent)};
@@ -560,7 +569,8 @@ double ksupport_multiplier(const double* v, Index n, Index k, double amount, boo
         double next = terms.root(amount, low);
         if (!(low < next && next < high) || round % 8 == 7) {
             known = Pattern{};
-            next = high == kInfinity ? 4 * x : (low > 0 ? std::sqrt(low) * std::sqrt(high) : high / 4);
+            next =
+                high == kInfinity ? 4 * x : (low > 0 ? std::sqrt(low) * std::sqrt(high) : high / 4);
         }
         if (!(low < next && next < high)) break;
         x = next;
@@ -568,9 +578,9 @@ double ksupport_multiplier(const double* v, Index n, Index k, double amount, boo
     return mu;
 }
 
-#define ATOMLEARN_INSTANTIATE(T)                                                      \
-    template Scaled ksupport_root<T>(const T*, Index, Index, double, double);         \
-    template double ksupport_gauge<T>(const T*, Index, Index);                        \
+#define ATOMLEARN_INSTANTIATE(T)                                              \
+    template Scaled ksupport_root<T>(const T*, Index, Index, double, double); \
+    template double ksupport_gauge<T>(const T*, Index, Index);                \
     template bool shrink_and_threshold<T>(const T*, Index, DoubleDouble, double, T*);
 ATOMLEARN_INSTANTIATE(float)
 ATOMLEARN_INSTANTIATE(double)

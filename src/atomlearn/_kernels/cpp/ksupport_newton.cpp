@@ -142,7 +142,7 @@ class Fit {
         for (Index j = 0; j < p_.count; ++j) {
             double& x = v[as_size(j)];
             const double a = std::fabs(x), above = (a - at.theta.high) - at.theta.low;
-            const Kind kind = !(above > 0.0)        ? Kind::zero
+            const Kind kind = !(above > 0.0)      ? Kind::zero
                               : a >= at.full.high ? Kind::one
                                                   : Kind::middle;
             kinds_[as_size(j)] = kind;

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "stored.hpp"
 
 namespace atomlearn {
 namespace {
 
-constexpr Index kMostLevels = 256;
 // A sort costs about so many elementary operations an entry.
 constexpr Index kSorting = 16;
 // What is left over of weights that are no whole numbers is rounding.
@@ -172,9 +172,8 @@ void find_levels(const Vector& values, const std::optional<Vector>& rows, const 
             for (Index p = 0; p < n_columns; ++p) {
                 Entry* own = entries.data() + omp_get_thread_num() * room;
                 const Index count = weighed(x, p, factors, total, own);
-                counts.data()[p] = levels_of(own, count, binning,
-                                             levels.data() + p * (binning.n_bins + 1),
-                                             zero.data() + p);
+                counts.data()[p] = levels_of(
+                    own, count, binning, levels.data() + p * (binning.n_bins + 1), zero.data() + p);
             }
         };
         if (!rows) return find(static_cast<const std::int32_t*>(nullptr));

@@ -115,7 +115,7 @@ ATOMLEARN_INLINE void add_all(const T* const* x, Index count, Index n, const dou
     for (; c < count; ++c) add_some<R, T, L, 1>(x + c, n, v, width, sums + c * width);
 }
 
-// All vectors, in blocks of 32, 16 and 8 where there are registers for them, else of 8.
+// All vectors, in blocks of 32 and 8 where there are registers for them, else of 8.
 template <class R, class T>
 void add_block(const T* const* x, Index count, Index n, const Several& v, Index row, double* sums) {
     for (Index k = 0; k < v.width;) {
@@ -127,9 +127,6 @@ void add_block(const T* const* x, Index count, Index n, const Several& v, Index 
         } else if (left >= 32) {
             vectorized<add_all<R, T, 4, 5>>(x, count, n, part, v.width, sums + k);
             k += 32;
-        } else if (left >= 16) {
-            vectorized<add_all<R, T, 2, 10>>(x, count, n, part, v.width, sums + k);
-            k += 16;
         } else {
             vectorized<add_all<R, T, 1, 12>>(x, count, n, part, v.width, sums + k);
             k += 8;
@@ -289,9 +286,6 @@ void columns_of(const Compressed<T, I>& x, Range columns, const Several& v,
             if (left >= 32) {
                 vectorized<add_entries<R, T, I, 4 * kEight>>(x, first, count, part, v.width, to);
                 k += 32;
-            } else if (left >= 16) {
-                vectorized<add_entries<R, T, I, 2 * kEight>>(x, first, count, part, v.width, to);
-                k += 16;
             } else {
                 vectorized<add_entries<R, T, I, kEight>>(x, first, count, part, v.width, to);
                 k += 8;

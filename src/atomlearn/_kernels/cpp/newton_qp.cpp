@@ -26,8 +26,6 @@ constexpr double kArmijo = 1e-4;
 constexpr double kRounding = 1e-13;
 constexpr int kHalvings = 30;
 constexpr Index kMostPivots = 100000;
-// Problems of so few columns are modelled whole: choosing among them costs more.
-constexpr Index kFew = 20;
 // At least so many columns may enter at a time, and as many as this part of those in use.
 constexpr Index kEntering = 30;
 constexpr Index kShare = 16;
@@ -35,11 +33,8 @@ constexpr Index kShare = 16;
 constexpr double kAlike = 0.1;
 // And while a step with it promises less than this share of what the step before did.
 constexpr double kContraction = 0.25;
-// Room for so many columns at first.
-constexpr Index kRoom = 256;
-// Damping after a step that was cut short, and when it is zero again.
+// The least damping: after a step that was cut short, and before there is none again.
 constexpr double kFirstDamping = 1e-4;
-constexpr double kFaded = 1e-8;
 // Steps in a row that hardly lower the objective.
 constexpr int kPatience = 12;
 // Models of more columns, or of so many multiplications to make, are left to other methods.
@@ -255,18 +250,18 @@ class Fit {
         return p_.coupling > 0.0 ? p_.coupling * gauge(w_) : p_.level;
     }
 
-    // The columns that want in, the most violated ones where they are many; all of few.
+    // The columns that want in, the most violated ones where they are many.
     void find_entering() {
         entering_.clear();
         Index used = 0;
         for (Index j = 0; j < p_.count; ++j) used += w_[j] != 0.0;
-        const double least = p_.count <= kFew ? -kInfinity : cost();
+        const double least = cost();
         for (Index j = 0; j < p_.count; ++j)
             if (place_[as_size(j)] < 0 && (w_[j] != 0.0 || pull(j) > least)) entering_.push_back(j);
         const Index most = std::max(kEntering, used / kShare);
         Index wanting = 0;
         for (const Index j : entering_) wanting += w_[j] == 0.0;
-        if (p_.count <= kFew || wanting <= most) return;
+        if (wanting <= most) return;
         std::stable_sort(entering_.begin(), entering_.end(), [&](Index a, Index b) {
             const bool in_use = w_[a] != 0.0, other = w_[b] != 0.0;
             return in_use != other ? in_use : in_use ? a < b : pull(a) > pull(b);
@@ -343,7 +338,7 @@ class Fit {
         }
         const Index count = static_cast<Index>(kept.size());
         const Index size = count + static_cast<Index>(entering_.size());
-        const Index old = k_.stride, stride = std::min(p_.count, std::max(2 * size, kRoom));
+        const Index old = k_.stride, stride = std::min(p_.count, 2 * size);
         KeptHessian::Square gram(new double[as_size(stride * stride)]),
             factor(new double[as_size(stride * stride)]);
         for (Index r = 0; r < count; ++r) {
@@ -417,8 +412,7 @@ class Fit {
 
     // All exchanges of signs at once, where the norm is a sum of prices.
     bool by_signs(Index size) {
-        if (!(p_.level > 0.0) || p_.coupling > 0.0 || p_.radius < kInfinity || !blas::ready())
-            return false;
+        if (!(p_.level > 0.0) || p_.coupling > 0.0 || p_.radius < kInfinity) return false;
         Index live = 0;
         for (const double d : k_.damped) live += d > 0.0;
         const Index most = p_.ridge > 0.0 ? size : std::min(size, live - p_.intercept);
@@ -431,10 +425,10 @@ class Fit {
                                         std::max<Index>(most, 1),
                                         p_.is_signed};
         SupportFactor state{k_.factor.get(), k_.stride, k_.order.data(), k_.factored};
-        const PivotedPath done =
-            pivot_path(quadratic, &p_.level, 1, state, start_.data(), end_.data());
+        const bool solved =
+            pivot_path(quadratic, &p_.level, 1, state, start_.data(), end_.data()) == 1;
         k_.factored = state.count;
-        return done.status == PivotStatus::optimal;
+        return solved;
     }
 
     bool by_active_set(Index size) {
@@ -499,7 +493,7 @@ class Fit {
         if (length < 0.25)
             more_damping();
         else if (length == 1.0)
-            damping_ = damping_ > 10.0 * kFaded ? 0.1 * damping_ : 0.0;
+            damping_ = damping_ > kFirstDamping ? 0.1 * damping_ : 0.0;
         const bool slow = !fresh_ && promised < kContraction * promised_;
         if (!is_quadratic() && (slow || length < 1.0)) k_.damped.clear();
         promised_ = promised;
@@ -570,21 +564,20 @@ Index newton_qp_dense(const DoubleMatrix& columns, const PythonLoss& loss, const
                       const Prices& prices, const Doubles& metric, double gap, Index steps,
                       double seconds, HeldHessian& kept, const OutDoubles& weights,
                       const OutDoubles& shift) {
-    const auto few = dense_columns(columns.data(), size_of(columns),
-                                   size_of(columns, 1));
+    const auto few = dense_columns(columns.data(), size_of(columns), size_of(columns, 1));
     return run(*few, loss, price, prices, metric, gap, steps, seconds, kept, weights, shift);
 }
 
-Index newton_qp_csc(const std::tuple<Doubles, Vector, Vector>& columns, const PythonLoss& loss, const Doubles& price,
-                    const Prices& prices, const Doubles& metric, double gap, Index steps,
-                    double seconds, HeldHessian& kept, const OutDoubles& weights,
+Index newton_qp_csc(const std::tuple<Doubles, Vector, Vector>& columns, const PythonLoss& loss,
+                    const Doubles& price, const Prices& prices, const Doubles& metric, double gap,
+                    Index steps, double seconds, HeldHessian& kept, const OutDoubles& weights,
                     const OutDoubles& shift) {
     const auto& [data, indices, indptr] = columns;
     return by_index(indices, [&](const auto* rows) {
         using Row = std::remove_const_t<std::remove_pointer_t<decltype(rows)>>;
-        const auto few = compressed_columns<Row>(
-            data.data(), rows, static_cast<const Row*>(indptr.data()),
-            loss.count(), size_of(weights));
+        const auto few =
+            compressed_columns<Row>(data.data(), rows, static_cast<const Row*>(indptr.data()),
+                                    loss.count(), size_of(weights));
         return run(*few, loss, price, prices, metric, gap, steps, seconds, kept, weights, shift);
     });
 }

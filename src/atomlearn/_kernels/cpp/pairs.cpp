@@ -258,10 +258,10 @@ void pair_rows(const Vector& data, const Vector& indices, const Vector& indptr,
 std::pair<Index, Index> pair_search(
     const Vector& data, const Vector& indices, const Vector& indptr, const Positions& order,
     const OutBytes& entries, const OutPositions& begins, const Integers& sizes, const Doubles& v,
-    const Doubles& radii_of, const Doubles& upper, const Doubles& costs, double least_sum, double relative,
-    double absolute, double square, Index shift, Index begin, Index end, const OutDoubles& sums, const Integers& touched,
-    const OutBytes& seen, const Integers& first, const Integers& second,
-    const OutDoubles& found_sums, const OutPositions& counts) {
+    const Doubles& radii_of, const Doubles& upper, const Doubles& costs, double least_sum,
+    double relative, double absolute, double square, Index shift, Index begin, Index end,
+    const OutDoubles& sums, const Integers& touched, const OutBytes& seen, const Integers& first,
+    const Integers& second, const OutDoubles& found_sums, const OutPositions& counts) {
     // Comparisons are rounded, too.
     constexpr double kLittleLess = 1.0 - 1e-12;
     constexpr double kSparsely = 8.0;
@@ -271,30 +271,33 @@ std::pair<Index, Index> pair_search(
     PairFound found{first.data(), second.data(), found_sums.data(), 0};
     PairCounts work;
     Index a = begin;
-    by_compressed(data, indices, indptr, size_of(v), std::nullopt, [&]<class T, class I>(
-                                                                       const Compressed<T, I>& x) {
-        const PairRows<T> rows = rows_in<T>(entries, begins, sizes);
-        Line<T, I> line(x, rows, v.data(), scratch, found, work);
-        for (; a < end; ++a) {
-            if (found.size + size_of(order) > size_of(found_sums)) return;
-            if (radii[a] * radii[0] < threshold) break;
-            if (upper.data()[a] < threshold) continue;
-            Index last = a - shift;
-            if (radii[a] * radii[std::max<Index>(last, 0)] < threshold) {
-                const auto reaches = [&](double radius) { return radii[a] * radius >= threshold; };
-                last = std::partition_point(radii, radii + last + 1, reaches) - radii - 1;
+    by_compressed(
+        data, indices, indptr, size_of(v), std::nullopt,
+        [&]<class T, class I>(const Compressed<T, I>& x) {
+            const PairRows<T> rows = rows_in<T>(entries, begins, sizes);
+            Line<T, I> line(x, rows, v.data(), scratch, found, work);
+            for (; a < end; ++a) {
+                if (found.size + size_of(order) > size_of(found_sums)) return;
+                if (radii[a] * radii[0] < threshold) break;
+                if (upper.data()[a] < threshold) continue;
+                Index last = a - shift;
+                if (radii[a] * radii[std::max<Index>(last, 0)] < threshold) {
+                    const auto reaches = [&](double radius) {
+                        return radii[a] * radius >= threshold;
+                    };
+                    last = std::partition_point(radii, radii + last + 1, reaches) - radii - 1;
+                }
+                if (last < 0) continue;
+                const double margin = relative * radii[a] * radii[0] + absolute;
+                const double least = std::max(0.0, (threshold - margin) * kLittleLess);
+                ++work.columns;
+                if (least > 0.0 && kSparsely * costs.data()[a] > static_cast<double>(last))
+                    line.scan(order.data()[a], a, last, square, least);
+                else
+                    line.list(order.data()[a], a, last, square, least);
             }
-            if (last < 0) continue;
-            const double margin = relative * radii[a] * radii[0] + absolute;
-            const double least = std::max(0.0, (threshold - margin) * kLittleLess);
-            ++work.columns;
-            if (least > 0.0 && kSparsely * costs.data()[a] > static_cast<double>(last))
-                line.scan(order.data()[a], a, last, square, least);
-            else
-                line.list(order.data()[a], a, last, square, least);
-        }
-        a = end;
-    });
+            a = end;
+        });
     counts.data()[0] += work.products;
     counts.data()[1] += work.pairs;
     counts.data()[2] += work.columns;

@@ -17,19 +17,11 @@ namespace {
 // Rounds without fewer exchanges than ever before, after which pivoting is left.
 constexpr int kPatience = 3;
 constexpr Index kMostRounds = 100;
-// Gradients beyond the price by this part of it are rounding.
-constexpr double kSlack = 1e-11;
-// A pivot is rounding below this part of the diagonal.
-constexpr double kLeastPivot = 1e-13;
-// Residuals of a system beyond this part of the prices are corrected once.
+// Gradients beyond the price by this part of it are rounding; residuals of a system are corrected
+// once where they are larger.
 constexpr double kExact = 1e-11;
 // Operations of a blocked factorization in the time of one rotation of two entries.
 constexpr double kBlasGain = 16.0;
-
-struct PivotOutcome {
-    PivotStatus status = PivotStatus::no_progress;
-    Index systems = 0;
-};
 
 class Pivoting {
   public:
@@ -45,57 +37,43 @@ class Pivoting {
     }
 
     // The solutions at the prices levels[k] * price, each from the one before.
-    PivotedPath path(const double* levels, Index count, const double* start, double* rows) {
+    Index path(const double* levels, Index count, const double* start, double* rows) {
         const double* price = q_.price;
         scaled_.assign(as_size(q_.size), 0.0);
         q_.price = scaled_.data();
         begin(start);
-        PivotedPath done;
-        for (; done.levels < count; ++done.levels) {
-            for (Index j = 0; j < q_.size; ++j)
-                scaled_[as_size(j)] = levels[done.levels] * price[j];
-            const PivotOutcome outcome = exchange();
-            done.systems += outcome.systems;
-            done.status = outcome.status;
-            if (outcome.status != PivotStatus::optimal) break;
-            std::copy(trial_.begin(), trial_.end(), rows + done.levels * q_.size);
+        for (Index level = 0; level < count; ++level) {
+            for (Index j = 0; j < q_.size; ++j) scaled_[as_size(j)] = levels[level] * price[j];
+            if (!exchange()) return level;
+            std::copy(trial_.begin(), trial_.end(), rows + level * q_.size);
         }
-        return done;
+        return count;
     }
 
   private:
     // Exchanges signs from those at hand, and their gradient, until none is wrong.
-    PivotOutcome exchange() {
-        PivotOutcome outcome;
+    bool exchange() {
         beyond();
         enter();
         Index fewest = q_.size + 1;
         int patience = kPatience;
-        while (outcome.systems < kMostRounds) {
+        for (Index round = 0; round < kMostRounds; ++round) {
             list_support();
-            if (static_cast<Index>(support_.size()) > q_.most) {
-                outcome.status = PivotStatus::too_many;
-                break;
-            }
+            if (static_cast<Index>(support_.size()) > q_.most) return false;
             if (!reach()) {
                 state_.count = 0;
-                outcome.status = PivotStatus::dependent;
-                break;
+                return false;
             }
             solve();
-            ++outcome.systems;
             const Index exchanges = leave() + beyond();
-            if (exchanges == 0) {
-                outcome.status = PivotStatus::optimal;
-                break;
-            }
+            if (exchanges == 0) return true;
             patience = exchanges < fewest ? kPatience : patience - 1;
             fewest = std::min(fewest, exchanges);
-            if (patience < 0) break;
+            if (patience < 0) return false;
             for (const Index j : leaving_) signs_[as_size(j)] = 0.0;
             enter();
         }
-        return outcome;
+        return false;
     }
 
     // The signs of the start, and what is linear in the quadratic: H w + ridge w - slope there.
@@ -115,7 +93,7 @@ class Pivoting {
     bool over(Index j) const {
         const double pull = gradient_[as_size(j)];
         return signs_[as_size(j)] == 0.0 &&
-               !((q_.is_signed ? std::abs(pull) : pull) <= q_.price[j] * (1.0 + kSlack));
+               !((q_.is_signed ? std::abs(pull) : pull) <= q_.price[j] * (1.0 + kExact));
     }
 
     // Those that are used and whose sign came out wrong; returns their number.
@@ -275,28 +253,26 @@ class Pivoting {
 
 }  // namespace
 
-PivotedPath pivot_path(const SignedQuadratic& quadratic, const double* levels, Index count,
-                       SupportFactor& state, const double* start, double* rows) {
+Index pivot_path(const SignedQuadratic& quadratic, const double* levels, Index count,
+                 SupportFactor& state, const double* start, double* rows) {
     return Pivoting(quadratic, state).path(levels, count, start, rows);
 }
 
 namespace {
 
-// counts: in and out the coordinates in the factor; out the systems and the levels solved.
-int path(const DoubleMatrix& gram, const Doubles& slope, const Doubles& price, double ridge,
-         Index most, const Doubles& levels, const OutDoubleMatrix& factor,
-         const OutPositions& order, const OutPositions& counts, const Doubles& start,
-         const OutDoubleMatrix& rows) {
+// count: in and out the coordinates in the factor. Returns the levels solved.
+Index path(const DoubleMatrix& gram, const Doubles& slope, const Doubles& price, double ridge,
+           Index most, const Doubles& levels, const OutDoubleMatrix& factor,
+           const OutPositions& order, const OutPositions& count, const Doubles& start,
+           const OutDoubleMatrix& rows) {
     const SignedQuadratic quadratic{gram.data(),  Index{gram.stride(0)}, size_of(start),
                                     slope.data(), price.data(),          ridge,
                                     most};
-    SupportFactor state{factor.data(), size_of(factor, 1), order.data(), counts.data()[0]};
-    const PivotedPath done =
+    SupportFactor state{factor.data(), size_of(factor, 1), order.data(), count.data()[0]};
+    const Index solved =
         pivot_path(quadratic, levels.data(), size_of(levels), state, start.data(), rows.data());
-    counts.data()[0] = state.count;
-    counts.data()[1] = done.systems;
-    counts.data()[2] = done.levels;
-    return static_cast<int>(done.status);
+    count.data()[0] = state.count;
+    return solved;
 }
 
 }  // namespace

@@ -28,18 +28,10 @@ struct SupportFactor {
     Index count;
 };
 
-enum class PivotStatus : int { optimal = 0, no_progress = 1, dependent = 2, too_many = 3 };
-
-struct PivotedPath {
-    PivotStatus status = PivotStatus::optimal;
-    Index levels = 0;
-    Index systems = 0;
-};
-
 // The solutions at the prices levels[k] * price, each from the one before, the first from `start`,
-// where the slope is: rows of `size` numbers, up to the first that is not optimal. Whoever calls
-// has asked blas::ready().
-PivotedPath pivot_path(const SignedQuadratic& quadratic, const double* levels, Index count,
-                       SupportFactor& state, const double* start, double* rows);
+// where the slope is: rows of `size` numbers, until exchanges cycle, columns that would be used
+// depend on each other, or more would be used than may be. Returns how many levels are solved.
+Index pivot_path(const SignedQuadratic& quadratic, const double* levels, Index count,
+                 SupportFactor& state, const double* start, double* rows);
 
 }  // namespace atomlearn

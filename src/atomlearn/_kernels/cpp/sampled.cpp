@@ -198,7 +198,7 @@ void factor_ridge(const Vector& indices, const Vector& indptr, const Vector& ord
         const FactorRidge<I> ridge{at,           starts,           places,        width,
                                    slope.data(), curvature.data(), factor.data(), amount};
         by_entries(starts, n_rows, width * width,
-                [&](Range rows) { vectorized<ridge_rows<I>>(ridge, rows, out.data()); });
+                   [&](Range rows) { vectorized<ridge_rows<I>>(ridge, rows, out.data()); });
     });
 }
 

@@ -13,30 +13,34 @@ inline double term(double x) {
 }
 
 template <bool Squared, class T, class I>
+ATOMLEARN_INLINE double dot(const T* data, const I* indices, Index n, const double* v) {
+    double sum = 0.0;
+    if (n < 16) {  // full registers cost more than they save
+        for (Index e = 0; e < n; ++e) sum += v[indices[e]] * term<Squared>(data[e]);
+    } else {
+#pragma omp simd reduction(+ : sum)
+        for (Index e = 0; e < n; ++e) sum += v[indices[e]] * term<Squared>(data[e]);
+    }
+    return sum;
+}
+
+template <bool Squared, class T, class I>
 ATOMLEARN_INLINE void dots_of(const Compressed<T, I>& x, const double* v, Range majors,
                               double* out) {
     const T* data = x.data;
-    const I* indices = x.indices;
-    Index e = x.indptr[majors.begin];
+    const I *indices = x.indices, *indptr = x.indptr;
+    Index begin = indptr[majors.begin];
     for (Index m = majors.begin; m < majors.end; ++m) {
-        const Index end = x.indptr[m + 1];
-        double sum = 0.0;
-        if (end - e < 16) {  // vectors of registers cost more than they save
-            for (; e < end; ++e) sum += v[indices[e]] * term<Squared>(data[e]);
-        } else {
-#pragma omp simd reduction(+ : sum)
-            for (Index at = e; at < end; ++at) sum += v[indices[at]] * term<Squared>(data[at]);
-            e = end;
-        }
-        out[m] = sum;
+        const Index end = indptr[m + 1];
+        out[m] = dot<Squared>(data + begin, indices + begin, end - begin, v);
+        begin = end;
     }
 }
 
 template <bool Squared, class T, class I>
 void all_dots(const Compressed<T, I>& x, const double* v, double* out) {
-    by_entries(x.indptr, x.count, 1, [&](Range majors) {
-        vectorized<dots_of<Squared, T, I>>(x, v, majors, out);
-    });
+    by_entries(x.indptr, x.count, 1,
+               [&](Range majors) { vectorized<dots_of<Squared, T, I>>(x, v, majors, out); });
 }
 
 // Adds the majors of a range whose v is not zero to `out`.

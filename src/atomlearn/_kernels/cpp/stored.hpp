@@ -7,6 +7,11 @@
 
 namespace atomlearn {
 
+// Columns of codes have at most so many levels: a code is a byte.
+constexpr Index kMostLevels = 256;
+// The lower bit of each genotype in a word of 32.
+constexpr std::uint64_t kLow = 0x5555555555555555ull;
+
 // IEEE half precision, widened by integer operations that every processor has in vectors.
 struct Half {
     std::uint16_t bits;

@@ -82,7 +82,7 @@ class CenteredBlock(Block):
 
     def with_rows(self, rows: Rows) -> CenteredBlock:
         """Return the block of these rows, in their order, repeated rows included."""
-        return CenteredBlock(rows_of(self._inner, rows), self._offsets)
+        return CenteredBlock(chosen_rows(self._inner, rows), self._offsets)
 
     def rescaled(self, factors: Array) -> CenteredBlock:
         """Return the block with column j multiplied by factors[j]."""
@@ -95,7 +95,7 @@ class CenteredBlock(Block):
         return CenteredBlock(self._inner.append(inner), np.concatenate([self._offsets, offsets]))
 
 
-def rows_of(block: Block, rows: Rows) -> Block:
+def chosen_rows(block: Block, rows: Rows) -> Block:
     """Return the given rows of any block."""
     own = block.with_rows(rows)
     if own is not None:

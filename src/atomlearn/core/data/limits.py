@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DataLimits:
     """Sizes and shares from which on one way is taken rather than another.
 
     None of them changes an answer beyond rounding; they were found by timing both ways (the
@@ -17,8 +17,6 @@ class Limits:
     #: Columns at least this full are worked on faster by BLAS than by sparse products, and so are
     #: sums of squares of sparse vectors (at 0.1 four times slower, at 0.2 as fast).
     dense_from: float = 0.15
-    #: Blocks of several tasks of at most so many entries (1 MB) are dense: there overhead decides.
-    small_entries: int = 2**17
     #: Products of two sparse columns this full are searched faster by BLAS, in dense pieces.
     blas_from: float = 0.05
     #: Entries checked, multiplied or made dense at a time (8 MB), whatever the size of X.
@@ -26,8 +24,6 @@ class Limits:
     #: A difference of sums this small against its terms has lost 4 of 16 digits, and is computed
     #: afresh from the column itself.
     cancelled: float = 1e-4
-    #: From so many new columns on, one matrix product is faster than a product for each.
-    products_together: int = 5
     #: Entries up to which data stored by rows is copied by columns for many vectors (1.5 GB).
     turned_entries: int = 2**27
     #: Searches for columns in such data, 8 ms each for 2 million entries, before the same copy.
@@ -44,4 +40,4 @@ class Limits:
         return [slice(start, min(start + width, count)) for start in range(0, count, width)]
 
 
-LIMITS = Limits()
+LIMITS = DataLimits()

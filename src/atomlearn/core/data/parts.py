@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.core.data.centered import rows_of
+from atomlearn.core.data.centered import chosen_rows
 from atomlearn.core.data.forwarding import Derived, Forwarding
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
@@ -104,7 +105,7 @@ class SpreadRows(Derived):
         return self.design.scores_above(self._spread(V), bounds, affine)
 
     def gather(self, columns: Columns) -> Block:
-        return rows_of(self.design.gather(columns), self.rows)
+        return chosen_rows(self.design.gather(columns), self.rows)
 
     def taken_off(self, columns: Columns) -> Array:
         return self.design.taken_off(columns)
@@ -195,34 +196,30 @@ def check_rows(rows: ArrayLike, n_samples: int) -> Rows:
     given = np.asarray(rows)
     if given.dtype == np.bool_ and given.shape == (n_samples,):
         given = np.flatnonzero(given)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise ValueError(
-            f"rows must be a 1-d array of row numbers, or a boolean mask of length {n_samples}; "
-            f"got {given.dtype} of shape {given.shape}"
-        )
-    if given.size == 0:
+    remedy = f"or a boolean mask of length {n_samples}"
+    if given.shape == (0,) and given.dtype.kind in "iu":
         raise ValueError("rows is empty; keep at least one row")
-    low, high = int(given.min()), int(given.max())
-    if low < 0 or high >= n_samples:
-        raise ValueError(
-            f"rows must lie between 0 and {n_samples - 1}, got values from {low} to {high}"
-        )
-    return given.astype(np.int64, copy=False)
+    return _numbers("row", given, n_samples, remedy)
 
 
 def check_columns(columns: ArrayLike, n_features: int) -> Columns:
     """Return increasing column numbers as int64, or say what is wrong with them."""
-    given = np.asarray(columns)
+    remedy = "np.flatnonzero(mask) of a mask"
+    numbers = _numbers("column", np.asarray(columns), n_features, remedy)
+    if (numbers[1:] <= numbers[:-1]).any():
+        raise ValueError("columns must increase, without repeats; pass np.unique(columns)")
+    return numbers
+
+
+def _numbers(what: str, given: NDArray[Any], limit: int, remedy: str) -> NDArray[np.int64]:
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise ValueError(
-            "columns must be a 1-d array of column numbers, got "
-            f"{given.dtype} of shape {given.shape}; pass np.flatnonzero(mask) for a mask"
+            f"{what}s must be a 1-d array of {what} numbers, {remedy}; got {given.dtype} of shape "
+            f"{given.shape}"
         )
-    if given.size and not (int(given[0]) >= 0 and int(given[-1]) < n_features):
+    low, high = (int(given.min()), int(given.max())) if given.size else (0, limit - 1)
+    if low < 0 or high >= limit:
         raise ValueError(
-            f"columns must lie between 0 and {n_features - 1}, got values from {given[0]} to "
-            f"{given[-1]}"
+            f"{what}s must lie between 0 and {limit - 1}, got values from {low} to {high}"
         )
-    if (given[1:] <= given[:-1]).any():
-        raise ValueError("columns must increase, without repeats; pass np.unique(columns)")
     return given.astype(np.int64, copy=False)

@@ -159,10 +159,12 @@ class SparseDesign(Design):
                 if by_columns is not None:
                     return by_columns.gather(columns)
             data, indices, indptr = search_rows(*self._parts, columns, n_features)
-        return block_of((data, indices, indptr), n_samples, self._full)
+        return block_of_entries((data, indices, indptr), n_samples, self._full)
 
 
-def block_of(parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, full: bool) -> Block:
+def block_of_entries(
+    parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, full: bool
+) -> Block:
     """Return gathered columns as a block: dense where they, or all of X, are full enough."""
     data, _, indptr = parts
     block = SparseBlock(*parts, n_samples)

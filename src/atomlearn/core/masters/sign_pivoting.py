@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from atomlearn._kernels import ActiveFactor, PivotStatus, active_set_qp, pivot_path
+from atomlearn._kernels import ActiveFactor, active_set_qp, pivot_path
 from atomlearn.core.interfaces import Array
 
 #: Levels of one call to the kernel.
@@ -52,10 +52,8 @@ def l1_quadratic(
     left = np.asarray(levels, dtype=np.float64)
     while left.size and going():
         here = slope + H @ (w - weights) + ridge * (w - weights) if w is not weights else slope
-        rows, status, _ = pivot_path(
-            H, here, price, w, left[:AT_ONCE], ridge=ridge, most=most, state=factor
-        )
-        if not rows.size and status is not PivotStatus.OPTIMAL:
+        rows = pivot_path(H, here, price, w, left[:AT_ONCE], ridge=ridge, most=most, state=factor)
+        if not len(rows):
             w, _ = active_set_qp(
                 H, here, w, price=price, level=float(left[0]), signed=True, ridge=ridge,
                 from_gradient=True,

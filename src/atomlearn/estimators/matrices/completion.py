@@ -8,27 +8,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.convert import readable
-from atomlearn.core.interfaces import Array, Loss, Rows
-from atomlearn.core.paths.ends import NoImprovement
-from atomlearn.core.paths.levels import level_grid
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.checks import positive
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Result
+from atomlearn.core.interfaces import Array, Loss, Mask, Rows
+from atomlearn.designs import Entries
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel
 from atomlearn.losses import as_loss
-from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.mixed import Mixed
-from atomlearn.matrices.norms.trace import TraceNorm
+from atomlearn.norms import TraceNorm
+from atomlearn.paths import NoImprovement, Settings
+from atomlearn.problem import Problem, Regularizer, positive
+from atomlearn.result import Result
 
-#: Levels that are tried.
+#: Levels that are tried, down to a hundredth of the largest.
 LEVELS = 12
 
 
@@ -168,7 +165,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         self._dtype = checked.dtype
         return np.asarray(checked, dtype=np.float64)
 
-    def _standardize(self, data: Array, observed: NDArray[np.bool_]) -> None:
+    def _standardize(self, data: Array, observed: Mask) -> None:
         counts = np.maximum(observed.sum(axis=0), 1)
         held = np.where(observed, data, 0.0)
         self.mean_ = held.sum(axis=0) / counts
@@ -219,7 +216,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         """Yield (level, result) from the largest on, each started where the last one ended."""
         warm = None
         settings = self._settings()
-        for level in level_grid(0.9 * largest, LEVELS).tolist():
+        for level in (largest * np.geomspace(0.9, 1e-2, LEVELS)).tolist():
             result = settings.run(entries.problem(level), warm)
             warm = result.warm_start()
             result.state = None
@@ -275,7 +272,7 @@ class Observed:
     shape: tuple[int, ...]
     loss: Loss
 
-    def some(self, mask: NDArray[np.bool_]) -> Observed:
+    def some(self, mask: Mask) -> Observed:
         """Return these entries."""
         kept = np.flatnonzero(mask)
         return Observed(
@@ -306,7 +303,7 @@ class Observed:
         return 2.0 * self.loss.value(self.z, at, np.ones(self.z.size)) / self.z.size
 
 
-def column_losses(asked: Any, data: Array, observed: NDArray[np.bool_]) -> list[str]:
+def column_losses(asked: Any, data: Array, observed: Mask) -> list[str]:
     """Return the name of the loss of each column."""
     n_columns = data.shape[1]
     held = np.where(observed, data, 0.0)
@@ -331,26 +328,13 @@ def column_losses(asked: Any, data: Array, observed: NDArray[np.bool_]) -> list[
 
 
 def row_factor(loss: Loss, z: Array, factors: Array, level: float) -> Array:
-    """Return argmin over a of  sum_j loss_j(z_j, a'b_j) + level/2 ||a||^2, by Newton steps."""
+    """Return argmin over a of  sum_j loss_j(z_j, a'b_j) + level/2 ||a||^2."""
     ones = np.ones(z.size)
-    a = np.zeros(factors.shape[1])
 
-    def objective(a: Array) -> float:
-        return loss.value(z, factors @ a, ones) + 0.5 * level * float(a @ a)
-
-    for _ in range(50):
+    def objective(a: Array) -> tuple[float, Array]:
         at = factors @ a
-        slope = factors.T @ loss.gradient(z, at, ones) + level * a
-        curved = factors.T @ (loss.curvature(z, at, ones)[:, None] * factors)
-        step = np.linalg.solve(curved + level * np.eye(a.size), slope)
-        size, before = 1.0, objective(a)
-        while size > 1e-9 and objective(a - size * step) > before - 0.1 * size * float(
-            slope @ step
-        ):
-            size *= 0.5
-        if size <= 1e-9:
-            break
-        a = a - size * step
-        if np.abs(step).max() <= 1e-12 * max(1.0, float(np.abs(a).max())):
-            break
-    return a
+        value = loss.value(z, at, ones) + 0.5 * level * float(a @ a)
+        return value, factors.T @ loss.gradient(z, at, ones) + level * a
+
+    start = np.zeros(factors.shape[1])
+    return np.asarray(minimize(objective, start, jac=True, method="BFGS").x)

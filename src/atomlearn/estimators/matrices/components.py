@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from atomlearn.core.interfaces import Form, Solver
-from atomlearn.core.problem.checks import positive
-from atomlearn.core.problem.result import Status
 from atomlearn.estimators.checks import amount_of, keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, double
 from atomlearn.matrices import components, robust
+from atomlearn.problem import positive
+from atomlearn.result import Status
 
 
 class SparseLowRank(MatrixTransformer):

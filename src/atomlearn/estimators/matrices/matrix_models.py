@@ -14,20 +14,13 @@ from sklearn.utils.validation import validate_data
 
 from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Form, Norm, Solver
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.checks import positive
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result, Status
-from atomlearn.core.solvers.observers import PrintProgress
 from atomlearn.estimators.checks import amount_of, as_solver, keep, whole
-from atomlearn.matrices.pursuit import (
-    affinity_of,
-    coefficients,
-    default_norm,
-    pursuit,
-    unit_rows,
-)
+from atomlearn.matrices.pursuit import affinity_of, coefficients, default_norm, pursuit, unit_rows
 from atomlearn.norms import as_norm
+from atomlearn.paths import Settings
+from atomlearn.problem import Problem, positive
+from atomlearn.result import Result, Status
+from atomlearn.solvers import PrintProgress
 
 
 class MatrixModel(BaseEstimator):

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Loss
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.estimators.checks import amount_of, free_columns, norm_for
 from atomlearn.estimators.targets import Checked
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.matrices.tasks import task_problem
+from atomlearn.paths import Settings
+from atomlearn.problem import Regularizer
 
 
 def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> None:

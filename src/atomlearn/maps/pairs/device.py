@@ -38,9 +38,6 @@ class DevicePairs(DensePairs):
         super().__init__(base)
         self._columns = columns
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.base, self._columns)
-
     def error(self) -> ErrorBound:
         double = super().error()
         # Numbers below the least normal one may be lost as a whole: factors, products and sums.

@@ -26,8 +26,8 @@ from atomlearn.maps.pairs.scores import (
     Memory,
     PolynomialScores,
     Scaling,
+    all_scores,
     can_be_listed,
-    listed,
     scale_pairs,
 )
 from atomlearn.maps.pairs.search import PairWork
@@ -212,7 +212,7 @@ class Polynomial(MappedDesign):
         if self.passes_of_many(2) > 1.0:
             return super().scores_many(V)
         linear = np.array([z.full() for z in self.base.scores_many(V)])
-        Z = listed(self._pairs, linear * self.scaling.linear, self.index, self.scaling, V)
+        Z = all_scores(self._pairs, linear * self.scaling.linear, self.index, self.scaling, V)
         return [ArrayScores(z) for z in Z]
 
     def passes_of_many(self, count: int) -> float:

@@ -189,14 +189,14 @@ class DensePairs(PairProducts):
     # --- what is made of tiles ----------------------------------------------------------------
 
     def _cuts(self, start: int, dtype: Any) -> list[tuple[int, int]]:
-        stop, width = self.shape[1], self._width(SETTINGS.tile_columns, dtype)
+        stop, width = self.shape[1], self._width(SETTINGS.tile, dtype)
         return [(lo, min(lo + width, stop)) for lo in range(start, stop, width)]
 
     def _share_out(
         self, work: Callable[[int, int], None], index: PairIndex, dtype: Any, products: int = 1
     ) -> None:
         """Call work(lo, hi) for pieces of the inputs that begin pairs."""
-        wanted = min(SETTINGS.tile_rows, max(64, -(-index.n_rows // SETTINGS.shares)))
+        wanted = min(SETTINGS.tile, max(64, -(-index.n_rows // SETTINGS.shares)))
         width = self._width(wanted, dtype)
         starts = range(0, index.n_rows, width)
 
@@ -287,19 +287,14 @@ class DensePairs(PairProducts):
     def _radii(self, weights: Array) -> Array:
         """Return r_i >= sqrt(sum_k |v_k| x_ki^2), and not much more; 0 where all terms are."""
         base = self.base
-        n_features = base.shape[1]
-        if base.listable:
-            with np.errstate(over="ignore", invalid="ignore"):
-                norms = base.squared_norms(weights)
-            doubtful = np.flatnonzero(~((norms > 1e-200) & (norms < 1e200)))
-            norms[doubtful] = 0.0
-        else:
-            norms, doubtful = np.zeros(n_features), np.arange(n_features)
+        with np.errstate(over="ignore", invalid="ignore"):
+            norms = base.squared_norms(weights)
+        doubtful = np.flatnonzero(~((norms > 1e-200) & (norms < 1e200)))
+        norms[doubtful] = 0.0
         radii: Array = np.sqrt(norms)
         counted = weights > 0
-        width = max(1, LIMITS.piece_entries // base.shape[0])
-        for start in range(0, doubtful.size, width):
-            part = doubtful[start : start + width]
+        for some in LIMITS.pieces(doubtful.size, base.shape[0]):
+            part = doubtful[some]
             array = np.abs(base.gather(part).dense()[counted].astype(np.float64))
             peaks = array.max(axis=0, initial=0.0)
             array /= np.where(peaks > 0, peaks, 1.0)

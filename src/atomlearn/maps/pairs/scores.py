@@ -71,7 +71,7 @@ class PolynomialScores(Scores):
         if self._full is None:
             if not can_be_listed(self._index):
                 return super().full()
-            Z = listed(
+            Z = all_scores(
                 self._pairs, self._linear[None, :], self._index, self._scaling, self._v[:, None]
             )
             self._full = ArrayScores(Z[0])
@@ -133,15 +133,11 @@ class PolynomialScores(Scores):
             count,
             index,
             self._by_definition,
-            np.arange(index.n_inputs),
             self._linear,
             scaling.pair * unit,
             pairs.error(),
             least,
         )
-        # Of products of two inputs: those of the others are known, or found on the way.
-        i, j = index.pairs(guess)
-        finalists.assume(known[(j >= 0) & (i != j)] / finalists.scale)
         pairs.search(self._v / unit, index, finalists, scaling.square / scaling.pair)
         columns, values = finalists.best()
         self.work = finalists.work
@@ -161,7 +157,7 @@ class Memory:
     work: PairWork = field(default_factory=PairWork)
 
 
-def listed(
+def all_scores(
     pairs: PairProducts, linear: Array, index: PairIndex, scaling: Scaling, V: Array
 ) -> Array:
     """Return all scores of each vector, (m, n_columns), given those of the inputs, (m, d)."""

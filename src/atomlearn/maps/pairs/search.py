@@ -31,11 +31,6 @@ class PairWork:
     products: float = 0.0
     possible: float = 0.0
 
-    @property
-    def skipped_share(self) -> float | None:
-        """Share of the possible multiplications that bounds made unnecessary; None of none."""
-        return 1.0 - self.products / self.possible if self.possible > 0 else None
-
     def add(self, other: PairWork) -> None:
         """Add the counts of another search."""
         self.rescored += other.rescored
@@ -78,8 +73,8 @@ class Finalists:
     index : PairIndex
     rescore : callable
         Scores of columns, by definition.
-    columns, values : arrays
-        Columns whose scores are known (the linear ones).
+    values : array
+        Scores of the inputs, which are known.
     scale : float
         The factor from sums over pairs to scores.
     error : ErrorBound
@@ -98,7 +93,6 @@ class Finalists:
         count: int,
         index: PairIndex,
         rescore: Callable[[Columns], Array],
-        columns: Columns,
         values: Array,
         scale: float,
         error: ErrorBound,
@@ -113,7 +107,7 @@ class Finalists:
         self._rescore = rescore
         self._lock = threading.Lock()
         self._limit = 2 * count + SETTINGS.spare
-        self._columns, self._values = columns, values
+        self._columns, self._values = np.arange(values.size), values
         self._upper = self._lower = np.abs(values)
         self._known = largest_of(self._lower, count)
         if self._known.size == count:

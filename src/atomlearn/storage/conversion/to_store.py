@@ -17,7 +17,7 @@ from atomlearn.storage.formats.held import within
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.sources import ColumnSource, RowSource
 from atomlearn.storage.formats.table import Request
-from atomlearn.storage.store.encoding import encode
+from atomlearn.storage.store.encoding import encode_values
 from atomlearn.storage.store.store_file import VALUE_TYPES, Manifest, read_manifest
 
 
@@ -153,12 +153,12 @@ def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: s
         if source.about.sparse:
             part.sum_duplicates()
             columns = np.repeat(np.arange(first, stop), np.diff(part.indptr))
-            values = encode(part.data, kind, part.indices, columns)
+            values = encode_values(part.data, kind, part.indices, columns)
             writer.entries(values, part.indices, part.indptr.astype(np.int64))
         elif source.packed:
             writer.packed(part)
         else:
-            writer.dense(encode(part, kind, 0, first))
+            writer.dense(encode_values(part, kind, 0, first))
         writer.commit()
     about = source.about
     return writer.finish(about.names, source.target(), name, plans=about.plans)

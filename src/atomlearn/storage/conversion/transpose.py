@@ -23,7 +23,7 @@ from atomlearn.core.data.compressed import is_sparse
 from atomlearn.storage.conversion.journal import SHARING, Workplace, sync_folder
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.sources import RowPiece, RowSource
-from atomlearn.storage.store.encoding import encode
+from atomlearn.storage.store.encoding import encode_values
 
 
 class Transposition:
@@ -67,11 +67,11 @@ class Transposition:
 
     def _encoded(self, X: Any, first_row: int) -> Any:
         if not is_sparse(X):
-            return encode(X, self.kind, first_row)
+            return encode_values(X, self.kind, first_row)
         X = sp.csr_array(X)
         X.sum_duplicates()
         rows, columns = X.tocoo().coords
-        data = encode(X.data, self.kind, rows + first_row, columns)
+        data = encode_values(X.data, self.kind, rows + first_row, columns)
         # SciPy has no half precision.
         X.data = data.astype(np.float32) if data.dtype == np.float16 else data
         return X

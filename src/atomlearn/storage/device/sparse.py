@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.sparse import block_of
+from atomlearn.core.data.sparse import block_of_entries
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.device.layouts import add_up, by_columns, torch_module
 from atomlearn.storage.device.tensors import BUDGET, HeldTensor, as_written, dtype_of, to_host
@@ -100,7 +100,9 @@ class SparseTensor(HeldTensor):
         data = to_host(self._values[places]).astype(np.float64)
         rows = np.array(to_host(self._rows[places]))
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        return block_of((data, rows, starts.astype(rows.dtype)), self.shape[0], self.is_full)
+        return block_of_entries(
+            (data, rows, starts.astype(rows.dtype)), self.shape[0], self.is_full
+        )
 
     def columns(self, lo: int, hi: int) -> Any:
         torch, width = torch_module(), hi - lo

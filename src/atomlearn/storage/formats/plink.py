@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.limits import LIMITS
-from atomlearn.storage.store.encoding import encode, pack
+from atomlearn.storage.store.encoding import encode_values, pack
 from atomlearn.storage.store.plink import MAGIC
 
 
@@ -39,7 +39,7 @@ def write_plink(
         stream.write(MAGIC)
         width = max(1, LIMITS.piece_bytes // n_samples)
         for start in range(0, n_features, width):
-            part = encode(X[:, start : start + width], "genotype", 0, start)
+            part = encode_values(X[:, start : start + width], "genotype", 0, start)
             stream.write(pack(part).tobytes())
     lines = zip(chromosomes, names, positions, strict=True)
     file.with_suffix(".bim").write_text(

@@ -141,7 +141,9 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
     return np.require(array, requirements="A")
 
 
-def hold(piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, column: int) -> Chunk:
+def held_chunk(
+    piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, column: int
+) -> Chunk:
     """Return a piece as a chunk, checked: its shape, numbers only, and all of them finite.
 
     ``row`` and ``column`` : where the piece begins in X.
@@ -184,7 +186,10 @@ def prediction_of(chunk: Chunk, weights: Array) -> Array:
     return chunk.design.predict(aligned(weights))
 
 
-def columns_of(chunk: Chunk, columns: Columns) -> Any:
+def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
     """Return some columns of a chunk: sparse where it is."""
-    found = chunk.design.gather(aligned(columns)).dense()
-    return sp.csc_array(found) if is_sparse(chunk.held) else found
+    block = chunk.design.gather(aligned(columns))
+    stored = block.stored_sparse()
+    if stored is not None:
+        return stored
+    return sp.csc_array(block.dense()) if is_sparse(chunk.held) else block.dense()

@@ -99,7 +99,7 @@ class Dask(Design):
             for j, column in enumerate(self._columns):
                 shape = row.stop - row.start, column.stop - column.start
                 given = grid.chunks[i, j], grid.dtype, shape, row.start, column.start
-                self._chunks[i, j] = task(pieces.hold, *given)
+                self._chunks[i, j] = task(pieces.held_chunk, *given)
 
     def __getstate__(self) -> dict[str, Any]:
         # A connection does not travel; where a copy arrives, the current scheduler is asked.
@@ -177,7 +177,7 @@ class Dask(Design):
         tasks = []
         for j in np.unique(owner):
             within = sent_once(columns[owner == j] - starts[j])
-            tasks += [task(pieces.columns_of, chunk, within) for chunk in self._chunks[:, j]]
+            tasks += [task(pieces.chunk_columns, chunk, within) for chunk in self._chunks[:, j]]
         found, n_rows = self._compute(tasks), len(self._rows)
         stacks = [found[start : start + n_rows] for start in range(0, len(found), n_rows)]
         # Where each column stands among those that came, chunk after chunk.

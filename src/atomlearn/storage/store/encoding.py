@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 MISSING = -1
 
 
-def encode(X: NDArray[Any], kind: str, rows: Any = 0, columns: Any = 0) -> NDArray[Any]:
+def encode_values(X: NDArray[Any], kind: str, rows: Any = 0, columns: Any = 0) -> NDArray[Any]:
     """Return dense values or stored entries in the type of the store, or say which one is unfit.
 
     rows, columns : where a matrix begins, or where each of the stored entries is.

@@ -19,10 +19,10 @@ from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.store_file import READING
 from atomlearn.storage.store.stored_columns import (
     Checks,
+    ColumnsOnDisk,
     DenseColumns,
     GenotypeColumns,
     SparseColumns,
-    StoredColumns,
 )
 
 
@@ -34,7 +34,7 @@ class StreamedDesign(Design):
     second pass of scores goes backwards, as what was read last may still be in memory.
     """
 
-    def __init__(self, columns: StoredColumns, n_features: int, path: Path) -> None:
+    def __init__(self, columns: ColumnsOnDisk, n_features: int, path: Path) -> None:
         self.path = path
         self._columns = columns
         self._shape = (columns.n_samples, n_features)
@@ -193,7 +193,7 @@ class OnDisk(StreamedDesign):
         chunks, sums = store.read_chunks(folder, manifest)
         checks, values = Checks(sums), store.ByteFile(folder / store.VALUES)
         n_samples = manifest.n_samples
-        columns: StoredColumns
+        columns: ColumnsOnDisk
         if manifest.layout == "genotypes":
             genotypes = GenotypeColumns(values, 0, n_samples, chunks, checks)
             genotypes.set_counts(store.read_counts(folder, manifest))

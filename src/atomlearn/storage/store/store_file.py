@@ -22,7 +22,7 @@ import json
 import os
 import sys
 import zlib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -48,27 +48,26 @@ VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingSizes:
     """Sizes of requests to the system, found on NVMe and on network disks.
 
     No answer depends on them; ``benchmarks/on_disk.py`` times passes with them.
     """
 
-    #: Bytes that a chunk has at least, unless its columns are all; read as one.
+    #: Bytes that a chunk has at least, unless its columns are all; read as one. Columns that are
+    #: gathered come in reads of at most so many; a manifest, of a few hundred, is never longer.
     chunk_bytes: int = 2**22
     #: Bytes read ahead of where the products are: many a disk wants several requests at a time.
     ahead_bytes: int = 2**25
-    #: Columns this close together in the file are gathered by one read ...
+    #: Columns this close together in the file are gathered by one read.
     gap_bytes: int = 2**16
-    #: ... of at most so many bytes; a manifest, of a few hundred bytes, is never longer.
-    gather_bytes: int = 2**24
     #: Entries that kernels multiply on one thread: tiles have threads of their own.
     one_thread: int = 2**20 - 1
     #: Operations that reading and multiplying a byte are worth: what a thread is woken for.
     operations_per_byte: float = 5.0
 
 
-READING = Reading()
+READING = ReadingSizes()
 
 
 class StoreError(ValueError):
@@ -93,7 +92,7 @@ class Manifest:
     row_dtype: str = ""
     nonzeros: int = 0
     first_index: int = 0
-    checksums: dict[str, int] | None = None
+    checksums: dict[str, int] = field(default_factory=dict)
     source: str = ""
 
     @property
@@ -136,7 +135,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} is not a column store: it has no {MANIFEST}; a conversion that was cut "
             "short leaves none, run `atomlearn convert` again"
         )
-    if file.stat().st_size > READING.gather_bytes:
+    if file.stat().st_size > READING.chunk_bytes:
         raise _broken(folder, f"{MANIFEST} is too long")
     try:
         content = json.loads(file.read_bytes())
@@ -182,7 +181,7 @@ def _check_values(manifest: Manifest, folder: Path) -> None:
     sums = manifest.checksums
     small = set(manifest.sizes()) - {VALUES, ROWS}
     named = isinstance(sums, dict) and all(type(value) is int for value in sums.values())
-    if not named or not small <= set(sums or ()) <= small | {NAMES, TARGET, CLASSES, SCHEMA}:
+    if not named or not small <= set(sums) <= small | {NAMES, TARGET, CLASSES, SCHEMA}:
         raise _broken(folder, "the checksums of its files are incomplete")
 
 
@@ -203,7 +202,6 @@ def _broken(folder: Path, what: str) -> StoreError:
 
 def read_small(folder: Path, manifest: Manifest, name: str) -> bytes:
     """Return the content of a small file after its checksum has been compared."""
-    assert manifest.checksums is not None
     if not (folder / name).is_file():  # a device or a pipe in its place would never end
         raise _broken(folder, f"{name} is missing, or no file")
     try:
@@ -240,16 +238,15 @@ def read_counts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
     counts = np.frombuffer(content, dtype="<i8").astype(np.int64).reshape(-1, 2)
     copies, missing = counts.T
     present = manifest.n_samples - missing
-    if (missing < 0).any() or (present < 0).any() or (copies < 0).any():
-        raise _broken(folder, f"{COUNTS} counts what cannot be")
-    if (copies > 2 * present).any():
+    negative = min(int(part.min()) for part in (missing, present, copies)) < 0
+    if negative or (copies > 2 * present).any():
         raise _broken(folder, f"{COUNTS} counts what cannot be")
     return counts
 
 
 def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
     """Return the names of the columns, None where they have none."""
-    if NAMES not in (manifest.checksums or ()):
+    if NAMES not in manifest.checksums:
         return None
     names = _json(folder, manifest, NAMES)
     fits = isinstance(names, list) and len(names) == manifest.n_features
@@ -260,7 +257,7 @@ def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
 
 def read_plans(folder: Path, manifest: Manifest) -> list[Any]:
     """Return what each column of the source was, as JSON has it; empty where that is not known."""
-    if SCHEMA not in (manifest.checksums or ()):
+    if SCHEMA not in manifest.checksums:
         return []
     plans = _json(folder, manifest, SCHEMA)
     if not isinstance(plans, list):
@@ -272,7 +269,7 @@ def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
     """Return the target: numbers, or labels where it had labels; None where there is none."""
     import io
 
-    if TARGET not in (manifest.checksums or ()):
+    if TARGET not in manifest.checksums:
         return None
     content = read_small(folder, manifest, TARGET)
     try:
@@ -281,7 +278,7 @@ def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
         raise _broken(folder, f"{TARGET} is no array ({error})") from error
     if target.shape != (manifest.n_samples,) or target.dtype.kind not in "iuf":
         raise _broken(folder, f"{TARGET} holds {target.dtype} of shape {target.shape}")
-    if CLASSES not in (manifest.checksums or ()):
+    if CLASSES not in manifest.checksums:
         return np.asarray(target)
     given = _json(folder, manifest, CLASSES)
     if not isinstance(given, list) or not all(isinstance(label, str) for label in given):

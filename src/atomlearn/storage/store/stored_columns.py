@@ -49,7 +49,7 @@ class Checks:
         self.done[chunk] = True
 
 
-class StoredColumns(ABC):
+class ColumnsOnDisk(ABC):
     """The columns of one file or two, in chunks that are read as a whole.
 
     chunks : (n_chunks + 1,) int64, the first column of each and the end; n_samples : rows; file :
@@ -128,9 +128,23 @@ class StoredColumns(ABC):
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         """Add X w over the columns of a chunk to ``out``, which is ``vector``."""
 
-    @abstractmethod
     def gather(self, columns: Columns) -> Block:
         """Return the columns, in their order."""
+        result = np.empty((self.n_samples, columns.size), self.block_type(columns), order="F")
+        for places, first, count, wanted in runs(columns, self._column):
+            held = np.empty((count, self._column), dtype=np.uint8)
+            self.file.read_into(self.offset + first * self._column, held)
+            # Only the columns wanted are decoded: neighbours came along with the read.
+            result[:, places] = self.decoded(held[wanted], first + wanted, result.dtype)
+        return DenseBlock(result)
+
+    def block_type(self, columns: Columns) -> np.dtype[Any]:
+        """Return the type that holds these columns exactly."""
+        return self.dtype
+
+    def decoded(self, held: NDArray[np.uint8], columns: Columns, dtype: Any) -> NDArray[Any]:
+        """Return columns, (n_samples, m), whose bytes are the rows of ``held``."""
+        raise NotImplementedError(type(self).__name__)
 
     def advise(self, chunk: int) -> None:
         """Have the system read a chunk ahead."""
@@ -147,7 +161,7 @@ class StoredColumns(ABC):
         return self.byte_range(self.chunks.size - 2)[1] - self.byte_range(0)[0]
 
 
-class DenseColumns(StoredColumns):
+class DenseColumns(ColumnsOnDisk):
     """n_samples entries a column, of any type of ``_kernels.STORED_TYPES``."""
 
     def __init__(
@@ -184,16 +198,11 @@ class DenseColumns(StoredColumns):
         for part, X in self._parts(chunk):
             out += _kernels.predict_dense(X, weights[part])
 
-    def gather(self, columns: Columns) -> Block:
-        result = np.empty((self.n_samples, columns.size), dtype=self.dtype, order="F")
-        for places, first, count, wanted in runs(columns, self._column):
-            values = np.empty((self.n_samples, count), dtype=self.stored, order="F")
-            self.file.read_into(first * self._column, values)
-            result[:, places] = values[:, wanted]
-        return DenseBlock(result)
+    def decoded(self, held: NDArray[np.uint8], columns: Columns, dtype: Any) -> NDArray[Any]:
+        return held.view(self.stored).T
 
 
-class SparseColumns(StoredColumns):
+class SparseColumns(ColumnsOnDisk):
     """Stored entries only: values and row numbers of each column, which begins at ``starts``."""
 
     def __init__(
@@ -278,7 +287,7 @@ class SparseColumns(StoredColumns):
         return block
 
 
-class GenotypeColumns(StoredColumns):
+class GenotypeColumns(ColumnsOnDisk):
     """Two bits a genotype in PLINK's code; missing entries are the mean of their column.
 
     A column of which nothing is known has mean 0. ``offset`` : bytes before the first column.
@@ -345,20 +354,13 @@ class GenotypeColumns(StoredColumns):
         packed, means = self._read(chunk)
         _kernels.add_genotypes(packed, self.n_samples, means, weights, out)
 
-    def gather(self, columns: Columns) -> Block:
-        """Return the columns in float32 where that is exact: where none of them has a mean."""
-        exact = not self.counts[columns, 1].any()
-        dtype = np.float32 if exact else np.float64
-        result = np.empty((self.n_samples, columns.size), dtype=dtype, order="F")
-        for places, first, count, wanted in runs(columns, self._column):
-            packed = np.empty(count * self._column, dtype=np.uint8)
-            self.file.read_into(self.offset + first * self._column, packed)
-            # Only the columns wanted are unpacked: neighbours came along with the read.
-            chosen = packed.reshape(count, -1)[wanted].ravel()
-            result[:, places] = _kernels.gather_genotypes(
-                chosen, self.n_samples, self.means[first + wanted], dtype
-            )
-        return DenseBlock(result)
+    def block_type(self, columns: Columns) -> np.dtype[Any]:
+        """Return float32 where that is exact: where none of the columns has a mean."""
+        return np.dtype(np.float64 if self.counts[columns, 1].any() else np.float32)
+
+    def decoded(self, held: NDArray[np.uint8], columns: Columns, dtype: Any) -> NDArray[Any]:
+        packed = held.ravel()
+        return _kernels.gather_genotypes(packed, self.n_samples, self.means[columns], dtype)
 
 
 def runs(columns: Columns, column_bytes: int) -> Iterator[tuple[Columns, int, int, Columns]]:
@@ -374,7 +376,7 @@ def runs(columns: Columns, column_bytes: int) -> Iterator[tuple[Columns, int, in
         while (
             stop < order.size
             and (int(ordered[stop]) - int(ordered[stop - 1])) * column_bytes <= READING.gap_bytes
-            and (int(ordered[stop]) + 1 - first) * column_bytes <= READING.gather_bytes
+            and (int(ordered[stop]) + 1 - first) * column_bytes <= READING.chunk_bytes
         ):
             stop += 1
         # Repeats and direct neighbours are one read even where a column is long.
