@@ -35,7 +35,6 @@ SPARSE_ALGEBRA = {
     "core/norms/partition.py": "reads sets from membership matrices",
     "core/losses/multinomial.py": "the low-rank part of a Hessian, one column a row of predictions",
     "core/losses/free_columns.py": "couplings of a Newton system, a column a free column",
-    "core/losses/intercepts.py": "the same, and one column an intercept",
     "findings/precision.py": "a precision matrix with few entries a column, of columns in memory",
     "core/norms/user.py": "reads the sparse vector that a person's oracle may return",
 }

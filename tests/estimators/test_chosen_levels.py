@@ -18,6 +18,7 @@ from atomlearn import (
     norms,
     paths,
 )
+from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.losses import Cox, survival_target
 
 
@@ -38,7 +39,7 @@ def test_held_out_scores_of_hazards_are_partial_likelihoods_of_the_fold() -> Non
         ):
             fold = AtomicSurvival(alpha=alpha, tol=1e-9).fit(X[train], y[train])
             ones = np.ones(test.size)
-            expected = -Cox().mean_loss(y[test], fold.decision_function(X[test]), ones)
+            expected = -mean_loss(Cox(), y[test], fold.decision_function(X[test]), ones)
             assert_allclose(score, expected, rtol=1e-5)
     alone = AtomicSurvival(alpha=model.alpha_, tol=1e-9).fit(X, y)
     assert_allclose(model.coef_, alone.coef_, atol=1e-6)

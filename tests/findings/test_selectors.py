@@ -18,6 +18,7 @@ from atomlearn import (
     StabilitySelector,
     norms,
 )
+from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.core.losses import as_loss
 from atomlearn.findings import (
     gaussian_knockoffs,
@@ -194,7 +195,7 @@ def test_the_formula_of_left_out_rows_is_that_of_leaving_them_out(name: str) -> 
                 hessian = (A.T * loss.curvature(y, z, others)) @ A
                 v = v - np.linalg.solve(hessian, A.T @ loss.gradient(y, z, others) - pull)
             left[i] = A[i] @ v
-        expected = loss.mean_loss(y, left, ones)
+        expected = mean_loss(loss, y, left, ones)
         assert score_of_level == pytest.approx(expected, rel=1e-7 if name == "squared" else 0.1)
 
 

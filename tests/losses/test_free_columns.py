@@ -14,7 +14,6 @@ from atomlearn.core.interfaces import Array, Loss
 from atomlearn.losses import (
     Cox,
     FreeColumns,
-    FreeIntercepts,
     Huber,
     Logistic,
     Multinomial,
@@ -67,12 +66,9 @@ def test_the_value_is_the_least_and_the_coefficients_reach_it(name: str) -> None
     whole = z + loss.columns @ g + b
     if loss.bare.coupled < 2:  # else the classes of a row may have moved alike
         assert_allclose(loss.shifted(y, z, s), whole, atol=1e-12)
-    for known in (loss.inner.value(y, whole, s), loss.value(y, z, s)):
-        assert_allclose(loss.value_at(y, z, s, g, b), known, rtol=SAME_FLOAT64)
-    assert_allclose(loss.free_size(g, b), np.abs(loss.columns) @ np.abs(g) + abs(b))
+    assert_allclose(loss.inner.value(y, whole, s), loss.value(y, z, s), rtol=SAME_FLOAT64)
     assert_allclose(loss.curvature(y, z, s), loss.inner.curvature(y, whole, s))
     assert loss.free is loss
-    assert loss.whole is loss.inner
     assert loss.coupled == 0
 
 
@@ -139,13 +135,7 @@ def test_some_of_the_samples_have_coefficients_of_their_own(name: str) -> None:
 
 def test_what_the_loss_inside_can_do_is_done_beside_free_columns() -> None:
     _, y, z, s = made("squared")
-    Z, o = np.random.default_rng(1).normal(size=(N, 2)), np.linspace(0.0, 1.0, N)
-    for inner in (Offset(Squared(), o), Offset(Poisson(), o)):
-        targets = y if inner.name == "squared" else np.abs(y)
-        loss = FreeColumns(inner, Z, True)
-        taken, target = loss.absorbed(targets)
-        assert (taken is loss) == (inner.name == "poisson")
-        assert_allclose(taken.value(target, z, s), loss.value(targets, z, s), rtol=1e-12)
+    Z = np.random.default_rng(1).normal(size=(N, 2))
     assert FreeColumns(Squared(), Z, True).smoothed(0.1) is None
     smooth = FreeColumns(Quantile(0.3), Z, True).smoothed(0.1)
     own = FreeColumns(Quantile(0.3).smoothed(0.1), Z, True)
@@ -165,26 +155,22 @@ def test_columns_that_move_the_classes_of_a_row_alike_are_no_directions() -> Non
     assert_allclose(loss.value(y, z, s), best.fun, rtol=1e-9)
     g, b = loss.free_part(y, z, s)
     assert b == 0.0
-    assert_allclose(loss.value_at(y, z, s, g, b), best.fun, rtol=1e-9)
+    assert_allclose(loss.inner.value(y, z + loss.columns @ g + b, s), best.fun, rtol=1e-9)
 
 
-def test_columns_for_the_intercepts_of_a_loss_are_given_back_by_it() -> None:
+def test_intercepts_of_tasks_are_the_columns_of_ones_that_they_stand_for() -> None:
     inner, rng = Multinomial(Q), np.random.default_rng(3)
-    whole = FreeIntercepts(inner, Q)
-    Z = np.kron(rng.normal(size=(N, 1)), np.eye(Q))
-    y, z, s = np.eye(Q)[np.arange(N) % Q].ravel(), rng.normal(size=N * Q), np.ones(N * Q)
-    own = whole.apart(y, s)[1]
-    loss = FreeColumns(inner, np.hstack([Z, own]), False, whole)
-    assert loss.whole is whole
-    g, b = loss.free_part(y, z, s)
-    assert g.size == Q
-    assert_allclose(loss.value_at(y, z, s, g, b), loss.value(y, z, s), rtol=1e-9)
-    best = minimize(lambda g: whole.value(y, z + Z @ g, s), np.zeros(Q), options={"gtol": 1e-9})
-    assert_allclose(loss.value(y, z, s), best.fun, rtol=1e-9)
-    half = slice(0, N * Q // 2)
-    part = loss.part(half)
-    assert isinstance(part.whole, FreeIntercepts)
-    assert part.free_part(y[half], z[half], s[half])[0].size == Q
+    y, z = np.eye(Q)[np.arange(N) % Q].ravel(), rng.normal(size=N * Q)
+    s, at = np.ones(N * Q), slice(0, N * Q // 2)
+    loss = FreeColumns.of_tasks(inner, N, Q)
+    dense = FreeColumns(inner, np.tile(np.eye(Q), (N, 1)), False)
+    assert_allclose(loss.basis.T @ loss.basis, np.eye(Q - 1), atol=1e-14)
+    for one, other in ((loss, dense), (loss.part(at), dense.part(at))):
+        case = y[at], z[at], s[at]
+        case = case if one is not loss else (y, z, s)
+        assert_allclose(one.value(*case), other.value(*case), rtol=1e-12)
+        assert_allclose(one.free_part(*case)[0], other.free_part(*case)[0], atol=1e-9)
+        assert_allclose(one.gradient(*case), other.gradient(*case), atol=1e-12)
 
 
 def test_columns_that_depend_on_each_other_or_on_the_intercept_are_left_out() -> None:
@@ -197,12 +183,16 @@ def test_columns_that_depend_on_each_other_or_on_the_intercept_are_left_out() ->
     assert_allclose(many.value(y, z, s), one.value(y, z, s), rtol=1e-12)
     g, b = many.free_part(y, z, s)
     assert np.count_nonzero(g) == 2
-    assert_allclose(many.value_at(y, z, s, g, b), one.value(y, z, s), rtol=1e-12)
+    assert_allclose(
+        many.inner.value(y, z + many.columns @ g + b, s), one.value(y, z, s), rtol=1e-12
+    )
     plain = FreeColumns(Squared(), more, False)
     assert plain.basis.shape == (N, 3)
     g, b = plain.free_part(y, z, s)
     assert b == 0.0
-    assert_allclose(plain.value_at(y, z, s, g, b), one.value(y, z, s), rtol=1e-12)
+    assert_allclose(
+        plain.inner.value(y, z + plain.columns @ g + b, s), one.value(y, z, s), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in INNER if INNER[name].coupled])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from atomlearn.interfaces import Loss
-from atomlearn.losses import FreeIntercepts, Multinomial, Squared, as_loss, loss_names
+from atomlearn.losses import FreeColumns, Multinomial, Squared, as_loss, loss_names
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 
 
@@ -23,7 +23,7 @@ def test_the_expression_is_the_loss(name: str) -> None:
     assert float(expression.value) == pytest.approx(loss.value(y, z, s), rel=1e-12)
 
 
-@pytest.mark.parametrize("loss", [Multinomial(2), FreeIntercepts(Squared(), 2)])
+@pytest.mark.parametrize("loss", [Multinomial(2), FreeColumns.of_tasks(Squared(), 3, 2)])
 def test_an_unknown_loss_has_no_optimum_to_be_compared_with(loss: Loss) -> None:
     with pytest.raises(ValueError, match=r"no independent optimum for .*add its CVXPY expression"):
         oracle_of(loss)

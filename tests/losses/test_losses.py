@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import r2_score
 
 from atomlearn import losses
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core.interfaces.loss import Loss, mean_loss
 from atomlearn.core.losses.deviance import deviance_explained
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.probabilities import log_probabilities
@@ -197,7 +197,7 @@ def test_links_and_scores() -> None:
     assert Squared().score(numbers, numbers, s) == 1.0
     assert Squared().score(numbers, z, s) == pytest.approx(r2_score(numbers, z, sample_weight=s))
     assert Squared().score(np.ones(3), z, s) == 0.0
-    assert Squared().mean_loss(numbers, z, s) == pytest.approx((4.5 + 0.25) / 3)
+    assert mean_loss(Squared(), numbers, z, s) == pytest.approx((4.5 + 0.25) / 3)
     assert Logistic().score(labels, z, s) == pytest.approx(1 / 3)
     pairs = np.exp(Logistic().log_probabilities(z))
     assert pairs.sum(axis=1) == pytest.approx(1.0)

@@ -12,15 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn.core.interfaces.loss import Loss
 from atomlearn.core.losses import pieces
-from atomlearn.losses import FreeIntercepts, Logistic, Multinomial, Squared, SquaredHinge
+from atomlearn.losses import Logistic, Multinomial, Squared, SquaredHinge
 
 LOSSES = (
     Squared(),
     Logistic(),
     SquaredHinge(),
     Multinomial(3),
-    FreeIntercepts(Multinomial(3), 3),
-    FreeIntercepts(Squared(), 3),
 )
 
 

@@ -14,7 +14,7 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.masters.candidate import certified
 from atomlearn.core.masters.model_newton import hessian, is_coupled, levelled, toward
 from atomlearn.interfaces import Block, Loss, Norm
-from atomlearn.losses import FreeIntercepts, Logistic, Multinomial
+from atomlearn.losses import FreeColumns, Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, ModelNewton, SemismoothNewton
 from atomlearn.matrices.designs.tasks import TaskBlock
 from atomlearn.problem import Problem, Regularizer
@@ -37,7 +37,7 @@ def block_problem(
     weight = np.repeat(rng.uniform(0.2, 2.0, N), Q)
     y = np.eye(Q)[classes].ravel()
     if loss is None:
-        loss = FreeIntercepts(Multinomial(Q), Q) if free else Multinomial(Q)
+        loss = FreeColumns.of_tasks(Multinomial(Q), N, Q) if free else Multinomial(Q)
     else:
         y = 2.0 * y - 1.0
     design = designs.Tasks(X, Q)
@@ -94,7 +94,7 @@ def test_against_brute_force_over_weights_and_intercepts() -> None:
 
 def test_targets_with_an_intercept_each() -> None:
     problem = block_problem(
-        norms.TraceNorm((P, Q)), "penalized", 0.5, loss=FreeIntercepts(Logistic(), Q)
+        norms.TraceNorm((P, Q)), "penalized", 0.5, loss=FreeColumns.of_tasks(Logistic(), N, Q)
     )
     refit = ModelNewton(AcceleratedGradient()).solve(problem, np.zeros(SIZE), 0.0, 1e-9)
     slow = AcceleratedGradient().solve(problem, np.zeros(SIZE), 0.0, 1e-7)
@@ -151,7 +151,7 @@ def test_other_problems_of_classes_keep_all_columns() -> None:
     for norm in (norms.L1(), norms.Groups(np.repeat(np.arange(2), SIZE // 2))):
         other = replace(base, design=whole, regularizer=Regularizer(norm, "penalized", 1.0))
         assert levelled(other) is None
-    apart = block_problem(rows, "penalized", 1.0, loss=FreeIntercepts(Logistic(), Q))
+    apart = block_problem(rows, "penalized", 1.0, loss=FreeColumns.of_tasks(Logistic(), N, Q))
     assert levelled(replace(apart, design=whole)) is None
 
 

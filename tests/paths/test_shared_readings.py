@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold
 from threadpoolctl import ThreadpoolController
 
 from atomlearn import AtomicClassifierCV, AtomicRegressorCV, norms, paths, solve
+from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Deadline
 from atomlearn.losses import as_loss
@@ -131,7 +132,7 @@ def test_folds_share_their_readings(loss: str) -> None:
             X[train], y[train], loss=loss, level=levels[0, number], intercept=True, gap=GAP,
             sample_weight=weights,
         )  # fmt: skip
-        held_out = task.loss.mean_loss(y[test], alone.predict(X[test]), np.ones(test.size))
+        held_out = mean_loss(task.loss, y[test], alone.predict(X[test]), np.ones(test.size))
         assert found.scores[0, number, 1] == pytest.approx(-held_out, rel=1e-3)
 
 

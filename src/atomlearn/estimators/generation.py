@@ -14,6 +14,7 @@ from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.partition import membership_of
 from atomlearn.core.problem.checks import check_free
+from atomlearn.core.problem.free import task_intercepts
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import FeatureMap, RowSubset, Tasks
 from atomlearn.estimators.checks import input_names
@@ -21,7 +22,7 @@ from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.estimators.units import block_of, too_many
 from atomlearn.lifting.latent import LatentNorm
-from atomlearn.losses import FreeIntercepts, as_loss
+from atomlearn.losses import FreeColumns, as_loss
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.norms import L2, KSupport, LatentKSupport
 from atomlearn.papers.feature_generation import GenerationState
@@ -90,7 +91,7 @@ def problem_of(estimator: Any, data: Checked, offset: Any) -> tuple[Problem, int
         if together is not None:
             y, loss = np.maximum(y, 0.0), together
         if intercept:  # one a class, minimized over in the loss
-            loss, intercept = FreeIntercepts(loss, n_outputs), False
+            loss, intercept = FreeColumns.of_tasks(loss, weight.size, n_outputs), False
         if free is not None:
             free = (free[:, None] * n_outputs + np.arange(n_outputs)).reshape(-1)
         design, weight = Tasks(design, n_outputs), np.repeat(weight, n_outputs)
@@ -172,10 +173,11 @@ def point_of(problem: Problem, result: Result, count: int) -> tuple[Columns, Arr
     columns, places = np.unique(result.columns // count, return_inverse=True)
     weights = np.zeros((count, columns.size))
     weights[result.columns % count, places.ravel()] = result.weights
-    loss, intercepts = problem.plain_loss, np.full(count, float(result.intercept))
-    if count > 1 and loss.coupled == 0:
+    intercepts = np.full(count, float(result.intercept))
+    if count > 1 and problem.loss.free is not None:
         linear = problem.design.gather(result.columns).dot(result.weights)
-        intercepts = loss.intercepts(problem.y, linear, problem.weight)
+        own = task_intercepts(problem, linear)
+        intercepts = own if own.size else intercepts
     return columns, weights, intercepts
 
 

@@ -75,7 +75,7 @@ class CrossValidatedModel(AtomicModel):
         if self.scoring is None:
             return None
         loss = as_loss(self.loss)
-        own = loss.task == "survival" and self.scoring == loss.score_name
+        own = loss.task == "survival" and self.scoring == "concordance"
         return None if own else get_scorer(self.scoring)
 
     def score(

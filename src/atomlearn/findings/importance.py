@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 from atomlearn.core.interfaces import Array, Loss, Norm
+from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.ends import Reached
 from atomlearn.designs import as_design
@@ -178,4 +179,4 @@ def _left_out(X: Array, problem: Problem, result: Result) -> float:
     half = la.blas.dtrsm(1.0, factor, A.T, side=1, lower=1, trans_a=1, overwrite_b=1)
     leverage = np.einsum("ij,ij->i", half, half)
     left_out = z + leverage * slope / np.maximum(1.0 - leverage * curvature, 1e-6)
-    return float(loss.mean_loss(y, left_out, ones))
+    return float(mean_loss(loss, y, left_out, ones))

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.standardized import centered
 from atomlearn.core.interfaces import Array, Design, Loss
-from atomlearn.core.losses import FreeIntercepts, Multinomial
+from atomlearn.core.losses import FreeColumns, Multinomial
+from atomlearn.core.problem.free import task_intercepts
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
@@ -54,10 +55,9 @@ class TaskProblem:
     def intercepts(self, W: Array) -> Array:
         """Return the optimal intercepts at W for the columns as they were given: one pass."""
         b = self.offsets - self.means @ W
-        loss = self.problem.plain_loss
-        if loss.coupled == 0:
-            linear = self.problem.design.predict(W.reshape(-1))
-            b = b + loss.intercepts(self.problem.y, linear, self.problem.weight)
+        if self.problem.loss.free is not None:
+            own = task_intercepts(self.problem, self.problem.design.predict(W.reshape(-1)))
+            b = b + own if own.size else b
         return np.asarray(b)
 
 
@@ -77,7 +77,7 @@ def task_problem(
     The intercepts need no variables. Squared loss: at the optimum the weighted mean of the
     residuals of each task is zero, so centered columns and targets have none left, and the
     objectives are equal. Others: the loss is minimized over them at every point
-    (``losses.FreeIntercepts``), over centered columns, which only moves b.
+    (``losses.FreeColumns``), over centered columns, which only moves b.
     """
     if isinstance(design, Polynomial):
         raise ValueError(
@@ -94,7 +94,7 @@ def task_problem(
             offsets = weight @ Y / weight.sum()
             Y = Y - offsets
         else:
-            loss = FreeIntercepts(loss, n_tasks)
+            loss = FreeColumns.of_tasks(loss, Y.shape[0], n_tasks)
     problem = Problem.build(
         Tasks(design, n_tasks),
         np.ascontiguousarray(Y).reshape(-1),

@@ -226,7 +226,7 @@ class FeatureGeneration(Solver):
     def _refit(self, problem: Problem, following: GenerationState, accuracy: float) -> None:
         """Solve the subproblem to this relative accuracy."""
         master = self._master(following, accuracy)
-        if problem.loss.free is not None:
+        if problem.loss.free is not None and problem.loss.free.separable:
             master = ModelNewton(master)
         restricted = self._subproblem(problem, following)
         # Beside a covariate that is the target, what is left is rounding.

@@ -68,6 +68,7 @@ class Cox(Loss):
     at_zero: LastAnswer = field(default_factory=LastAnswer, init=False, repr=False, compare=False)
     there: LastAnswer = field(default_factory=LastAnswer, init=False, repr=False, compare=False)
     name: ClassVar[str] = "cox"
+    coupled: ClassVar[int] = 0
     task: ClassVar[Task] = "survival"
     dispersed: ClassVar[bool] = False
     smoothness: ClassVar[float] = float("inf")
@@ -75,11 +76,6 @@ class Cox(Loss):
     def __post_init__(self) -> None:
         if self.ties not in ("efron", "breslow"):
             raise ValueError(f"Cox: ties must be 'efron' or 'breslow', got {self.ties!r}")
-
-    @property
-    def coupled(self) -> int:
-        """All samples."""
-        return 0
 
     def check_target(self, y: object) -> Array:
         """Return y as a structured array with the fields event, time, entry and stratum."""
@@ -163,11 +159,6 @@ class Cox(Loss):
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return Harrell's concordance of times and risks; weights play no part."""
         return concordance(y, prediction)
-
-    @property
-    def score_name(self) -> str:
-        """What ``score`` is called."""
-        return "concordance"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 
@@ -43,13 +44,11 @@ class Loss(ABC):
     #: True when the deviance is in units of a dispersion (a variance) that nobody gives.
     dispersed: ClassVar[bool] = True
 
-    @property
-    def coupled(self) -> int:
-        """Number of successive samples whose predictions the loss couples; 0: all of them.
-
-        Everything else is a sum over such groups of samples, and may be computed piece by piece.
-        """
-        return 1
+    #: Number of successive samples whose predictions the loss couples; 0: all of them. Everything
+    #: else is a sum over such groups of samples, and may be computed piece by piece.
+    coupled: ClassVar[int] = 1
+    #: The ``FreeColumns`` that this loss is, None for all others.
+    free: ClassVar[Any] = None
 
     # --- what is around a loss of the targets alone -----------------------------------------
 
@@ -62,33 +61,12 @@ class Loss(ABC):
         """Return the loss of these samples: itself, unless it holds something of each sample."""
         return self
 
-    def absorbed(self, y: Array) -> tuple[Loss, Array]:
-        """Return a loss and targets with the same f, where an offset can be taken off y."""
-        return self, y
-
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return what rounding leaves open in f(z) + f*(u) beyond ``beside`` y, z and u."""
-        return 0.0
+        """Return what rounding leaves open in f(z) + f*(u) beyond z and u.
 
-    def beside(self, y: Array) -> Array:
-        """Return what stands beside predictions in f(z) + f*(u), to which rounding adds up.
-
-        Where loss(y, z) is of z - y, it is y itself; of labels and of times it is nothing.
+        Where loss(y, z) is of z - y, the sum with y; of labels nothing.
         """
-        return y if self.task == "regression" else np.zeros(y.size)
-
-    @property
-    def free(self) -> Any:
-        """The ``FreeColumns`` that this loss is, None for all others."""
-        return None
-
-    def intercepts(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the best intercepts of its own, one a task; of most losses none."""
-        return np.zeros(0)
-
-    def apart(self, y: Array, weight: Array) -> tuple[Loss, Array]:
-        """Return the loss without its own intercepts, and the columns that they are times of."""
-        return self, np.zeros((y.size, 0))
+        return rounded(dual, y, weight) if self.task == "regression" else 0.0
 
     # --- what solvers need ------------------------------------------------------------------
 
@@ -166,13 +144,8 @@ class Loss(ABC):
         """Return log P(-1) and log P(+1), (n_samples, 2), where ``has_probabilities``."""
         raise AttributeError(f"the loss {self.name!r} has no probabilities")
 
-    def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the mean loss at held-out predictions, by which cross-validation chooses."""
-        # The weight of a row of coupled predictions stands there once for each of them.
-        return self.value(y, prediction, weight) * max(self.coupled, 1) / float(weight.sum())
-
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return how good held-out predictions are, 1 at best; what it is says ``score_name``.
+        """Return how good held-out predictions are, 1 at best.
 
         Of labels the share that is right; of numbers R^2 of ``mean(prediction)``.
         """
@@ -180,10 +153,20 @@ class Loss(ABC):
             return float(weight @ ((prediction > 0) == (y > 0)) / weight.sum())
         return explained(y, self.mean(prediction), weight)
 
-    @property
-    def score_name(self) -> str:
-        """What ``score`` is called."""
-        return "accuracy" if self.task == "classification" else "R^2"
+
+def mean_loss(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:
+    """Return the mean loss at held-out predictions, by which cross-validation chooses."""
+    # The weight of a row of coupled predictions stands there once for each of them.
+    bare = loss.bare
+    return bare.value(y, prediction, weight) * max(bare.coupled, 1) / float(weight.sum())
+
+
+def rounded(dual: Array, other: Array, weight: Array) -> float:
+    """Return by how much <u, other> may be off as floats are rounded, over weighted samples."""
+    eps = float(np.finfo(np.float64).eps)
+    at = other if weight.all() else np.where(weight > 0.0, other, 0.0)
+    lengths = math.sqrt(float(dual @ dual)) * math.sqrt(float(at @ at))
+    return eps * (4.0 + math.sqrt(dual.size)) * lengths
 
 
 def explained(y: Array, fitted: Array, weight: Array) -> float:

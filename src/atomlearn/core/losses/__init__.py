@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from atomlearn.core.losses import registry
 from atomlearn.core.losses.free_columns import FreeColumns as FreeColumns
-from atomlearn.core.losses.intercepts import FreeIntercepts as FreeIntercepts
 from atomlearn.core.losses.multinomial import Multinomial as Multinomial
 from atomlearn.core.losses.offset import Offset as Offset
 from atomlearn.core.losses.registry import *  # noqa: F403
@@ -16,7 +15,6 @@ from atomlearn.core.losses.registry import loss_names as loss_names
 if not TYPE_CHECKING:  # type checkers read the imports
     __all__ = [
         "FreeColumns",
-        "FreeIntercepts",
         "Multinomial",
         "Offset",
         *registry.__all__,

@@ -23,6 +23,7 @@ class Around(Loss):
         self.has_probabilities: bool = inner.has_probabilities  # type: ignore[misc]
         self.translates: bool = inner.translates  # type: ignore[misc]
         self.dispersed: bool = inner.dispersed  # type: ignore[misc]
+        self.coupled: int = inner.coupled  # type: ignore[misc]
 
     @property
     def bare(self) -> Loss:
@@ -33,10 +34,6 @@ class Around(Loss):
         """Return the targets as the loss inside does."""
         return self.inner.check_target(y)
 
-    def beside(self, y: Array) -> Array:
-        """Return that of the loss inside."""
-        return self.inner.beside(y)
-
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return the expected target at a whole prediction."""
         return self.inner.mean(prediction)
@@ -45,15 +42,6 @@ class Around(Loss):
         """Return the probabilities at a whole prediction."""
         return self.inner.log_probabilities(prediction)
 
-    def mean_loss(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the mean loss at whole predictions."""
-        return self.inner.mean_loss(y, prediction, weight)
-
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return the score of whole predictions."""
         return self.inner.score(y, prediction, weight)
-
-    @property
-    def score_name(self) -> str:
-        """What ``score`` is called."""
-        return self.inner.score_name

@@ -27,8 +27,3 @@ class Explained(Loss):
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return D^2, the share of the loss of the best constant that is explained."""
         return deviance_explained(self, y, prediction, weight)
-
-    @property
-    def score_name(self) -> str:
-        """What ``score`` is called."""
-        return "D^2"

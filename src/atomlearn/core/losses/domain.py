@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from atomlearn.core.interfaces import Array
@@ -42,10 +40,3 @@ def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array 
 def where_weighted(prediction: Array, weight: Array) -> Array:
     """Return the predictions, with 0 where s_i = 0: what an exponential makes of those is lost."""
     return prediction if weight.all() else np.where(weight > 0.0, prediction, 0.0)
-
-
-def rounded(one: Array, other: Array) -> float:
-    """Return by how much the sum of products of two vectors may be off, as floats are rounded."""
-    eps = float(np.finfo(np.float64).eps)
-    lengths = math.sqrt(float(one @ one)) * math.sqrt(float(other @ other))
-    return eps * (4.0 + math.sqrt(one.size)) * lengths

@@ -11,7 +11,7 @@ from scipy.linalg import qr, solve_triangular
 
 from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.losses.around import Around
-from atomlearn.core.losses.domain import EDGE_TOLERANCE, rounded
+from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.last_answer import LastAnswer
 
 #: A column whose distance from the span of the others is below this part of its length is left
@@ -34,12 +34,11 @@ class FreeColumns(Around):
     Parameters
     ----------
     inner : Loss
-    columns : (n_samples, q) float64
-        Z. Columns may depend on each other, and on the intercept.
+    columns : (n_samples, q) float64, or a sparse array
+        Z. Columns may depend on each other, and on the intercept; those of a sparse array are
+        orthogonal, as intercepts of tasks are (``of_tasks``).
     intercept : bool
         Whether b is free too.
-    whole : Loss, optional
-        The loss around ``inner`` whose own intercepts the last of the columns are for.
 
     Notes
     -----
@@ -71,55 +70,66 @@ class FreeColumns(Around):
 
     is_quadratic = False
 
-    def __init__(
-        self, inner: Loss, columns: Array, intercept: bool, whole: Loss | None = None
-    ) -> None:
+    def __init__(self, inner: Loss, columns: Any, intercept: bool) -> None:
         self.describe(inner)
-        self.whole = whole or inner
         self.columns = columns
-        self.last = LastAnswer()
         self.intercept = intercept
-        self.basis, self._back = _basis(columns, intercept)
-        if inner.bare.coupled > 1 and not intercept:
+        tied = inner.bare.coupled > 1 and not intercept
+        if self.is_sparse:
+            self._Q, self._back = _of_tasks(columns, tied)
+            return
+        self._Q, self._back = _basis(columns, intercept)
+        if tied:
             # What moves all predictions of a row alike changes nothing, and leads nowhere.
             rows = columns.reshape(-1, inner.bare.coupled, columns.shape[1])
             level = (rows - rows.mean(axis=1, keepdims=True)).reshape(columns.shape)
-            self.basis, _ = _basis(level, intercept)
-            self._back = np.linalg.lstsq(level, self.basis, rcond=COLLINEAR)[0]
+            self._Q, _ = _basis(level, intercept)
+            self._back = np.linalg.lstsq(level, self._Q, rcond=COLLINEAR)[0]
+
+    @classmethod
+    def of_tasks(cls, inner: Loss, n_rows: int, n_tasks: int) -> FreeColumns:
+        """Return the loss minimized over an intercept of each task; predictions row after row."""
+        each = sparse.kron(np.ones((n_rows, 1)), sparse.eye_array(n_tasks), format="csc")
+        return cls(inner, each, intercept=False)
 
     @property
-    def free(self) -> FreeColumns:
-        """Itself."""
-        return self
+    def is_sparse(self) -> bool:
+        """Whether the columns are a sparse array."""
+        return sparse.issparse(self.columns)
 
     @property
-    def coupled(self) -> int:
-        """All samples: they share the coefficients."""
-        return 0
+    def separable(self) -> bool:
+        """Whether samples have nothing in common but dense columns."""
+        return self.inner.coupled == 1 and not self.is_sparse
+
+    @property
+    def basis(self) -> Array:
+        """Q, orthonormal columns, (n_samples, r)."""
+        return _dense(self._Q)
+
+    def describe(self, inner: Loss) -> None:
+        """Take over what the loss inside is; all samples share the coefficients."""
+        super().describe(inner)
+        self.coupled: int = 0  # type: ignore[misc]
+        self.free = self  # type: ignore[misc]
+        self.last = LastAnswer()
 
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with coefficients of their own."""
         n = self.columns.shape[0]
         if isinstance(rows, slice) and rows.indices(n) == (0, n, 1):
             return self
-        parts = self.inner.part(rows), self.columns[rows], self.intercept, self.whole.part(rows)
-        return FreeColumns(*parts)
-
-    def absorbed(self, y: Array) -> tuple[Loss, Array]:
-        """Return the same over the loss inside, where that takes an offset off y."""
-        inner, target = self.inner.absorbed(y)
-        return (self, y) if inner is self.inner else (self._of(inner), target)
+        return FreeColumns(self.inner.part(rows), self.columns[rows], self.intercept)
 
     def smoothed(self, width: float) -> Loss | None:
         """Return the same of the smooth relative of the loss inside, if that has kinks."""
         smooth = self.inner.smoothed(width)
-        return None if smooth is None else self._of(smooth)
+        return None if smooth is None else self.around(smooth)
 
-    def _of(self, inner: Loss) -> FreeColumns:
+    def around(self, inner: Loss) -> FreeColumns:
+        """Return the same columns around another loss."""
         other = copy(self)
         other.describe(inner)
-        other.whole = inner if self.whole is self.inner else self.whole
-        other.last = LastAnswer()
         return other
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
@@ -155,7 +165,7 @@ class FreeColumns(Around):
     def _is_balanced(self, dual: Array) -> bool:
         """Return whether Q'u is zero to rounding."""
         allowed = 64 * EDGE_TOLERANCE * float(np.sqrt(dual @ dual))
-        return bool(np.all(np.abs(self.basis.T @ dual) <= allowed))
+        return bool(np.all(np.abs(self._Q.T @ dual) <= allowed))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the curvature of f at the best coefficients: a bound, since they follow z."""
@@ -171,10 +181,10 @@ class FreeColumns(Around):
         c, K = self.inner.coupling(y, z, weight)
         if most < np.inf and self.inner.coupled == 1 and np.any(c[weight > 0.0] <= 0.0):
             c = most * weight
-        HQ = c[:, None] * self.basis
+        HQ = _dense(self._Q * c[:, None])
         if K.shape[1]:
-            HQ -= np.asarray(K @ np.asarray(K.T @ self.basis))
-        values, vectors = np.linalg.eigh(self.basis.T @ HQ)
+            HQ -= _dense(K @ _dense(K.T @ self._Q))
+        values, vectors = np.linalg.eigh(self._Q.T @ HQ)
         kept = values > 1e-12 * float(np.abs(values).max(initial=0.0))
         own = HQ @ (vectors[:, kept] / np.sqrt(values[kept]))
         if not sparse.issparse(K):
@@ -191,7 +201,9 @@ class FreeColumns(Around):
         """
         c = self._optimal(y, prediction, weight)[0]
         sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(prediction))
-        left = float(np.linalg.norm(self.basis.T @ dual)) + rounded(dual, self.basis[:, :1].ravel())
+        # Columns of the basis have length 1.
+        left = float(np.linalg.norm(self._Q.T @ dual))
+        left += EPS * float((4.0 + np.sqrt(dual.size)) * np.linalg.norm(dual))
         return 10.0 * left * sizes + self.inner.slack(y, prediction, dual, weight)
 
     def shifted(self, y: Array, prediction: Array, weight: Array) -> Array:
@@ -201,21 +213,7 @@ class FreeColumns(Around):
     def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
         """Return g (q,) and b; 0 for columns that others make up for."""
         found = self._back @ self._optimal(y, prediction, weight)[0]
-        own = self.whole.intercepts(y, prediction, weight).size
-        found = found[: found.size - own]  # which the whole loss gives back
         return (found[1:], float(found[0])) if self.intercept else (found, 0.0)
-
-    def value_at(
-        self, y: Array, prediction: Array, weight: Array, coefficients: Array, intercept: float
-    ) -> float:
-        """Return f(z + Z g + b) at coefficients as they are given back."""
-        z = prediction + (self.columns[:, : coefficients.size] @ coefficients + intercept)
-        return self.whole.value(y, z, weight)
-
-    def free_size(self, coefficients: Array, intercept: float) -> Array | float:
-        """Return |Z| |g| + |b|."""
-        sizes = np.abs(self.columns[:, : coefficients.size])
-        return np.asarray(sizes @ np.abs(coefficients) + abs(intercept))
 
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> Best:
         """Return what is best at this prediction; value, gradient and proof ask in turn."""
@@ -226,7 +224,7 @@ class FreeColumns(Around):
 
     def _searched(self, y: Array, prediction: Array, weight: Array) -> Best:
         """Return what is best at this prediction, by Newton steps with a line search."""
-        Q, inner = self.basis, self.inner
+        Q, inner = self._Q, self.inner
         c, z, value, proof = self._start(y, prediction, weight)
         if proof is not None:
             return c, z, proof
@@ -234,7 +232,7 @@ class FreeColumns(Around):
         slope, damping = Q.T @ dual, 0.0
         for _ in range(200):
             size = float(np.abs(slope).max(initial=0.0))
-            if size <= 2e-16 * float(np.sqrt(dual @ dual)):
+            if size <= 4.0 * EPS * float(np.sqrt(dual @ dual)):
                 break
             step = self._step(y, z, weight, slope, damping)
             promised = -float(slope @ step)
@@ -282,34 +280,35 @@ class FreeColumns(Around):
         prediction is near; none; or what takes off what lies along Q, on which the answer does not
         depend, but a loss that is straight far out needs many steps back.
         """
-        starts = [np.zeros(self.basis.shape[1]), -(self.basis.T @ prediction)]
-        if self.last.answer is not None:
-            starts.append(self.last.answer[0])
-        points = [prediction + self.basis @ c for c in starts]
+        Q = self._Q
+        last = np.zeros(Q.shape[1]) if self.last.answer is None else self.last.answer[0]
+        near = prediction + Q @ last
+        known = self.inner.along(y, near, weight, Q)
+        if known is not None:
+            c = last + known[0]
+            z = prediction + Q @ c
+            return c, z, self.inner.value(y, z, weight), known[1]
+        starts = [np.zeros(Q.shape[1]), -(Q.T @ prediction), last]
+        points = [prediction + Q @ c for c in starts]
         values = [self.inner.value(y, z, weight) for z in points]
         best = int(np.argmin(values))
-        if best == 2 and self.inner.curvature(y, points[2], weight).any():
-            return starts[2], points[2], values[2], None
-        known = self.inner.along(y, prediction, weight, self.basis)
-        if known is not None:
-            z = prediction + self.basis @ known[0]
-            return known[0], z, self.inner.value(y, z, weight), known[1]
-        best = int(np.argmin(values[:2]))
+        if best == 2 and not self.inner.curvature(y, points[2], weight).any():
+            best = int(np.argmin(values[:2]))
         return starts[best], points[best], values[best], None
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
         """Return -H^-1 slope, H the Hessian over the basis and a share of what bounds it."""
-        Q, inner = self.basis, self.inner
+        Q, inner = self._Q, self.inner
         diagonal, K = inner.coupling(y, z, weight)
-        H = Q.T @ (diagonal[:, None] * Q)
+        H = _dense(Q.T @ (Q * diagonal[:, None]))
         if K.shape[1]:
-            pulled = np.asarray(K.T @ Q)
+            pulled = _dense(K.T @ Q)
             H = H - pulled.T @ pulled
         if damping or not diagonal.any():
             largest = inner.smoothness
             if not np.isfinite(largest):
                 largest = float(diagonal.max(initial=0.0)) / float(weight.max())
-            H = H + (damping or 1.0) * largest * (Q.T @ (weight[:, None] * Q))
+            H = H + (damping or 1.0) * largest * _dense(Q.T @ (Q * weight[:, None]))
         values, vectors = np.linalg.eigh(H)
         largest = float(values.max(initial=0.0))
         if not (np.isfinite(largest) and 1e-13 * largest > 0):
@@ -322,15 +321,16 @@ class FreeColumns(Around):
 
         A row, u_i or those that the loss couples, is multiplied with 1 - t'Q_i'u_i / |u_i|.
         """
-        Q, coupled, most = self.basis, self.inner.coupled, 1.0
+        Q, coupled, most = self._Q, self.inner.coupled, 1.0
         for _ in range(2):
             surplus = Q.T @ dual
             size = float(np.sqrt(dual @ dual))
-            if not EPS * size < float(np.abs(surplus).max(initial=0.0)) < np.inf:
+            if not 4.0 * EPS * size < float(np.abs(surplus).max(initial=0.0)) < np.inf:
                 break
             rows = dual.reshape(-1, coupled)
             sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-            pulls = (dual[:, None] * Q).reshape(sizes.size, coupled, -1).sum(axis=1)
+            held = dual, np.arange(dual.size), np.arange(0, dual.size + 1, coupled)
+            pulls = _dense(sparse.csr_array(held, shape=(sizes.size, dual.size)) @ Q)
             unit = np.divide(pulls, sizes, out=np.zeros_like(pulls), where=sizes > 0.0)
             factors = 1.0 - unit @ np.linalg.lstsq(unit.T @ pulls, surplus, rcond=1e-14)[0]
             # Those of a group that a column tells may be so small that they would change sign.
@@ -341,30 +341,41 @@ class FreeColumns(Around):
         return dual / most if most > 1.0 else dual
 
 
+def _dense(matrix: Any) -> Array:
+    stored: Any = matrix
+    return np.asarray(stored.toarray() if sparse.issparse(matrix) else matrix)
+
+
+def _of_tasks(columns: Any, tied: bool) -> tuple[Any, Array]:
+    """Return Q and B as ``_basis`` does, of orthogonal columns.
+
+    Where all of a row may move alike, without a change, the last column is left out, and the
+    coefficients sum to zero.
+    """
+    lengths = np.sqrt(np.asarray(columns.power(2).sum(axis=0)))
+    level = np.eye(lengths.size) - tied / lengths.size
+    used = slice(lengths.size - tied)
+    Q = sparse.csc_array(columns * (1.0 / lengths))[:, used]
+    return Q, level[:, used] / lengths[used]
+
+
 def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:
     """Return Q (n, r) with orthonormal columns that spans [1, Z], and B with Q = [1, Z] B.
 
-    Columns are taken less their means where there is an intercept, and in units of their lengths:
-    a year and a share are equals then. Those that others make up for are left out.
+    Columns are taken in units of their lengths, the intercept first: a year and a share are equals
+    then. Those that others make up for are left out.
     """
-    n_samples, size = columns.shape
-    means = columns.mean(axis=0) if intercept and n_samples else np.zeros(size)
-    centered = columns - means
-    lengths = np.sqrt(np.einsum("ij,ij->j", centered, centered))
-    plain = np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    used = np.flatnonzero(lengths > COLLINEAR * plain)
-    Q, kept = np.zeros((n_samples, 0)), used
-    R = np.zeros((0, 0))
-    if used.size:
-        Q, R, order = qr(centered[:, used] / lengths[used], mode="economic", pivoting=True)
-        rank = int(np.count_nonzero(np.abs(np.diag(R)) > COLLINEAR))
-        Q, R, kept = Q[:, :rank], R[:rank, :rank], used[order[:rank]]
-    inverse = solve_triangular(R, np.eye(R.shape[0])) if kept.size else np.zeros((0, 0))
-    back = np.zeros((size, kept.size))
-    back[kept] = inverse / lengths[kept, None]
-    if not intercept:
-        return np.asfortranarray(Q), back
-    one = np.full((n_samples, 1), 1.0 / np.sqrt(max(n_samples, 1)))
-    top = np.concatenate([[one[0, 0] if n_samples else 0.0], -(means @ back)])
-    back = np.vstack([top, np.hstack([np.zeros((size, 1)), back])])
-    return np.asfortranarray(np.hstack([one, Q])), back
+    if intercept:
+        columns = np.hstack([np.ones((columns.shape[0], 1)), columns])
+    lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    if intercept:
+        lengths[0] *= 0.5  # the longest is the first
+    used = np.flatnonzero(lengths)
+    if not used.size:
+        return np.zeros((columns.shape[0], 0)), np.zeros((columns.shape[1], 0))
+    Q, R, order = qr(columns[:, used] / lengths[used], mode="economic", pivoting=True)
+    rank = int(np.count_nonzero(np.abs(np.diag(R)) > COLLINEAR))
+    kept = used[order[:rank]]
+    back = np.zeros((columns.shape[1], rank))
+    back[kept] = solve_triangular(R[:rank, :rank], np.eye(rank)) / lengths[kept, None]
+    return np.asfortranarray(Q[:, :rank]), back

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces.loss import rounded
 from atomlearn.core.losses.deviance import Explained
 from atomlearn.core.losses.domain import per_unit_weight, weighted_sum, where_weighted
 
@@ -45,9 +46,9 @@ class LogLink(Explained):
         """Return exp(z)."""
         return exponential(prediction)
 
-    def beside(self, y: Array) -> Array:
-        """Return 1 + |log y|: counts of 1e8 meet predictions in their logarithms."""
-        return np.asarray(1.0 + np.abs(log_or_zero(y)))
+    def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
+        """Return that of the sum with 1 + |log y|: counts meet predictions in their logarithms."""
+        return rounded(dual, 1.0 + np.abs(log_or_zero(y)), weight)
 
 
 class PowerVariance(LogLink):

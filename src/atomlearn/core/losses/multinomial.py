@@ -62,11 +62,7 @@ class Multinomial(Loss):
 
     def __post_init__(self) -> None:
         whole_number("Multinomial", "n_classes", self.n_classes, least=2)
-
-    @property
-    def coupled(self) -> int:
-        """The predictions of one row."""
-        return int(self.n_classes)
+        object.__setattr__(self, "coupled", int(self.n_classes))
 
     def check_target(self, y: object) -> Array:
         """Return the indicators Y, row after row; rows of Y must be shares that sum to 1."""
@@ -175,3 +171,49 @@ class Multinomial(Loss):
         starts = np.arange(n_rows + 1) * self.n_classes
         held = ((np.sqrt(s) * P).reshape(-1), np.arange(P.size), starts)
         return (s * P).reshape(-1), sparse.csc_array(held, shape=(P.size, n_rows))
+
+    def along(
+        self, y: Array, prediction: Array, weight: Array, basis: Any
+    ) -> tuple[Array, Array | None] | None:
+        """Return the best intercepts of the classes where the basis is theirs, less the last one.
+
+        By regularized Newton steps, which are halved until the slope is smaller: it tells the last
+        digits, as values do not.
+        """
+        stored: Any = basis
+        if not sparse.issparse(basis):
+            return None
+        Z, s = self.rows(prediction), self.rows(weight)[:, 0]
+        totals = s @ self.rows(y)
+
+        def at(b: Array) -> tuple[Array, Array]:
+            P = self.probabilities(Z + b)
+            return P, s @ P - totals
+
+        b = np.zeros(self.n_classes)
+        P, slope = at(b)
+        for _ in range(200):
+            size = float(np.linalg.norm(slope))
+            if size <= 1e-15 * float(s.sum()):
+                break
+            move = _newton_step(P, s, slope)
+            move *= min(1.0, 2.0 / (float(np.abs(move).max()) or 1.0))
+            for _ in range(10):
+                there, ahead = at(b + move)
+                better = float(np.linalg.norm(ahead)) < size
+                if better:
+                    break
+                move *= 0.5
+            if not better:
+                break
+            b, P, slope = b + move, there, ahead
+        return (b[:-1] - b[-1]) / stored.data[0], None
+
+
+def _newton_step(P: Array, s: Array, slope: Array) -> Array:
+    """Return -(diag(s'P) - P' diag(s) P)^-1 slope, regularized, for probabilities P."""
+    H = np.diag(s @ P) - P.T @ (P * s[:, None])
+    # b is free up to a constant; the slope bounds the error of the model where it is flat.
+    H += float(np.trace(H)) / slope.size**2
+    H[np.diag_indices(slope.size)] += 0.1 * float(np.abs(slope).max())
+    return np.asarray(-np.linalg.solve(H, slope))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from atomlearn.core.interfaces import Array, Loss, Rows
+from atomlearn.core.interfaces.loss import rounded
 from atomlearn.core.losses.around import Around
-from atomlearn.core.losses.domain import rounded
 
 
 class Offset(Around):
@@ -44,29 +44,9 @@ class Offset(Around):
         self.offset = offset
         self.is_quadratic: bool = inner.is_quadratic  # type: ignore[misc]
 
-    @property
-    def coupled(self) -> int:
-        """As the loss itself."""
-        return self.inner.coupled
-
-    def intercepts(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return those of the loss inside at z + o."""
-        return self.inner.intercepts(y, prediction + self.offset, weight)
-
-    def apart(self, y: Array, weight: Array) -> tuple[Loss, Array]:
-        """Return that of the loss inside, with the offset."""
-        inner, columns = self.inner.apart(y, weight)
-        return Offset(inner, self.offset), columns
-
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with their offsets."""
         return Offset(self.inner.part(rows), self.offset[rows])
-
-    def absorbed(self, y: Array) -> tuple[Loss, Array]:
-        """Return the loss itself and y - o, where loss(y, z + o) = loss(y - o, z)."""
-        if not self.inner.translates:
-            return self, y
-        return self.inner, y - self.offset
 
     def smoothed(self, width: float) -> Loss | None:
         """Return the same of the smooth relative of the loss inside, if that has kinks."""
@@ -76,7 +56,7 @@ class Offset(Around):
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what the sums with o may be off by."""
         whole = prediction + self.offset
-        return rounded(dual, self.offset) + self.inner.slack(y, whole, dual, weight)
+        return rounded(dual, self.offset, weight) + self.inner.slack(y, whole, dual, weight)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z + o)."""

@@ -190,7 +190,7 @@ def _without_free(problem: Problem, linear: Array) -> Problem:
     free = problem.loss.free
     if free is None:
         return problem
-    loss = Offset(free.whole, free.shifted(problem.y, linear, problem.weight) - linear)
+    loss = Offset(free.inner, free.shifted(problem.y, linear, problem.weight) - linear)
     return replace(problem, loss=loss, fit_intercept=free.intercept, free=None)
 
 

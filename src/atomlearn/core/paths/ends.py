@@ -11,6 +11,7 @@ import numpy as np
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import whole_number
+from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 
@@ -156,7 +157,7 @@ class NoImprovement(End):
         def reached(problem: Problem, result: Result) -> bool:
             target = problem.loss.check_target(self.y)
             predicted = result.predict(design)
-            return settled(-problem.loss.mean_loss(target, predicted, np.ones(target.size)))
+            return settled(-mean_loss(problem.loss, target, predicted, np.ones(target.size)))
 
         return reached
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Measured
 
@@ -36,7 +37,7 @@ def held_out_loss(problems: Sequence[Problem]) -> Score:
         total = 0.0
         for output, problem in enumerate(problems):
             held_out = decisions[:, output]
-            total += problem.loss.mean_loss(problem.y[test], held_out, problem.weight[test])
+            total += mean_loss(problem.loss, problem.y[test], held_out, problem.weight[test])
         return -total
 
     return score

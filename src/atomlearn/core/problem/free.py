@@ -31,25 +31,38 @@ def freed(problem: Problem, unpenalized: object) -> Problem:
     if not free.size:
         return problem
     regularizer = replace(problem.regularizer, norm=norm)
-    inner, intercept = problem.loss, problem.fit_intercept
-    if problem.free is not None:
-        if np.array_equal(free, problem.free):
-            return replace(problem, regularizer=regularizer)
-        intercept = intercept or problem.loss.free.intercept
-        inner = problem.plain_loss
+    if problem.free is not None and np.array_equal(free, problem.free):
+        return replace(problem, regularizer=regularizer)
     Z = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
     # Samples without weight have no say, and would have one in the scale of the basis.
     Z = np.where((problem.weight > 0.0)[:, None], Z, 0.0)
-    # Intercepts of classes are free columns among others: steps are of all together.
-    bare, own = inner.apart(problem.y, problem.weight)
-    loss = FreeColumns(bare, np.hstack([Z, own]), intercept, inner if own.size else None)
+    intercept, before = problem.fit_intercept, problem.loss.free
+    if before is not None:
+        # Intercepts of tasks are free columns among others: steps are of all together.
+        intercept, own = before.intercept, before.columns
+        own = own.toarray() if before.is_sparse else own[:, _count(problem) :]
+        Z = np.hstack([Z, own])
+    loss = FreeColumns(problem.plain_loss, Z, intercept)
     return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
 
 
+def _count(problem: Problem) -> int:
+    """Return how many of the free columns are columns of X."""
+    return 0 if problem.free is None else problem.free.size
+
+
 def free_part(problem: Problem, prediction: Array) -> tuple[Array, float]:
-    """Return the coefficients of the free columns, and their intercept less ``origin``."""
+    """Return the coefficients of the free columns of X, and their intercept less ``origin``."""
     g, b = problem.loss.free.free_part(problem.y, prediction, problem.weight)
-    return g, b
+    return g[: _count(problem)], b
+
+
+def task_intercepts(problem: Problem, prediction: Array) -> Array:
+    """Return the intercepts of tasks that have one each, (n_tasks,); of other problems none."""
+    if problem.loss.free is None:
+        return np.zeros(0)
+    g, _ = problem.loss.free.free_part(problem.y, prediction, problem.weight)
+    return np.asarray(g[_count(problem) :])
 
 
 def raised_by_floats(problem: Problem, prediction: Array) -> float:
@@ -58,10 +71,10 @@ def raised_by_floats(problem: Problem, prediction: Array) -> float:
     What the sum Z g + b of floats is off by counts as well, or a fit that is perfect in floats
     would be said to be one.
     """
-    g, b = free_part(problem, prediction)
+    free, y, s = problem.loss.free, problem.y, problem.weight
+    g, b = free.free_part(y, prediction, s)
     b = (b + problem.origin) - problem.origin
-    loss, y, s = problem.loss, problem.y, problem.weight
-    value = loss.free.value_at(y, prediction, s, g, b)
-    off = np.broadcast_to(growth(g.size + 1) * loss.free.free_size(g, b), y.shape)
-    lost = of_errors(problem, off, prediction)
+    value = free.inner.value(y, prediction + (free.columns @ g + b), s)
+    off = growth(g.size + 1) * (abs(free.columns) @ np.abs(g) + abs(b))
+    lost = of_errors(problem, np.broadcast_to(off, y.shape), prediction)
     return float(max(value - problem.loss_value(prediction), 0.0) + lost)

@@ -110,8 +110,9 @@ class Problem:
         """Return the problem with numbers added to all predictions; itself where None."""
         if offset is None:
             return self
-        numbers = check_offset(offset, self.y.size)
-        return replace(self, loss=Offset(self.loss, numbers), offset=numbers)
+        numbers, free = check_offset(offset, self.y.size), self.loss.free
+        loss = Offset(self.plain_loss, numbers)
+        return replace(self, loss=loss if free is None else free.around(loss), offset=numbers)
 
     def freed(self, unpenalized: object) -> Problem:
         """Return the problem with these columns free of any penalty, beside those it has."""
@@ -183,19 +184,20 @@ class Problem:
         The same problem, as long as ``origin`` is added to the intercept; but residuals of targets
         such as 1e6 + noise lose no digits.
         """
-        loss, y = self.loss.absorbed(self.y)
-        same = self if loss is self.loss else replace(self, loss=loss, y=y)
-        inner, c = same.plain_loss, 0.0
-        intercept = self.fit_intercept or (loss.free is not None and loss.free.intercept)
-        if intercept and inner.translates:
-            c = optimal_shift(inner, y, self.weight, np.zeros(y.size))
-        return replace(same, y=y - c, origin=self.origin + c) if c else same
+        if not self.loss.translates:
+            return self
+        loss, y, free, c = self.loss, self.y, self.loss.free, 0.0
+        if self.offset is not None:
+            loss, y = loss.bare if free is None else free.around(loss.bare), y - self.offset
+        if self.fit_intercept or (free is not None and free.intercept):
+            c = optimal_shift(loss.bare, y, self.weight, np.zeros(y.size))
+        return replace(self, loss=loss, y=y - c, origin=self.origin + c)
 
     def given_back(
         self, certificate: Certificate, intercept: float, prediction: Array
     ) -> Certificate:
         """Return the certificate of the point as it is given back, all of it as floats."""
-        if self.free is not None:
+        if self.loss.free is not None:
             return certificate.widened(0.0, raised_by_floats(self, prediction))
         if not self.origin:
             return certificate
@@ -208,7 +210,7 @@ class Problem:
     @property
     def plain_loss(self) -> Loss:
         """The loss without free columns: that at given coefficients of them."""
-        return self.loss if self.loss.free is None else self.loss.free.whole
+        return self.loss if self.loss.free is None else self.loss.free.inner
 
     @property
     def counted(self) -> Array | None:

@@ -151,8 +151,7 @@ def of_loss(problem: Problem, prediction: Array, dual: Array, size: float) -> fl
     s, at = problem.weight, where_weighted(prediction, problem.weight)
     # What has no weight is no term of any sum, however large it is.
     slope, length = _length(dual), _length(at)
-    target = _length(where_weighted(problem.loss.beside(problem.y), s))
-    total = growth(at.size) * (size + slope * (length + target))
+    total = growth(at.size) * (size + slope * length)
     total += problem.loss.slack(problem.y, prediction, dual, s)
     # Predictions are off by a digit themselves: all that there is where the slope is 0.
     return total + _curved(problem, (EPS * length) ** 2, prediction)
