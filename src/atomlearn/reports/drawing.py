@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.interfaces import Array, Columns
-from atomlearn.storage.formats.messages import shortened
+from atomlearn.storage.formats.messages import clipped
 
 RAISES, LOWERS, OTHERS = "#2f6fd6", "#d1603d", "#666666"
 INK, GRID = "#1a1f2b", "#e8ebf0"
@@ -128,7 +128,7 @@ def label_of(name: object, width: int = 24) -> str:
 def printable(name: str, width: int) -> str:
     """Return the name without control characters, cut to a width."""
     letters = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return shortened(letters, width)
+    return clipped(letters, width)
 
 
 def signed_colors(values: Array) -> dict[str, Any]:

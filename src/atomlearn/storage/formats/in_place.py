@@ -20,7 +20,7 @@ from atomlearn.storage.formats.numpy_files import target_from_file
 from atomlearn.storage.formats.table import DataTable, Request, Schema
 from atomlearn.storage.intake.columns import plan_of
 from atomlearn.storage.store import store_file as store
-from atomlearn.storage.store.encoding import MISSING, encode, pack
+from atomlearn.storage.store.encoding import MISSING, encode_values, pack
 from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import MAGIC, PlinkBed, read_variants
 from atomlearn.storage.store.store_file import READING
@@ -51,7 +51,7 @@ def write_plink(
         stream.write(MAGIC)
         width = max(1, LIMITS.piece_bytes // n_samples)
         for start in range(0, n_features, width):
-            part = encode(X[:, start : start + width], "genotype", 0, start)
+            part = encode_values(X[:, start : start + width], "genotype", 0, start)
             stream.write(pack(part).tobytes())
     lines = zip(chromosomes, names, positions, strict=True)
     file.with_suffix(".bim").write_text(
