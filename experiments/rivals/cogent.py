@@ -19,7 +19,7 @@ from atomlearn.core.solvers.atom_generation import (
     RayState,
     following,
     gap_target,
-    priced,
+    priced_atoms,
     with_candidate,
     without_zeros,
 )
@@ -98,7 +98,7 @@ class CoGEnT(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> GreedyState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
-        return GreedyState.of(priced(problem, *warm_atoms(problem, warm, cached=True)), 0)
+        return GreedyState.of(priced_atoms(problem, *warm_atoms(problem, warm, cached=True)), 0)
 
     def step(self, problem: Problem, state: GreedyState) -> GreedyState:
         """Forward, backward, price: one pass over the data."""

@@ -13,7 +13,7 @@ from atomlearn import designs, losses, norms
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atom_generation import with_candidate
-from atomlearn.core.solvers.atoms import AtomSet, fingerprint, refit_on_rays
+from atomlearn.core.solvers.atoms import AtomSet, atom_key, refit_on_rays
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom
 from atomlearn.masters import SequentialQP
@@ -71,14 +71,14 @@ def test_against_the_dense_matrix(seed: int, cached: bool) -> None:
 def test_atoms_equal_but_for_rounding_are_one() -> None:
     atom = Atom(np.array([2, 5]), np.array([1.0, -3.0]))
     same = Atom(np.array([5, 2, 7]), np.array([-3.0 * (1 + 1e-15), 1.0, 1e-17]))
-    assert fingerprint(atom) == fingerprint(same)
+    assert atom_key(atom) == atom_key(same)
     for other in (
         Atom(np.array([2, 5]), np.array([1.0, 3.0])),
         Atom(np.array([2, 6]), np.array([1.0, -3.0])),
         Atom(np.array([2, 5]), np.array([2.0, -6.0])),
         Atom(np.array([2, 5]), np.array([1.0, -3.000001])),
     ):
-        assert fingerprint(atom) != fingerprint(other)
+        assert atom_key(atom) != atom_key(other)
 
 
 def test_a_refit_on_rays_tells_its_linear_part(table):

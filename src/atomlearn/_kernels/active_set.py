@@ -149,7 +149,7 @@ def active_set_qp(
     size = point.size
     matrix = symmetric(gram, size)
     line = _checks.weights(linear, "linear", size)
-    prices = None if price is None else positive(price, size)
+    prices = None if price is None else positive_prices(price, size)
     check_factors(coupling=coupling, ridge=ridge, level=level)
     if not radius > 0 or (equality and (radius == math.inf or not size)):
         raise ValueError(
@@ -202,7 +202,7 @@ def symmetric(gram: Array, size: int) -> Array:
     return matrix
 
 
-def positive(price: Array, size: int) -> Array:
+def positive_prices(price: Array, size: int) -> Array:
     """Return prices, all of them positive and finite."""
     prices = _checks.weights(price, "price", size)
     if not (np.isfinite(prices).all() and (prices > 0).all()):

@@ -7,7 +7,7 @@ import numpy as np
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array
-from atomlearn._kernels.active_set import ActiveFactor, check_factors, positive, symmetric
+from atomlearn._kernels.active_set import ActiveFactor, check_factors, positive_prices, symmetric
 from atomlearn._kernels.group_newton import load_blas
 
 
@@ -47,8 +47,8 @@ def pivot_path(
     start = _checks.weights(weights, "weights", np.size(weights))
     size = start.size
     matrix = symmetric(gram, size)
-    line, prices = _checks.weights(slope, "slope", size), positive(price, size)
-    grid = positive(levels, np.size(levels))
+    line, prices = _checks.weights(slope, "slope", size), positive_prices(price, size)
+    grid = positive_prices(levels, np.size(levels))
     check_factors(ridge=ridge)
     bound = size if most is None else max(int(most), 0)
     load_blas()

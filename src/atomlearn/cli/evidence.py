@@ -23,7 +23,7 @@ from atomlearn.reports.gathered import (
     warnings_of,
     with_twins,
 )
-from atomlearn.reports.halves import FEWEST_HALVES, Half, halves
+from atomlearn.reports.halves import FEWEST_HALVES, Half, fitted_halves
 from atomlearn.reports.structure_displays import GroupsDisplay
 from atomlearn.reports.view import View, level_of, objective_of
 
@@ -43,7 +43,7 @@ def fits_to_halves(source: Dataset, plan: Plan, fit: Callable[[Rows], Fitted]) -
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             seconds = LIMITS.seconds_of_halves
-            found = halves(y, count, plan.seed, fitted, seconds, **given.dependence)
+            found = fitted_halves(y, count, plan.seed, fitted, seconds, **given.dependence)
     except ValueError:  # a half without enough rows of a class, or events
         return []
     return found if len(found) >= FEWEST_HALVES else []

@@ -28,7 +28,7 @@ from atomlearn.estimators.cross_validated import (
 from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival, Baseline
-from atomlearn.estimators.units import Units, as_they_are, standardized, too_many
+from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import KSupport
 
@@ -138,7 +138,7 @@ def _units(design: Design, plan: Plan, center: bool, weight: Array | None) -> Un
         return as_they_are(design, f"a curve for each column ({plan.additive}{scaled})")
     if plan.generates or not plan.standardize:
         return as_they_are(design)
-    return standardized(design, center, weight)
+    return standardized_design(design, center, weight)
 
 
 def _rows_of(design: Design, rows: Rows, plan: Plan) -> Design:

@@ -28,11 +28,11 @@ from atomlearn.estimators.checks import (
     amount_of,
     as_solver,
     checked_design,
-    free_columns,
     has_probabilities,
     input_names,
     loss_task,
     norm_for,
+    unpenalized_columns,
     whole,
 )
 from atomlearn.estimators.matrices.tasks import fit_tasks
@@ -138,7 +138,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         first = Problem.of_checked(
             design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
-        free, problems = free_columns(self, design), []
+        free, problems = unpenalized_columns(self, design), []
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
             problems.append(replace(first, y=y).with_offset(offset).freed(free))

@@ -147,7 +147,7 @@ def grouped(norm: str | Norm, design: Design) -> str | Norm:
     return Groups(map.column_groups(), weights)
 
 
-def free_columns(estimator: Any, design: Design) -> Columns | None:
+def unpenalized_columns(estimator: Any, design: Design) -> Columns | None:
     """Return the columns of the design that ``unpenalized`` means: those of these inputs."""
     given = named_columns(estimator.unpenalized, input_names(estimator), "unpenalized")
     if given is None:

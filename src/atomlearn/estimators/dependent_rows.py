@@ -28,7 +28,7 @@ from atomlearn.core.paths.folds import Fold
 Seed = int | np.random.Generator
 
 
-def units_of(n_rows: int, groups: Any = None, order: Any = None) -> Rows:
+def unit_numbers(n_rows: int, groups: Any = None, order: Any = None) -> Rows:
     """Return the number of the group or position of each row, 0, 1, ... in increasing order.
 
     Raises
@@ -67,7 +67,7 @@ def held_out(
     allow, and none loses its last row to the held-out part, but where ``order`` is given. The
     held-out part is empty where each class is one group.
     """
-    units = units_of(n_rows, groups, order)
+    units = unit_numbers(n_rows, groups, order)
     if order is not None:
         ends = np.cumsum(np.bincount(units))[:-1]  # rows before each cut between two positions
         first = 1 + int(np.argmin(np.abs(ends - (1.0 - fraction) * n_rows)))
@@ -98,7 +98,7 @@ def folds(
     Of a series each fold is trained on what comes before its test rows. Folds without a training
     row of one of the classes (``codes``) are left out, for no model can be fitted to them.
     """
-    units = units_of(n_rows, groups, order)
+    units = unit_numbers(n_rows, groups, order)
     rows, n_units = np.arange(n_rows), int(units.max()) + 1
     labels = np.zeros(n_rows, dtype=np.int64) if codes is None else np.asarray(codes)
     if order is not None:
@@ -147,7 +147,7 @@ def halves(
 
     Of whole groups; of a series, stretches as long as the square root of its length.
     """
-    units = units_of(n_rows, groups, order)
+    units = unit_numbers(n_rows, groups, order)
     if order is not None:
         units = units // max(1, round(np.sqrt(units.max() + 1)))
     labels, generator = _rarest(units, codes), np.random.default_rng(rng)
@@ -168,7 +168,7 @@ def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None)
     of one size swap whole blocks. A series is moved on by a random number of positions, and its end
     comes to the beginning.
     """
-    units, generator = units_of(n_rows, groups, order), np.random.default_rng(rng)
+    units, generator = unit_numbers(n_rows, groups, order), np.random.default_rng(rng)
     sizes, rows = np.bincount(units), np.argsort(units, kind="stable")
     starts = np.cumsum(sizes) - sizes
     whence = np.arange(sizes.size)

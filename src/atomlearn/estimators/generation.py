@@ -20,7 +20,7 @@ from atomlearn.designs import FeatureMap, RowSubset, Tasks
 from atomlearn.estimators.checks import input_names
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import Checked, offset_of
-from atomlearn.estimators.units import block_of, too_many
+from atomlearn.estimators.units import batch_of, too_many
 from atomlearn.lifting.latent import LatentNorm
 from atomlearn.losses import FreeColumns, as_loss
 from atomlearn.matrices.norms.rows import over_tasks
@@ -43,7 +43,7 @@ def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
     Lists that share a feature, and norms of sets such as ``Trees(...)``, make it a latent one.
     """
     groups = estimator.feature_map_.column_groups(estimator.groups)
-    batch = block_of(estimator.n_wanted_) if estimator.batch == "auto" else int(estimator.batch)
+    batch = batch_of(estimator.n_wanted_) if estimator.batch == "auto" else int(estimator.batch)
     n_columns = design.shape[1]
     sets = None
     if isinstance(groups, LatentNorm):

@@ -44,7 +44,7 @@ def as_they_are(design: Design, words: str = "as they are") -> Units:
     return Units(design, given, words)
 
 
-def standardized(design: Design, center: bool, weight: Array | None = None) -> Units:
+def standardized_design(design: Design, center: bool, weight: Array | None = None) -> Units:
     """Return the features divided by their standard deviations, and centered where asked.
 
     An intercept without penalty makes centering change nothing but the rounding, so data that is
@@ -67,7 +67,7 @@ def units_of(estimator: Any, design: Design, weight: Array) -> Units:
     """Return the features in the units in which an estimator selects."""
     if not estimator.standardize:
         return as_they_are(design)
-    return standardized(design, estimator.fit_intercept and not design.is_sparse, weight)
+    return standardized_design(design, estimator.fit_intercept and not design.is_sparse, weight)
 
 
 def _of_scaled_inputs(design: Polynomial) -> Units:
@@ -81,7 +81,7 @@ def _of_scaled_inputs(design: Polynomial) -> Units:
     return Units(design.scaled(1.0 / scales), multiplied, words)
 
 
-def block_of(count: int) -> int:
+def batch_of(count: int) -> int:
     """Return how many features generation takes in at a time where ``count`` are asked for.
 
     Never more than a tenth: small blocks find better features, and of few each one counts. At

@@ -36,7 +36,7 @@ from atomlearn.result import Result
 WORK_OF_WALKS = 2**27
 
 
-def problem_of(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
+def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
     """Return what a model of ours minimizes for X and y, where that is one fit of plain columns."""
     if type(model) not in (AtomicRegressor, AtomicClassifier) or y.ndim != 1:
         return None
@@ -67,7 +67,7 @@ def masks_of_parts(
     levels may count.
     """
     model = clone(model)
-    problem = problem_of(model, X, y)
+    problem = own_problem(model, X, y)
     if problem is None or not shares_levels(problem, model._settings()):
         return None
     masks, left = [np.zeros(0, dtype=bool)] * len(parts), list(range(len(parts)))

@@ -16,7 +16,7 @@ from atomlearn.core.data.convert import as_compressed
 from atomlearn.core.interfaces import Array, Columns, Design, Loss, Rows, Task
 from atomlearn.designs import as_design
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import free_columns
+from atomlearn.estimators.checks import unpenalized_columns
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
 from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED, Verdict, no_verdict, verdict_on
@@ -148,7 +148,7 @@ def _asked_of(fitted: Any, X: Any, y: NDArray[Any]) -> tuple[Task, NDArray[Any],
 def covariates_of(fitted: Any, X: Any) -> Rows | None:
     """Return the columns of X that the model of an estimator of ours, or a pipeline, must use."""
     model, table = _model_and_table(fitted, X)
-    return free_columns(model, as_design(table)) if isinstance(model, AtomicModel) else None
+    return unpenalized_columns(model, as_design(table)) if isinstance(model, AtomicModel) else None
 
 
 def _model_and_table(fitted: Any, X: Any) -> tuple[Any, Any]:

@@ -181,7 +181,9 @@ def concordance_of(risk: Array, first: Rows, second: Rows) -> float:
     return float(np.mean(0.5 + 0.5 * np.sign(risk[first] - risk[second]))) if first.size else np.nan
 
 
-def concordance(time: Array, event: Mask, risk: Array, rng: np.random.Generator) -> Ranked | None:
+def ranked_concordance(
+    time: Array, event: Mask, risk: Array, rng: np.random.Generator
+) -> Ranked | None:
     """Return Harrell's index with its error and null; None where no pair can be compared."""
     if time.size > MOST_PAIRED:
         rows = rng.choice(time.size, MOST_PAIRED, replace=False)

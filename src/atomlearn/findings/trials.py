@@ -20,7 +20,7 @@ from scipy.stats import rankdata
 
 from atomlearn.core.interfaces import Array, Design, Mask, Rows, Task
 from atomlearn.core.paths.folds import Fold
-from atomlearn.estimators.dependent_rows import folds, permuted_rows, units_of
+from atomlearn.estimators.dependent_rows import folds, permuted_rows, unit_numbers
 from atomlearn.findings.copies import known_already
 from atomlearn.findings.ranking import Ranked, comparable, concordance_of, correlation_of, mean_area
 from atomlearn.findings.verdict import (
@@ -140,7 +140,7 @@ class Trial:
         elif self.task == "classification":
             rarest = float(np.bincount(self.values[test], minlength=self.values.max() + 1).min())
             count = 4 * rarest * (n_rows - rarest) / n_rows
-        units = units_of(len(self.values), self.groups)[test]
+        units = unit_numbers(len(self.values), self.groups)[test]
         return self.repeats and count * np.unique(units).size / n_rows < FEW_ROWS
 
     @property
@@ -279,7 +279,7 @@ class Trial:
         block = np.asarray(self.inputs.gather(columns).dense(), dtype=np.float64)
         spread = block.std(axis=0)
         signal = (block / np.where(spread > 0, spread, 1.0)) @ rng.choice([-1.0, 1.0], columns.size)
-        units = units_of(n_rows, self.groups)
+        units = unit_numbers(n_rows, self.groups)
         noise = rng.standard_normal(n_rows)[units]  # rows of a group share what is not told
         signal = (np.bincount(units, signal) / np.bincount(units))[units]
         signal = (signal - signal.mean()) / (signal.std() or 1.0)

@@ -14,9 +14,9 @@ from atomlearn.findings.ranking import (
     Ranked,
     area_interval,
     areas,
-    concordance,
     correlation_interval,
     correlations,
+    ranked_concordance,
 )
 
 #: Level of the test; the interval leaves out as much on each side. Error rates at these levels, and
@@ -250,7 +250,7 @@ def survival_verdict(
     """Return the verdict on held-out survival times: a larger risk should mean an earlier event."""
     times, events = np.asarray(time, dtype=np.float64), np.asarray(event).astype(bool)
     risks = np.asarray(risk, dtype=np.float64)
-    ranked = concordance(times, events, risks, np.random.default_rng(rng))
+    ranked = ranked_concordance(times, events, risks, np.random.default_rng(rng))
     if ranked is None:
         return no_verdict("the held-out rows have no two times whose order is known")
     words = "the error of a mean over pairs of rows, on the scale of the logit"

@@ -54,7 +54,7 @@ def generated(
     result = run(problem, solver, stop | settled, observers)
     if not settled.reached and not (limit is None and result.converged):
         return result
-    optimum = finished(problem, result)
+    optimum = polished(problem, result)
     few, interrupted = optimum.state.units <= wanted, optimum.status is Status.INTERRUPTED
     if few and (interrupted or optimum.relative_gap <= tol):
         return optimum if interrupted else replace(optimum, status=Status.CONVERGED)
@@ -85,7 +85,7 @@ class _Settled(StoppingRule):
         return Status.STOPPED_BY_CALLBACK if self.reached else None
 
 
-def finished(problem: Problem, result: Result) -> Result:
+def polished(problem: Problem, result: Result) -> Result:
     """Return the optimum itself, a few Newton steps away; where it is not found, what there was.
 
     Blocks that overlap share their features' weights in many ways, and where generation comes

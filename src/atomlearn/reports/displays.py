@@ -30,7 +30,7 @@ from atomlearn.reports.drawing import (
 from atomlearn.reports.view import (
     View,
     level_of,
-    named_columns,
+    names_of_columns,
     objective_of,
     results_of,
     target_names,
@@ -287,7 +287,7 @@ class StabilityDisplay(Display):
             return None
         order = np.argsort(-shares, kind="stable")[:MOST_NAMED]
         threshold = float(estimator.threshold)
-        return cls(shares[order], threshold, named_columns(estimator, order, names))
+        return cls(shares[order], threshold, names_of_columns(estimator, order, names))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.bars_ = ax.barh(names_on(ax, self.names), self.probabilities, **options)
@@ -328,7 +328,7 @@ class CoefficientDisplay(Display):
         """Return the coefficients of a fitted linear model; with X per standard deviation."""
         if X is None:
             columns, weights = nonzero_coefficients(estimator.coef_)
-            known = named_columns(estimator, columns, names)
+            known = names_of_columns(estimator, columns, names)
         else:
             view = view_of(estimator, X, names)
             columns, weights = view.columns, view.weights * moments_of(view.design, view.columns)[1]

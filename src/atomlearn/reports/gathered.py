@@ -23,7 +23,7 @@ from atomlearn.reports.class_displays import BoxesDisplay
 from atomlearn.reports.content import SelectedFeature
 from atomlearn.reports.data_displays import CurveDisplay, SurfaceDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
-from atomlearn.reports.halves import Half, band_of, curve_of, halves, shares
+from atomlearn.reports.halves import Half, band_of, curve_of, fitted_halves, shares
 from atomlearn.reports.structure_displays import name_of_part, selected_groups
 from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, dense_columns, view_of
@@ -141,7 +141,7 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
         part = view_of(fits.fitted_to(rows), rows_of(fits.X, rows), None)
         return Half(part.map, part.columns, part.weights)
 
-    return halves(y, asked, fits.rng, fitted, **fits.dependence)
+    return fitted_halves(y, asked, fits.rng, fitted, **fits.dependence)
 
 
 def with_stability(

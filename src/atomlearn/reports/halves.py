@@ -38,7 +38,7 @@ class Half:
         return np.unique(self.map.term_of(self.columns)).tolist()  # type: ignore[no-any-return]
 
 
-def halves(
+def fitted_halves(
     y: NDArray[Any],
     count: int,
     rng: int,

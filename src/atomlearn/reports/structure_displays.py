@@ -26,7 +26,7 @@ from atomlearn.reports.drawing import (
     signed_colors,
     span_of,
 )
-from atomlearn.reports.view import named_columns, objective_of, results_of
+from atomlearn.reports.view import names_of_columns, objective_of, results_of
 
 
 @dataclass
@@ -96,7 +96,7 @@ def selected_groups(model: Any) -> list[Part]:
 
 def _selected_terms(model: AtomicModel) -> list[Part]:
     map, columns = model.feature_map_, nonzero_coefficients(model.coef_)[0]
-    terms, inputs = map.term_of(columns), named_columns(model, range(map.n_inputs))
+    terms, inputs = map.term_of(columns), names_of_columns(model, range(map.n_inputs))
     names = dict(zip(terms.tolist(), map.term_names(terms, inputs), strict=True))
     return _parts_by(map.term_of(np.arange(map.n_columns)), names, model)
 
@@ -226,7 +226,7 @@ class InteractionsDisplay(Display):
         # Of several classes the strongest: their sum may be nothing.
         strongest = np.abs(weights[:, two]).argmax(axis=0)
         sizes = weights[:, two][strongest, np.arange(strongest.size)]
-        known = np.array(named_columns(estimator, range(map.n_inputs), names), dtype=object)
+        known = np.array(names_of_columns(estimator, range(map.n_inputs), names), dtype=object)
         return cls.of(known[pairs[two]], sizes)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:

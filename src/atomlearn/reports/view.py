@@ -117,7 +117,7 @@ def objective_of(model: Any) -> dict[str, Any]:
     return {key: given[key] for key in ("loss", "form", "norm") if key in given}
 
 
-def named_columns(estimator: Any, columns: ArrayLike, names: Any = None) -> list[str]:
+def names_of_columns(estimator: Any, columns: ArrayLike, names: Any = None) -> list[str]:
     """Return the names of columns, as given, as those of the data, or x0, x1, ..."""
     known = _check_feature_names_in(estimator) if names is None else names
     return [str(known[column]) for column in np.asarray(columns)]
@@ -154,7 +154,7 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
         design = model._expanded(inputs)
     columns, weights = nonzero_coefficients(model.coef_)
     every = range(inputs.shape[1])
-    labels = named_columns(model, every, given)
+    labels = names_of_columns(model, every, given)
     classes = tuple(model.classes_.tolist()) if is_classifier(model) else None
     offered = max(inputs.shape[1], offered)
     return View(model, inputs, design, terms, labels, columns, weights, classes, offered)

@@ -28,7 +28,7 @@ def is_one(loss: Loss, n_samples: int) -> bool:
     return n_samples <= PIECE or not 0 < loss.coupled <= PIECE
 
 
-def each(loss: Loss, n_samples: int) -> Iterator[tuple[slice, Loss]]:
+def each_piece(loss: Loss, n_samples: int) -> Iterator[tuple[slice, Loss]]:
     """Yield the same slices, each with the loss of its samples."""
     for piece in pieces(loss, n_samples):
         yield piece, loss.part(piece)
@@ -45,7 +45,7 @@ def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0
         return loss.value(y, shifted(linear, shift), weight)
     return sum(
         own.value(y[part], shifted(linear[part], shift), weight[part])
-        for part, own in each(loss, y.size)
+        for part, own in each_piece(loss, y.size)
     )
 
 
@@ -61,7 +61,7 @@ def gradient(
     if out is None and is_one(loss, y.size):
         return loss.gradient(y, shifted(linear, shift), weight)
     result = np.empty(y.size) if out is None else out
-    for part, own in each(loss, y.size):
+    for part, own in each_piece(loss, y.size):
         result[part] = own.gradient(y[part], shifted(linear[part], shift), weight[part])
     return result
 
@@ -72,14 +72,14 @@ def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 
         return loss.conjugate(y, factor * dual, weight)
     return sum(
         own.conjugate(y[part], factor * dual[part], weight[part])
-        for part, own in each(loss, y.size)
+        for part, own in each_piece(loss, y.size)
     )
 
 
 def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> tuple[float, float]:
     """Return the sum of f'(linear + shift), and that of its magnitudes."""
     total, size = 0.0, 0.0
-    for part, own in each(loss, y.size):
+    for part, own in each_piece(loss, y.size):
         slopes = own.gradient(y[part], shifted(linear[part], shift), weight[part])
         total += float(slopes.sum())
         size += float(np.abs(slopes, out=slopes).sum())
@@ -90,7 +90,7 @@ def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float =
     """Return the sum of the curvatures at linear + shift."""
     return sum(
         float(own.curvature(y[part], shifted(linear[part], shift), weight[part]).sum())
-        for part, own in each(loss, y.size)
+        for part, own in each_piece(loss, y.size)
     )
 
 

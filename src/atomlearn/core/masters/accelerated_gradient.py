@@ -103,7 +103,7 @@ class Linearization:
             return direct, reached
         loss, y, s = problem.loss, problem.y, problem.weight
         longest, largest, symmetrized = 0.0, 0.0, 0.0
-        for part, own in pieces.each(loss, y.size):
+        for part, own in pieces.each_piece(loss, y.size):
             z = pieces.shifted(self.linear[part], self.shift)
             trial = pieces.shifted(linear[part], shift)
             turn = own.gradient(y[part], trial, s[part])

@@ -19,7 +19,7 @@ from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, t
 from atomlearn.core.paths.path import PathResult, path_result
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
-from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded, solved
+from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded_levels, solved
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
 from atomlearn.core.problem.problem import Problem
@@ -318,5 +318,5 @@ def _held_out(
         n_selected += solutions.n_selected
         gaps = np.maximum(gaps, solutions.relative_gaps)
     scores = np.array([[score(at_level, test) for at_level in of_one] for of_one in decisions])
-    held = [padded(values, everything) for values in (scores, passes, n_selected, gaps)]
+    held = [padded_levels(values, everything) for values in (scores, passes, n_selected, gaps)]
     return held[0], held[1], held[2], held[3]

@@ -113,7 +113,7 @@ def solved(paths: Sequence[PathResult]) -> tuple[PathResult, ...]:
     )
 
 
-def padded(values: NDArray[np.float64], n_levels: int) -> NDArray[np.float64]:
+def padded_levels(values: NDArray[np.float64], n_levels: int) -> NDArray[np.float64]:
     """Return numbers of the first levels (last axis), with NaN for those that are not there."""
     shape = (*values.shape[:-1], n_levels - values.shape[-1])
     return np.concatenate([values, np.full(shape, np.nan)], axis=-1)

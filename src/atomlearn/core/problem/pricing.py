@@ -88,7 +88,7 @@ def priced(
     return Pricing(problem, columns, weights, prediction, dual, shifted, gauge, certificate)
 
 
-def certified(
+def certificate_of(
     problem: Problem,
     weights: Array,
     prediction: Array,

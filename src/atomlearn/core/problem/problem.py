@@ -15,7 +15,7 @@ from atomlearn.core.losses import Offset, pieces
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 from atomlearn.core.problem.checks import check_loss, check_offset, check_tau, check_weight
 from atomlearn.core.problem.free import freed, raised_by_floats
-from atomlearn.core.problem.pricing import Pricing, certified, priced
+from atomlearn.core.problem.pricing import Pricing, certificate_of, priced
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import EPS, Lengths, Measured, of_shift, rounding
 
@@ -387,7 +387,7 @@ class Problem:
         ``polar`` : lower and upper bound on gauge°(z); ``excess`` : of bounds on coefficients,
         with which polars are those of the sides that have none.
         """
-        return certified(self, weights, prediction, dual, gauge, polar, excess)
+        return certificate_of(self, weights, prediction, dual, gauge, polar, excess)
 
     def shifted(self, scores: Scores, columns: Columns | None, weights: Array) -> Scores:
         """Return the scores of the whole smooth part: X'v - tau w."""

@@ -105,7 +105,7 @@ class AtomGeneration(Solver):
     def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
         atoms, shares, intercept = warm_atoms(problem, warm, cached=True)
-        return priced(problem, atoms, shares, intercept, self.tolerance)
+        return priced_atoms(problem, atoms, shares, intercept, self.tolerance)
 
     def step(self, problem: Problem, state: RayState) -> RayState:
         """Add the candidate, re-fit, drop zeros, price: one pass over the data."""
@@ -144,7 +144,7 @@ def gap_target(
     return max(min(wanted, 0.1 * certificate.closable), floor)
 
 
-def priced(
+def priced_atoms(
     problem: Problem,
     atoms: AtomSet,
     shares: Array,
@@ -196,7 +196,7 @@ def following(
     problem: Problem, state: RayState, atoms: AtomSet, fit: RayFit, tolerance: float
 ) -> RayState:
     """Return the priced state of this fit, the one after ``state``: one pass over the data."""
-    after = priced(problem, atoms, fit.weights, fit.intercept, tolerance)
+    after = priced_atoms(problem, atoms, fit.weights, fit.intercept, tolerance)
     after.iteration = state.iteration + 1
     after.refit_gap, after.master_steps = fit.gap, state.master_steps + fit.steps
     new = after.candidate is not None and atoms.find(after.candidate) < 0

@@ -77,7 +77,7 @@ class AtomSet:
             columns,
             entries,
             None if self.gram is None else (entries.T @ entries).toarray(),
-            (*self.keys, fingerprint(atom)),
+            (*self.keys, atom_key(atom)),
         )
 
     def take(self, which: Columns) -> AtomSet:
@@ -104,7 +104,7 @@ class AtomSet:
 
     def find(self, atom: Atom) -> int:
         """Return the number of this atom, or -1 where it is none of them."""
-        key = fingerprint(atom)
+        key = atom_key(atom)
         return self.keys.index(key) if key in self.keys else -1
 
     def parts(self, shares: Array) -> tuple[tuple[Atom, float], ...]:
@@ -126,7 +126,7 @@ class AtomSet:
         return np.asarray(self.entries.T @ weights)
 
 
-def fingerprint(atom: Atom) -> int:
+def atom_key(atom: Atom) -> int:
     """Return a number that two atoms share where they are equal to 40 binary digits."""
     order = np.argsort(atom.columns, kind="stable")
     values = atom.values[order]

@@ -129,7 +129,9 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         self.losses_ = column_losses(self.loss, data, observed)
         self._standardize(data, observed)
         rows, cols = np.nonzero(observed)
-        entries = Observed(self._targets(data)[rows, cols], rows, cols, data.shape, self._of(cols))
+        entries = ObservedEntries(
+            self._targets(data)[rows, cols], rows, cols, data.shape, self._of(cols)
+        )
         level = self._level(entries)
         result = self._settings().run(entries.problem(level))
         while self.rank is not None and self.level is None and _rank(result) > self.rank:
@@ -182,7 +184,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         tol = positive("tol", self.tol, "relative duality gap to prove, such as 1e-4")
         return Settings(tol, whole("max_iter", self.max_iter))
 
-    def _level(self, entries: Observed) -> float:
+    def _level(self, entries: ObservedEntries) -> float:
         """Return the level as given, or by entries that are held out of a path."""
         self.levels_, self.scores_ = np.zeros(0), np.zeros(0)
         if self.level is not None:
@@ -212,7 +214,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         # Held-out entries are observed, too, in the final fit: as many more pull at L.
         return float(levels[best])
 
-    def _each(self, entries: Observed, largest: float) -> Iterator[tuple[float, Result]]:
+    def _each(self, entries: ObservedEntries, largest: float) -> Iterator[tuple[float, Result]]:
         """Yield (level, result) from the largest on, each started where the last one ended."""
         warm = None
         settings = self._settings()
@@ -263,7 +265,7 @@ def _rank(result: Result) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Observed:
+class ObservedEntries:
     """z, rows, cols : (n_entries,) values and places in a matrix of this shape; loss : of them."""
 
     z: Array
@@ -272,10 +274,10 @@ class Observed:
     shape: tuple[int, ...]
     loss: Loss
 
-    def some(self, mask: Mask) -> Observed:
+    def some(self, mask: Mask) -> ObservedEntries:
         """Return these entries."""
         kept = np.flatnonzero(mask)
-        return Observed(
+        return ObservedEntries(
             self.z[kept], self.rows[kept], self.cols[kept], self.shape, self.loss.part(kept)
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Loss
-from atomlearn.estimators.checks import amount_of, free_columns, norm_for
+from atomlearn.estimators.checks import amount_of, norm_for, unpenalized_columns
 from atomlearn.estimators.targets import Checked
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.matrices.tasks import task_problem
@@ -39,7 +39,7 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
     regularizer = Regularizer(norm, estimator.form, amount_of(estimator))
     has_intercept = bool(estimator.fit_intercept)
     task = task_problem(design, Y, data.weight, loss, regularizer, has_intercept, offset)
-    free = free_columns(estimator, design)
+    free = unpenalized_columns(estimator, design)
     if free is not None:
         task = task.freed(free)
     starts = estimator._starts(1, task.problem.design.shape[1], data.classes)

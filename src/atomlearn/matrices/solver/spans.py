@@ -250,7 +250,7 @@ def _derivatives(problem: Problem, linear: Array, intercept: float) -> tuple[Arr
     """Return the first and the second derivatives of the loss at each sample."""
     slope = problem.loss_gradient(linear, intercept)
     curvature = np.empty_like(slope)
-    for part, own in pieces.each(problem.loss, slope.size):
+    for part, own in pieces.each_piece(problem.loss, slope.size):
         z = pieces.shifted(linear[part], intercept)
         curvature[part] = own.curvature(problem.y[part], z, problem.weight[part])
     return slope, curvature

@@ -176,7 +176,7 @@ def scores_of(chunk: Chunk, V: Array) -> Array:
     return np.array([scores.full() for scores in design.scores_many(V)])
 
 
-def norms_of(chunk: Chunk, v: Array) -> Array:
+def norms_of_chunk(chunk: Chunk, v: Array) -> Array:
     """Return sum_i v_i x_ij^2 over a chunk."""
     return chunk.design.squared_norms(aligned(v))
 

@@ -144,7 +144,7 @@ class Dask(Design):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
         weights = np.ones(self._shape[0]) if curvature is None else curvature
-        return self._summed(pieces.norms_of, weights)
+        return self._summed(pieces.norms_of_chunk, weights)
 
     def _summed(self, call: Any, v: Array) -> Array:
         """Return the sums over rows of call(chunk, its part of v), column after column."""
