@@ -14,6 +14,13 @@ class TimeIsUp(Exception):
     """The moment came within one long piece of work; ``run`` keeps the last certified point."""
 
 
+@dataclass(eq=False, slots=True)
+class Work:
+    """How many more steps a run may make: one for each time that a loop asks for its deadline."""
+
+    left: int
+
+
 @dataclass(frozen=True, slots=True)
 class Deadline:
     """A moment of the monotonic clock, or never.
@@ -26,6 +33,8 @@ class Deadline:
     ----------
     at : float
         Value of ``time.monotonic()`` from which on it has passed; infinite: never.
+    work : Work, optional
+        Steps after which it has passed too, whatever the clock says: as many on every machine.
 
     Examples
     --------
@@ -36,6 +45,7 @@ class Deadline:
     """
 
     at: float = math.inf
+    work: Work | None = None
 
     @classmethod
     def never(cls) -> Deadline:
@@ -68,17 +78,24 @@ class Deadline:
 
     @property
     def passed(self) -> bool:
-        """Whether the moment has come."""
-        return time.monotonic() >= self.at
+        """Whether the moment has come, or all steps are made."""
+        if self.work is not None:
+            self.work.left -= 1
+        return self.exhausted or time.monotonic() >= self.at
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all steps are made."""
+        return self.work is not None and self.work.left < 0
 
     @property
     def left(self) -> float:
         """Seconds until it passes: infinite for never, 0 where it has."""
-        return max(self.at - time.monotonic(), 0.0)
+        return 0.0 if self.exhausted else max(self.at - time.monotonic(), 0.0)
 
     def sooner(self, other: Deadline) -> Deadline:
         """Return whichever of the two passes first."""
-        return self if self.at <= other.at else other
+        return Deadline(min(self.at, other.at), self.work or other.work)
 
 
 # A deadline is never changed.

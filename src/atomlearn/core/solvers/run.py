@@ -6,6 +6,7 @@ observers, stopping rules, time limits, checkpoints and interrupts are the same.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Deadline, Lift
 from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.interfaces.deadline import Work
 from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
@@ -24,6 +26,9 @@ from atomlearn.core.solvers.stopping import StoppingRule
 LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
 #: Why a level was given up: its solution is not that of the level.
 CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
+#: Problems of fewer entries are proved in some hundred steps of masters, or are held by rounding:
+#: after so many steps, one or two seconds, they have stalled. A step of the solver adds two.
+SMALL, MOST_WORK, MORE_WORK = 10_000, 8000, 2
 
 
 class Run:
@@ -58,6 +63,8 @@ class Run:
         observers: Iterable[Observer] = (),
         search: bool = False,
     ) -> None:
+        if math.prod(problem.design.shape) < SMALL:
+            inner = inner.until(inner.deadline.sooner(Deadline(work=Work(MOST_WORK))))
         self.problem, self.inner, self.lift = problem, inner, lift
         self.solver, self.rules = solver, rules
         self.observers = (*observers, *solver.observers)
@@ -138,8 +145,13 @@ class Run:
         status = self.rules.reason(self.progress) or state.exhausted
         if status is None and self.inner.is_perfect(state.certificate):
             status = Status.PERFECT_FIT
-        late = Status.TIME_LIMIT if self.deadline.passed else None
-        return status or self._stall.reason(state) or late
+        return status or self._stall.reason(state) or self.out_of()
+
+    def out_of(self) -> Status | None:
+        """Return why the run must end now: its steps are made, or its time is up; else None."""
+        if self.inner.deadline.exhausted:
+            return Status.STALLED
+        return Status.TIME_LIMIT if self.deadline.passed else None
 
     def result(self) -> Result:
         """Return the result: the last point of a run that stopped by choice, else the best one."""

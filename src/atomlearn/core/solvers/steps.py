@@ -17,7 +17,7 @@ from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.atom_generation import AtomGeneration
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer, Resumed
-from atomlearn.core.solvers.run import CUT, Run
+from atomlearn.core.solvers.run import CUT, MORE_WORK, Run
 from atomlearn.core.solvers.schedule import Answer, Task, drive
 from atomlearn.core.solvers.smoothing import SmoothedSteps
 from atomlearn.core.solvers.solver import Solver, checked_warm_start
@@ -51,11 +51,13 @@ def stepped(
             if run.seen(state, passes + counted.passes - before, skipped=skipped) is not None:
                 return
             problem = problem.until(run.deadline)
+            if problem.deadline.work is not None:
+                problem.deadline.work.left += MORE_WORK
             try:
                 with problem.deadline.kept():
                     state = solver.step(problem, state)
             except TimeIsUp:
-                run.status = Status.TIME_LIMIT
+                run.status = run.out_of() or Status.TIME_LIMIT
                 return
             except FloatingPointError:  # a step beyond the floats: the last good point stays
                 run.status = Status.STALLED
