@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 
 from atomlearn import AtomicSurvival, FeatureGenerator, norms
 from atomlearn.losses import survival_target
-from atomlearn.survival.concordance import concordance
+from atomlearn.survival.cox import concordance
 
 #: Coefficients of the data below, computed by scikit-survival 0.28.0 (CoxPHSurvivalAnalysis), and
 #: with entries and strata by lifelines 0.30.3 (CoxPHFitter, Efron's ties).

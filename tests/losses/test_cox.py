@@ -15,7 +15,7 @@ from scipy.optimize import linprog, minimize
 from atomlearn import norms, solve
 from atomlearn.core.solvers import column_generation
 from atomlearn.losses import Cox, as_loss, survival_target
-from atomlearn.survival.concordance import concordance
+from atomlearn.survival.cox import concordance
 from atomlearn.survival.target import RECORD, checked_survival
 from atomlearn.testing.cases import each
 

@@ -12,7 +12,7 @@ from atomlearn.core.interfaces import Array, Rows
 from atomlearn.estimators.dependent_rows import held_out
 from atomlearn.reports.content import Score
 from atomlearn.reports.held_out import confusion_of, scores_of_classes, scores_of_numbers
-from atomlearn.survival.concordance import concordance
+from atomlearn.survival.cox import concordance
 
 
 def split(target: Target, fraction: float, seed: int, given: Given) -> tuple[Rows, Rows]:

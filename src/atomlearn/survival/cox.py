@@ -12,9 +12,11 @@ from scipy.special import expit, xlogy
 from atomlearn.core.interfaces import Array, Loss, Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.last_answer import LastAnswer
-from atomlearn.survival.concordance import concordance
 from atomlearn.survival.risk_sets import RiskSets
 from atomlearn.survival.target import checked_survival
+
+#: Risks nearer than this are tied, as in scikit-survival.
+TIED = 1e-8
 
 
 @final
@@ -250,3 +252,25 @@ def _of_shares(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
     at_end = -np.bincount(times, w * np.log1p(-share), minlength=m)
     found = np.where(open_, best, np.where(both > 0.0, 0.0, at_end))
     return np.where(sets.counts > 1, found, plain)
+
+
+def concordance(y: Any, risk: Array) -> float:
+    """Return the share of comparable pairs whose order the risks tell, ties counting for half.
+
+    Comparable are an event and whoever was seen for longer, or as long without an event. Where no
+    pair is, nan.
+    """
+    order = np.argsort(y["time"], kind="stable")
+    time, event, risk = y["time"][order], y["event"][order], risk[order]
+    right, pairs = 0.0, 0
+    ends = np.searchsorted(time, time, side="right")
+    starts = np.searchsorted(time, time, side="left")
+    for i in np.flatnonzero(event):
+        later = risk[ends[i] :]
+        same = risk[starts[i] : ends[i]][~event[starts[i] : ends[i]]]
+        for others in (later, same):
+            pairs += others.size
+            gap = risk[i] - others
+            right += float(np.count_nonzero(gap > TIED))
+            right += 0.5 * np.count_nonzero(np.abs(gap) <= TIED)
+    return right / pairs if pairs else float("nan")

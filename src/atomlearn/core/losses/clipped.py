@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.losses.deviance import Explained
 from atomlearn.core.losses.domain import slopes_within, weighted_sum
 from atomlearn.core.losses.quantiles import clipped_root
+from atomlearn.core.losses.shift import Explained
 from atomlearn.core.losses.targets import regression_target
 
 

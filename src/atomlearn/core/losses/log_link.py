@@ -11,8 +11,8 @@ from scipy.special import logsumexp
 
 from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.loss import rounded
-from atomlearn.core.losses.deviance import Explained
 from atomlearn.core.losses.domain import per_unit_weight, weighted_sum, where_weighted
+from atomlearn.core.losses.shift import Explained
 
 #: Exponents at which slopes stop: exp(700) is nearly the largest float. A slope cut there is still
 #: a dual point, and a value beyond is infinite, so that no certificate is made of it.

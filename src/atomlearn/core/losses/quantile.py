@@ -9,9 +9,9 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, positive_number
 from atomlearn.core.losses.clipped import ClippedSlopes
-from atomlearn.core.losses.deviance import Explained
 from atomlearn.core.losses.domain import slopes_within, weighted_sum
 from atomlearn.core.losses.quantiles import quantile_along, weighted_quantile
+from atomlearn.core.losses.shift import Explained
 from atomlearn.core.losses.targets import regression_target
 
 
