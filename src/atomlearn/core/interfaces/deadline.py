@@ -95,7 +95,8 @@ class Deadline:
 
     def sooner(self, other: Deadline) -> Deadline:
         """Return whichever of the two passes first."""
-        return Deadline(min(self.at, other.at), self.work or other.work)
+        first, work = (self if self.at <= other.at else other), self.work or other.work
+        return first if first.work is work else Deadline(first.at, work)
 
 
 # A deadline is never changed.
