@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, Columns, ProxJacobian, ProxPoint, Scores
+from atomlearn.core.interfaces import Array, Atom, Columns, Form, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.norms.base import VectorNorm
-from atomlearn.core.norms.forms import soft_point, soft_threshold
+from atomlearn.core.norms.forms import l1_point, soft_threshold
+from atomlearn.core.norms.groups import L2
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
 
 
@@ -103,36 +104,35 @@ class ElasticNetNorm(VectorNorm):
     def _root(self) -> float:
         return math.sqrt(self._k())
 
-    def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """A soft threshold where the l1 norm dominates at the solution, a scaling where l2 does.
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """One soft threshold and one scaling, in three regimes.
 
-        Where both are equal the threshold is theta whatever the step, and then comes a scaling.
+        The l2 norm dominates at the solution (no threshold), or the l1 norm does (no scaling), or
+        both are equal, and then the threshold is theta whatever the amount.
         """
-        root, theta = self._root(), balance_level(v, self._k())
-        if theta > 0.0 and step <= root * theta:
-            return soft_point(v, step, np.full(v.size, 1.0 / root))
+        root = self._root()
+        theta = balance_level(v, self._k())
+        if theta == 0.0:
+            return L2().prox_point(v, amount, form)
         shrunk = soft_threshold(v, theta)
         length = l2_norm(shrunk)
-        gauge = length + root * theta - step
-        if gauge <= 0.0 or length == 0.0:
+        polar = length + root * theta
+        if form == "penalized":
+            no_scaling, gauge = amount <= root * theta, max(polar - amount, 0.0)
+        elif form == "squared":
+            no_scaling, gauge = amount * length <= root * theta, polar / (1.0 + amount)
+        else:
+            no_scaling, gauge = amount >= length, amount
+        if no_scaling:
+            return l1_point(v, np.full(v.size, 1.0 / root), amount, form)
+        if gauge == 0.0:
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
-        direction, ratio, k = shrunk / length, gauge / length, self._k()
+        direction = shrunk / length
 
         def jacobian() -> ProxJacobian:
-            """ratio (P - u u' - q q' / (m - k)) + u u', u the direction of the m active entries.
+            return _balanced_jacobian(v, direction, gauge / length, self._k(), amount, form)
 
-            P selects them, q = signs - sqrt k u; without the term in q where theta is 0.
-            """
-            active = direction != 0
-            factors, coefficients = [direction], [1.0 - ratio]
-            count = int(np.count_nonzero(active))
-            if theta > 0.0 and count > k:
-                factors.append(np.where(active, np.sign(v), 0.0) - root * direction)
-                coefficients.append(-ratio / (count - k))
-            held = active | (theta == 0.0)
-            return ProxJacobian(ratio * held, np.column_stack(factors), np.array(coefficients))
-
-        return ProxPoint(ratio * shrunk, gauge, jacobian)
+        return ProxPoint(gauge * direction, gauge, jacobian)
 
     def restrict(self, columns: Columns, n_features: int) -> ElasticNetNorm:
         """The same norm on fewer coordinates."""
@@ -160,3 +160,20 @@ def balance_level(v: Array, k: float) -> float:
             break
         active = active[stay]
     return theta * scale
+
+
+def _balanced_jacobian(
+    v: Array, direction: Array, ratio: float, k: float, amount: float, form: Form
+) -> ProxJacobian:
+    """Return ratio * (P - u u' - q q' / (m - k)) + a u u', u the direction of the m active entries.
+
+    P selects them, q = signs - sqrt k u; a = d gauge / d polar = 1, 1 / (1 + step), or 0.
+    """
+    active = direction != 0
+    count = int(np.count_nonzero(active))
+    along = {"penalized": 1.0, "squared": 1.0 / (1.0 + amount), "constrained": 0.0}[form]
+    factors, coefficients = [direction], [along - ratio]
+    if count > k:
+        factors.append(np.where(active, np.sign(v), 0.0) - math.sqrt(k) * direction)
+        coefficients.append(-ratio / (count - k))
+    return ProxJacobian(ratio * active, np.column_stack(factors), np.array(coefficients))
