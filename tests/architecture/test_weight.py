@@ -23,10 +23,10 @@ from atomlearn import AtomicRegressor
 from tests.oracles.sources import PACKAGE, nodes, trees
 
 CEILINGS = {
-    "tokens of Python": 384_400,
+    "tokens of Python": 384_519,
     "tokens of C++": 69_661,
     "files": 380,
-    "functions": 3818,
+    "functions": 3819,
     "numbers that decide": 379,
     "isinstance": 225,
     "getattr and hasattr": 60,

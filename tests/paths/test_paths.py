@@ -11,7 +11,8 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
 
-from atomlearn import norms, paths, solve
+from atomlearn import norms, paths, solve, solvers
+from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.designs import Counted, as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
@@ -347,3 +348,11 @@ def test_an_interrupted_cross_validation_has_what_it_scored() -> None:
     norm, level = found.choose()
     assert np.isfinite(found.mean[norm, level])
     assert np.isnan(found.scores).any() or found.scores.shape[2] < 3
+
+
+def test_a_rule_is_asked_at_every_level() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 60))
+    y = X[:, :5].sum(axis=1) + rng.standard_normal(40)
+    found = paths.path(X, y, n_levels=5, solver=solvers.FISTA(), stop=Iterations(2), gap=1e-12)
+    assert {len(each.history) for each in found.results[1:]} == {3}  # the start, and two steps

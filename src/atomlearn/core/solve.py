@@ -162,7 +162,7 @@ def _amount(form: str, level: float | None, radius: float | None) -> float:
     if form == "constrained":
         name, given, other = ("radius", radius, level)
     if given is None:
-        begin = "0.1 * paths.largest_useful_level(X, y, loss=..., norm=...), or cross-validation"
+        begin = "0.1 * paths.path(X, y, n_levels=1, loss=..., norm=..., form=...).levels[0]"
         if name == "radius":
             begin = "half of norm.value(result.coef) of a fit at a level"
         raise ValueError(

@@ -31,6 +31,7 @@ from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.stopping import StoppingRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,7 @@ def path(
     unpenalized: object = None,
     gap: float = 1e-6,
     max_iter: int = 1000,
+    stop: StoppingRule | None = None,
     solver: Solver | None = None,
     observers: Iterable[Observer] = (),
     until: End | None = None,
@@ -148,8 +150,8 @@ def path(
     ----------
     X, y, loss, norm, form, tau, intercept, sample_weight, offset, unpenalized, gap, max_iter
         As in ``solve``. A fit to some rows has coefficients of its own for free columns.
-    solver, observers
-        As in ``solve``.
+    stop, solver, observers
+        As in ``solve``; rules are asked at every level.
     levels : array, optional
         Levels (radii of the constrained form) to solve at, in any order. Default: a grid.
     n_levels, ratio : int, float
@@ -198,7 +200,7 @@ def path(
         grid = level_grid(largest, n_levels, ratio, form)
     else:
         grid = check_levels(levels, form)
-    settings = Settings(gap, max_iter, solver, checkpoint=checkpoint)
+    settings = Settings(gap, max_iter, solver, stop, checkpoint=checkpoint)
     return path_of(problem, grid, settings, observers, zero=zero, until=until)
 
 
