@@ -110,9 +110,10 @@ class Groups(RatedNorm):
 
     def of_columns(self, n_features: int) -> Array | None:
         """Return the weight of each column, where each is a group of its own; else None."""
-        partition = self.partition(n_features)
-        alone = partition.n_groups == n_features
-        return self._all_weights(n_features)[partition.labels] if alone else None
+        partition, weights = self.parts(n_features)
+        if partition.n_groups != n_features:
+            return None
+        return np.ones(n_features) if weights is None else weights[partition.labels]
 
     def _all_weights(self, n_features: int) -> Array:
         partition, weights = self.parts(n_features)
