@@ -84,9 +84,9 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
 
 
 def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
-    """Return the mean area of each class present against the rest, and the influence of rows.
+    """Return the mean AUC of the classes, each against the rest, and the influence of rows on it.
 
-    decisions (n, m) : one column a class, or one alone that speaks for class 1 of two. The area is
+    decisions (n, m) : one column a class, or one alone that speaks for class 1 of two. It is
     NaN where there is one class only.
     """
     positive, columns = _against_rest(codes, decisions)

@@ -25,7 +25,7 @@ def regression_target(y: object) -> Array:
         numbers = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"y must hold numbers; received values of type {_kinds(values)}. Convert them to "
+            f"y must hold numbers; received values of type {_type_names(values)}. Convert them to "
             "numbers (y.astype(float)), or choose a classification loss if they are labels"
         ) from error
     return _finite(numbers)
@@ -92,7 +92,8 @@ def _finite(numbers: Array) -> Array:
     return numbers
 
 
-def _kinds(values: NDArray[Any]) -> str:
+def _type_names(values: NDArray[Any]) -> str:
+    """Return the names of the types of these values, for an error message."""
     if values.dtype != np.dtype(object):
         return str(values.dtype)
     return ", ".join(sorted({type(value).__name__ for value in values}))

@@ -100,7 +100,7 @@ class L1(RatedNorm):
         return scores if sides is None else ArrayScores(sides.ratios(scores.full()))
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, L1]:
-        """Those and the columns of weight 0, and the norm with infinite weights for them."""
+        """These and all columns of weight 0, which are free; and the norm that leaves them at 0."""
         sides = self._sides(n_features)
         if sides is None:
             return columns, self
