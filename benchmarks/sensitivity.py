@@ -234,7 +234,7 @@ def matrices(scale: int) -> dict[str, Case]:
     M = rng.standard_normal((side, 3)) @ rng.standard_normal((3, side))
     rows, columns = np.divmod(rng.permutation(side * side)[: side * side // 4], side)
     spikes = M + 10.0 * (rng.random(M.shape) < 0.02)
-    small = M[:30, :30] + rng.standard_normal((30, 30))
+    small = M[:12, :12] + rng.standard_normal((12, 12))
 
     def of(model: Any, data: Any) -> Case:
         def case() -> tuple[float, float]:
@@ -327,7 +327,7 @@ def measured(
     number: tuple[str, str, float] | None, groups: tuple[str, ...], options: Options
 ) -> Any:
     """Return what a process finds with this number changed; None where it does not even start."""
-    scale = 1 if options.smoke else 3
+    scale = 1 if options.smoke else 2
     asked = {"number": number, "groups": groups, "scale": scale, "repeats": options.times(3)}
     command = [sys.executable, "-m", "benchmarks.sensitivity", "--serve", json.dumps(asked)]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
