@@ -23,7 +23,7 @@ from atomlearn import AtomicRegressor
 from tests.oracles.sources import PACKAGE, nodes, trees
 
 CEILINGS = {
-    "tokens of Python": 384_525,
+    "tokens of Python": 384_557,
     "tokens of C++": 69_661,
     "files": 380,
     "functions": 3819,

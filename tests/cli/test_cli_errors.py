@@ -216,3 +216,11 @@ def test_a_fault_of_our_own_is_one_line_with_a_code_of_its_own(monkeypatch, caps
     monkeypatch.setenv("ATOMLEARN_DEBUG", "1")
     with pytest.raises(AssertionError):
         main(["demo"])
+
+
+def test_the_help_says_what_each_value_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["select", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    for option in ("out FOLDER", "groups FILE", "time-limit SECONDS", "memory-limit SIZE"):
+        assert f"--{option}" in told

@@ -265,12 +265,12 @@ def _add_roles(parser: Any, roles: dict[str, str]) -> None:
     """Add which columns are something else than features."""
     for role, text in roles.items():
         if text:
-            add_option(parser, "split_column" if role == "split" else role, str, None, text)
+            add_option(parser, "split_column" if role == "split" else role, str, None, text, "str")
 
 
 def _add_select(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help=_DATA)
-    add_option(parser, "out", Place, None, "Folder for the results.", required=True)
+    add_option(parser, "out", Place, None, "Folder for the results.", "folder", required=True)
     data = parser.add_argument_group("the data")
     add_options(data, Reading, _COLUMNS + _WRITTEN + _JOINED)
     _add_roles(data, ROLES)
@@ -290,7 +290,7 @@ def _add_select(parser: argparse.ArgumentParser) -> None:
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model.json of `select`, or its folder")
     parser.add_argument("data", metavar="DATA", help=_DATA)
-    add_option(parser, "out", Place, None, "CSV file to write (default: the terminal).")
+    add_option(parser, "out", Place, None, "CSV file to write (default: the terminal).", "file")
     parser.add_argument(
         "--explain",
         metavar="FILE",
@@ -305,7 +305,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help=_DATA)
-    add_option(parser, "out", Place, None, "Schema file to write (none by default).")
+    add_option(parser, "out", Place, None, "Schema file to write (none by default).", "file")
     add_options(parser, Reading, _COLUMNS + _WRITTEN + _JOINED)
     _add_roles(parser, ROLES)
     parser.add_argument("--json", action="store_true", help="print the schema, not a table")

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -21,8 +20,9 @@ class CommandError(ValueError):
     """Something is wrong with what was asked or with the data; the message says the remedy."""
 
 
-_DESCRIBED = re.compile(r"^(\w+) : .*\n((?:    .*\n|\n)+)", re.MULTILINE)
-_SHOWN = {Path: "FILE", str: "NAME", int: "N", float: "F"}
+_DESCRIBED = re.compile(r"^(\w+) : (\w+).*\n((?:    .*\n|\n)+)", re.MULTILINE)
+#: What the help shows for a value; other words of a docstring, such as file, are shown themselves.
+_SHOWN = {"str": "NAME", "int": "NUMBER", "float": "NUMBER"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +82,26 @@ Fraction = Annotated[float, Value(float, "a share from 0 to below 1", lambda val
 
 def add_options(parser: Any, kind: type, names: Collection[str] = ()) -> None:
     """Add the fields that the docstring of a dataclass describes, or those of these names."""
-    described = dict(_DESCRIBED.findall(f"{inspect.getdoc(kind)}\n"))
+    found = _DESCRIBED.findall(f"{inspect.getdoc(kind)}\n")
+    described = {name: (text, word) for name, word, text in found}
     hints = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         hint, name = hints[field.name], field.name
         if is_dataclass(hint) and name in names:
             add_options(parser, hint)  # type: ignore[arg-type]
         elif name in names or (not names and name in described):
-            add_option(parser, name, hint, field.default, described.get(name, ""))
+            add_option(parser, name, hint, field.default, *described.get(name, ("", "str")))
 
 
 def add_option(
-    parser: Any, name: str, hint: Any, default: Any, text: str, *, required: bool = False
+    parser: Any, name: str, hint: Any, default: Any, text: str, word: str, required: bool = False
 ) -> None:
-    """Add one option of a type."""
+    """Add one option of a type; ``word`` : what its value is, shown in the help."""
     converter = None
     if get_origin(hint) is Annotated:
         hint, converter = get_args(hint)
     kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
-    settings: dict[str, Any] = {"metavar": _SHOWN.get(kinds[0], "FILE")}
+    settings: dict[str, Any] = {"metavar": _SHOWN.get(word, word.upper())}
     if get_origin(hint) is tuple:
         default = None
         if kinds[0] is str:
@@ -109,7 +110,7 @@ def add_option(
         has_no = default is not False
         settings = {"action": argparse.BooleanOptionalAction if has_no else "store_true"}
     elif Literal in (get_origin(hint), get_origin(kinds[0])):
-        settings = {"choices": get_args(kinds[0]) or kinds}
+        settings = {"choices": [each for each in get_args(kinds[0]) or kinds if each]}
     else:
         settings["type"] = converter or kinds[0]
     if required:
