@@ -469,3 +469,39 @@ def test_without_the_extra_the_other_files_are_written(
         "selected.csv",
         "summary.json",
     ]
+
+
+def test_predict_finds_columns_by_name_in_any_order(classes_csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run("select", classes_csv, "--target", "outcome", "--n-features", 3, "--out", out) == 0
+    rows = read_csv(classes_csv)
+    header = [name for name in reversed(rows[0]) if name != "outcome"]
+    other = write_csv(
+        tmp_path / "other.csv",
+        ["note", *header],
+        [["text here " + str(i), *(row[name] for name in header)] for i, row in enumerate(rows)],
+    )
+    for data, name in ((classes_csv, "a.csv"), (other, "b.csv")):
+        assert run("predict", out / "model.json", data, "--out", tmp_path / name) == 0
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+
+
+def test_text_columns_become_indicators_and_predict_reads_them_again(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    color = rng.choice(["red", "green", "blue"], 120)
+    noise = rng.standard_normal((120, 3))
+    y = np.where(color == "red", 2.0, 0.0) + noise[:, 0]
+    rows = [
+        [c, *map(repr, z), repr(v)]
+        for c, z, v in zip(color, noise.tolist(), y.tolist(), strict=True)
+    ]
+    path = write_csv(tmp_path / "d.csv", ["color", "a", "b", "c", "y"], rows)
+    out = tmp_path / "out"
+    arguments = ("--target", "y", "--task", "regression", "--n-features", 2, "--C", 1e3)
+    assert run("select", path, *arguments, "--out", out, "--quiet") == 0
+    # A category is one feature, selected whole.
+    names = {"color=red", "color=green", "color=blue", "a"}
+    assert {row["feature"] for row in read_csv(out / "selected.csv")} == names
+    assert run("predict", out / "model.json", path, "--out", tmp_path / "p.csv") == 0
+    predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
+    np.testing.assert_allclose(predicted, y, atol=0.05)

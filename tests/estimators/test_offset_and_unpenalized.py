@@ -153,3 +153,12 @@ def test_strong_and_heavy_free_columns_are_fitted():
     X = rng.standard_t(1.2, (200, 2)) * 1e4
     y = rng.random(200) < 1 / (1 + np.exp(-3e-4 * X[:, 0]))
     assert AtomicClassifier(alpha=0.1, unpenalized=[0]).fit(X, y).status_.is_converged
+
+
+def test_unpenalized_columns_are_kept_whatever_alpha():
+    X, z, _ = table()
+    model = AtomicRegressor(alpha=1e3, unpenalized=[2, 3]).fit(X, z)
+    plain = LinearRegression().fit(X[:, [2, 3]], z)
+    assert model.selected_.tolist() == [2, 3]
+    assert_allclose(model.coef_[[2, 3]], plain.coef_, atol=1e-8)
+    assert_allclose(model.intercept_, plain.intercept_, atol=1e-8)

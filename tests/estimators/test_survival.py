@@ -141,3 +141,13 @@ def test_features_are_generated_for_times_and_for_counts() -> None:
     model = FeatureGenerator(n_features=3, batch=2, C=0.1, loss="poisson").fit(X, counts)
     assert 7 in model.selected_
     assert np.all(model.predict(X) > 0)
+
+
+def test_concordance_counts_ties_as_scikit_survival() -> None:
+    metrics = pytest.importorskip("sksurv.metrics")
+    _, event, time, _, _ = data()
+    y, rng = survival_target(event, time), np.random.default_rng(1)
+    for _ in range(5):
+        risk = rng.integers(0, 6, 120).astype(float)
+        expected = metrics.concordance_index_censored(event, time, risk)[0]
+        assert concordance(y, risk) == pytest.approx(expected, abs=1e-12)

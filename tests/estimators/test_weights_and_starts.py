@@ -85,3 +85,15 @@ def test_scores_are_those_of_the_loss() -> None:
         model.fit(X, Y.astype(float))
         expected = Squared().score(Y.astype(float), model.predict(X), weight)
         assert model.score(X, Y, weight) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", None, {0: 3.0, 1: 1.0, 2: 0.5}])
+def test_a_weight_of_two_is_the_row_twice_whatever_the_class_weights(class_weight: Any) -> None:
+    counts = np.random.default_rng(0).integers(0, 4, size=Y.size)
+    model = AtomicClassifier(alpha=0.01, class_weight=class_weight, tol=1e-11)
+    weighted = model.fit(X, Y, sample_weight=counts)
+    coef, intercept = weighted.coef_.copy(), weighted.intercept_.copy()
+    rows = np.repeat(np.arange(Y.size), counts)
+    repeated = model.fit(X[rows], Y[rows])
+    assert_allclose(coef, repeated.coef_, atol=1e-6)
+    assert_allclose(intercept, repeated.intercept_, atol=1e-6)

@@ -408,3 +408,13 @@ def test_groups_of_names_are_those_of_numbers() -> None:
     named = [[f"g{j}" for j in pair] for pair in pairs.tolist()]
     two = KnockoffSelector(fdr=0.3, rng=0, groups=named).fit(frame, y)
     np.testing.assert_allclose(one.statistics_, two.statistics_, rtol=1e-9)
+
+
+def test_noise_selects_nothing_mostly() -> None:
+    rng = np.random.default_rng(0)
+    counts = []
+    for seed in range(5):
+        X = rng.standard_normal((100, 50))
+        y = rng.standard_normal(100)
+        counts.append(KnockoffSelector(rng=seed, cv=3, n_alphas=6).fit(X, y).get_support().any())
+    assert sum(counts) <= 2

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -294,3 +295,11 @@ def test_groups_are_held_out_and_permuted_together() -> None:
             better[told] += found.better
     assert better[False] >= 9
     assert better[True] <= 3  # 5% of 12 is 0.6; above 3 has probability 0.002
+
+
+@pytest.mark.repeats
+def test_beside_covariates_held_out_rows_alone_decide() -> None:
+    X, y = with_age(1, 100, 2.0)
+    model = AtomicRegressor(alpha=0.05, unpenalized=[0], tol=1e-4)
+    found = held_out_verdict(model, pd.DataFrame(X, columns=[f"x{j}" for j in range(21)]), y)
+    assert (found.n_folds, found.verdict) == (0, "better")

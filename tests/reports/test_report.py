@@ -287,3 +287,16 @@ def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Mo
         write_text(path, "new")
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_fit_that_is_not_proved_says_so() -> None:
+    fit = replace(
+        make_content().fits[0],
+        converged=False,
+        relative_gap=0.03,
+        status="time limit reached",
+    )
+    words = Page(report_html(make_content(fits=(fit,)))).words
+    assert "not to the gap asked for" in words
+    assert "3.09% above" in words
+    assert "time limit reached" in words
