@@ -242,7 +242,6 @@ def dense_pass(n: int, d: int, repeats: int) -> dict[str, Any]:
     # Multiplications and additions: half of the products of all pairs are formed.
     rate = n * d * d / min(searches) / 1e9
     sgemm = 2.0 * n * half.shape[1] ** 2 / min(products) / 1e9
-    work = scores.work
     return {
         "method": "one search",
         "seconds": min(searches),
@@ -250,7 +249,6 @@ def dense_pass(n: int, d: int, repeats: int) -> dict[str, Any]:
         "gflops": rate,
         "sgemm_gflops": sgemm,
         "share_of_sgemm": rate / sgemm,
-        "rescored": 0 if work is None else work.rescored,
     }
 
 

@@ -23,7 +23,6 @@ from atomlearn.maps.kernels import KernelMaps, KernelOn, Kernels, kernel_grid
 from atomlearn.maps.levels import nearest
 from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
 from atomlearn.maps.pairs.scores import PolynomialScores
-from atomlearn.maps.terms import TermScores
 from atomlearn.matrices.designs.base import as_matrix_design
 from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.designs.identity import Identity
@@ -100,7 +99,6 @@ __all__ = [
     "Standardized",
     "StoreError",
     "Tasks",
-    "TermScores",
     "Variants",
     "as_design",
     "as_matrix_design",

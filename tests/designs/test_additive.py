@@ -61,7 +61,7 @@ def rounded(X, design):
 
 class _Checks(DesignChecks):
     def test_constant_inputs_have_no_column(self):
-        assert self.build()[0].inputs.tolist() == [0, 1, 2, 4, 5]
+        assert self.build()[0].map.used.tolist() == [0, 1, 2, 4, 5]
 
 
 class TestIntersection(_Checks):
@@ -222,7 +222,7 @@ def test_normalized_groups_have_variance_one():
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("normalize", [False, True])
-def test_group_norms_come_without_scores(kernel, sparse, normalize):
+def test_group_norms(kernel, sparse, normalize):
     X = sp.csc_array(data(7)) if sparse else data(7)
     design = Additive(X, kernel, n_bins=9, normalize=normalize)
     v = np.random.default_rng(8).standard_normal(40)
@@ -230,9 +230,7 @@ def test_group_norms_come_without_scores(kernel, sparse, normalize):
     expected = np.sqrt(np.bincount(design.groups, weights=(A.T @ v) ** 2))
     scores = design.scores(v)
     assert_allclose(scores.group_norms(design.groups, design.n_groups), expected, rtol=1e-10)
-    if kernel == "intersection":
-        assert scores._full is None
-    assert_array_equal(design.inputs, [0, 1, 2, 4, 5])
+    assert_array_equal(design.map.used, [0, 1, 2, 4, 5])
     for norm in (norms.Groups(design.groups), norms.KSupport(2, design.groups)):
         largest = np.sort(expected)[::-1]
         expected_polar = largest[0] if isinstance(norm, norms.Groups) else np.hypot(*largest[:2])
@@ -240,21 +238,20 @@ def test_group_norms_come_without_scores(kernel, sparse, normalize):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_trees_of_inputs_are_searched_without_scores(kernel):
+def test_trees_of_inputs_are_searched(kernel):
     X = data(17, n=80, d=8)
     design = Additive(X, kernel, n_bins=9)
     sets = [[0, 1, 2], [0], [4, 5, 6, 7], [4, 5], [6], [2]]
-    tree = norms.Trees([design.columns_of(inputs) for inputs in sets], weights="sqrt_size")
+    tree = norms.Trees([design.map.columns_of(inputs) for inputs in sets], weights="sqrt_size")
     v = np.random.default_rng(2).standard_normal(80)
     A = np.asarray(design.gather(np.arange(design.shape[1])))
     z, scores = A.T @ v, design.scores(v)
-    delta = [np.sqrt(design.columns_of(inputs).size) for inputs in sets]
+    delta = [np.sqrt(design.map.columns_of(inputs).size) for inputs in sets]
     ratings = [
-        np.linalg.norm(z[design.columns_of(inputs)]) / weight
+        np.linalg.norm(z[design.map.columns_of(inputs)]) / weight
         for inputs, weight in zip(sets, delta, strict=True)
     ]
     assert tree.polar(scores) == pytest.approx(max(ratings), rel=1e-10)
-    assert scores._full is None
     y = np.abs(X[:, 6]) + X[:, 0]
     implicit = solve(design, y, norm=tree, level=3.0, intercept=True, gap=1e-8)
     explicit = solve(A, y, norm=tree, level=3.0, intercept=True, gap=1e-8)
@@ -343,7 +340,7 @@ def test_curves_are_what_is_predicted():
         w = np.random.default_rng(1).standard_normal(design.shape[1])
         total = np.zeros(40)
         for j in range(6):
-            levels, curve = design.curve(j, w)
+            levels, curve = design.map.curve(j, w)
             assert curve[design.map.levels.zero[j]] == pytest.approx(0.0, abs=1e-12)
             total += np.interp(X[:, j], levels, curve)
         assert_allclose(total, design.predict(w), atol=1e-9)

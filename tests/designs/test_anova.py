@@ -108,9 +108,9 @@ def test_the_planted_surface_is_found_and_predicts_new_rows():
     new = Anova.from_map(X[400:], pickle.loads(pickle.dumps(design.map)))
     found = new.gather(result.columns).dot(result.weights) + result.intercept
     assert np.corrcoef(found, y[400:])[0, 1] > 0.9
-    values, other, surface = design.surface(3, 21, result.coef)
+    values, other, surface = design.map.surface(3, 21, result.coef)
     assert surface.shape == (values.size, other.size)
-    assert_array_equal(design.surface(21, 3, result.coef)[2], surface.T)
+    assert_array_equal(design.map.surface(21, 3, result.coef)[2], surface.T)
     # |x| is symmetric, and the slope in x_3 grows with it.
     rise = surface[-1] - surface[0]
     assert rise[0] > rise[rise.size // 2] < rise[-1]

@@ -273,7 +273,6 @@ def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch
         # A GPU adds a few columns up in another order than all of them.
         assert_allclose(values, z[columns], rtol=1e-13)
         assert scores.work is not None
-        assert count // 2 <= scores.work.rescored < 30 * count + 1000
 
 
 def test_columns_that_cannot_matter_are_not_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ def test_columns_at_full_rank_have_the_kernels_for_products(precomputed):
     given = matrices if precomputed else some_kernels()
     design = Kernels(given, None if precomputed else X, rank=30, tolerance=0.0, normalize=False)
     v = np.random.default_rng(1).standard_normal(30)
-    norms_of = design.scores(v).group_norms(design.groups, design.n_kernels)
+    norms_of = design.scores(v).group_norms(design.groups, design.map.n_terms)
     for number, K in enumerate(matrices):
         Z = np.asarray(design.gather(np.flatnonzero(design.groups == number)))
         assert_allclose(Z @ Z.T, K, atol=1e-6)

@@ -222,7 +222,6 @@ def test_search_over_many_tiles_and_threads(dtype: type) -> None:
         assert_array_equal(columns, brute_force_top(z, count)[0])
         assert_array_equal(values, z[columns])
         assert scores.work is not None
-        assert count // 2 <= scores.work.rescored < 30 * count + 1000
     bound = 4e-13 * n * np.sqrt(np.outer(*2 * [np.abs(v) @ X.astype(float) ** 2])).max()
     assert_within(design.scores(v).full(), z, bound)
 
@@ -308,7 +307,6 @@ def test_long_columns_are_summed_in_runs() -> None:
     z = scores._by_definition(np.arange(scores.n_columns))
     assert_array_equal(columns, brute_force_top(z, 20)[0])
     assert scores.work is not None
-    assert scores.work.rescored < 60
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])

@@ -371,7 +371,7 @@ def test_bad_arguments() -> None:
     eye, ones = np.eye(2), np.ones(2)
     with pytest.raises(ValueError, match="gram must have shape"):
         active_set_qp(np.eye(3), ones, ones)
-    with pytest.raises(TypeError, match="float64"):
+    with pytest.raises(TypeError, match="incompatible"):
         active_set_qp(np.eye(2, dtype=np.float32), ones, ones)
     with pytest.raises(ValueError, match="contiguous"):
         active_set_qp(np.eye(4)[::2, ::2], ones, ones)
@@ -380,16 +380,9 @@ def test_bad_arguments() -> None:
     for price in ([0.0, 1.0], [np.nan, 1.0]):
         with pytest.raises(ValueError, match="price"):
             active_set_qp(eye, ones, ones, price=np.array(price))
-    for name in ("coupling", "ridge"):
-        with pytest.raises(ValueError, match=name):
-            active_set_qp(eye, ones, ones, **{name: -1.0})
     for form in ({"radius": 0.0}, {"radius": math.nan}, {"equality": True}):
         with pytest.raises(ValueError, match="radius"):
             active_set_qp(eye, ones, ones, **form)
-    with pytest.raises(ValueError, match="batch"):
-        active_set_qp(eye, ones, ones, batch=0)
-    with pytest.raises(ValueError, match="max_pivots"):
-        active_set_qp(eye, ones, ones, max_pivots=0)
 
 
 def test_active_factor_copies_go_their_own_way() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from atomlearn import _kernels as kernels
 from tests.oracles import kernels as reference
@@ -40,20 +40,10 @@ def test_sums_equal_those_written_out(seed, n_rows, levels, index_type):
     v = rng.standard_normal(n_rows)
     values = np.concatenate([np.sort(rng.standard_normal(count)) for count in levels])
     zero = np.array([rng.integers(0, count) for count in levels])
-    chosen = rng.integers(0, len(levels), 4)
-    for columns in (None, chosen):
-        assert_allclose(
-            kernels.code_histograms(x, v, columns),
-            reference.code_histograms(x, v, columns), atol=1e-12,
-        )  # fmt: skip
-        assert_allclose(
-            kernels.thermometer_scores(x, values, zero, v, columns),
-            reference.thermometer_scores(x, values, zero, v, columns), atol=1e-12,
-        )  # fmt: skip
-    assert_allclose(
-        kernels.thermometer_norms(x, values, zero, v),
-        reference.thermometer_norms(x, values, zero, v), atol=1e-12,
-    )  # fmt: skip
+    sums = kernels.code_histograms(x, v)
+    assert_allclose(sums, reference.code_histograms(x, v), atol=1e-12)
+    scores = kernels.thermometer_scores(x, values, zero, v)
+    assert_allclose(scores, reference.thermometer_scores(x, values, zero, v), atol=1e-12)
 
 
 @pytest.mark.parametrize("index_type", [None, np.int32, np.int64])
@@ -69,10 +59,7 @@ def test_many_vectors_are_each_of_them(index_type, count):
     first, second = np.array([0, 3, 2]), np.array([1, 0, 2])
     for sums in (
         lambda v: kernels.code_histograms(x, v),
-        lambda v: kernels.code_histograms(x, v, [4, 0]),
         lambda v: kernels.thermometer_scores(x, values, zero, v),
-        lambda v: kernels.thermometer_scores(x, values, zero, v, [2, 2]),
-        lambda v: kernels.thermometer_norms(x, values, zero, v),
         lambda v: kernels.pair_histograms(codes, 9, first, second, v),
     ):
         together = sums(V)
@@ -88,19 +75,6 @@ def test_many_entries_of_many_levels(index_type):
     v = rng.standard_normal(100_000)
     expected = reference.code_histograms(x, v)
     assert_allclose(kernels.code_histograms(x, v), expected, atol=1e-9)
-    # However many threads there are, a column is summed in one order.
-    one = np.concatenate([kernels.code_histograms(x, v, [j]) for j in range(x.n_columns)])
-    assert_array_equal(kernels.code_histograms(x, v), one)
-
-
-def test_joint_histogram_equals_its_twin():
-    rng = np.random.default_rng(1)
-    first, second = rng.integers(0, 5, 300), rng.integers(0, 256, 300)
-    weights = rng.standard_normal(300)
-    found = kernels.joint_histogram(
-        first.astype(np.uint8), second.astype(np.uint8), (5, 256), weights
-    )
-    assert_allclose(found, reference.joint_histogram(first, second, (5, 256), weights), atol=1e-13)
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 7, 4000])
@@ -117,21 +91,16 @@ def test_pair_histograms_equal_their_twin(n_rows):
 
 def test_what_does_not_fit_is_refused():
     x = coded(np.random.default_rng(2), 5, [3, 4])
-    with pytest.raises(ValueError, match="v must have 5 entries"):
+    with pytest.raises(ValueError, match="for each row"):
         kernels.code_histograms(x, np.ones(4))
-    with pytest.raises(ValueError, match="columns must lie in"):
-        kernels.code_histograms(x, np.ones(5), [2])
     with pytest.raises(ValueError, match="one code of each column"):
-        kernels.thermometer_scores(x, np.arange(7.0), np.array([3, 0]), np.ones(5))
-    table = np.zeros((5, 2), dtype=np.uint8, order="F")
+        kernels.thermometer_scores(x, np.arange(7.0), np.array([3]), np.ones(5))
+    table, at = np.zeros((5, 2), dtype=np.uint8, order="F"), np.array([0])
     with pytest.raises(ValueError, match="between 1 and 16"):
-        kernels.pair_histograms(table, 17, [0], [1], np.ones(5))
-    with pytest.raises(ValueError, match="second must lie in"):
-        kernels.pair_histograms(table, 4, [0], [2], np.ones(5))
+        kernels.pair_histograms(table, 17, at, at, np.ones(5))
+    with pytest.raises(ValueError, match="positions"):
+        kernels.pair_histograms(table, 4, at, at + 2, np.ones(5))
     with pytest.raises(ValueError, match="pair up"):
-        kernels.pair_histograms(table, 4, [0, 1], [1], np.ones(5))
+        kernels.pair_histograms(table, 4, np.array([0, 1]), at, np.ones(5))
     with pytest.raises(TypeError, match="Fortran order"):
-        kernels.pair_histograms(np.zeros((5, 2), dtype=np.uint8), 4, [0], [1], np.ones(5))
-    byte = np.array([3], dtype=np.uint8)
-    with pytest.raises(ValueError, match="below"):
-        kernels.joint_histogram(byte, byte, (3, 9), np.ones(1))
+        kernels.pair_histograms(np.zeros((5, 2), dtype=np.uint8), 4, at, at, np.ones(5))

@@ -177,8 +177,8 @@ def test_one_row_one_column_and_strides():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"matrix": np.zeros((3, 4))}, ValueError, "square"),
-        ({"matrix": np.eye(4, dtype=np.float32)}, TypeError, "float64"),
+        ({"matrix": np.zeros((3, 4))}, ValueError, "gram must have shape"),
+        ({"matrix": np.eye(4, dtype=np.float32)}, TypeError, "incompatible"),
         ({"matrix": np.zeros((8, 8))[::2, ::2]}, ValueError, "contiguous"),
         ({"linear": np.zeros(3)}, ValueError, "linear must have 4 entries"),
         ({"limit": np.array([1.0, 0.0])}, ValueError, "limit must be positive"),
@@ -190,9 +190,6 @@ def test_one_row_one_column_and_strides():
         ({"starts": np.array([0, 5, 4])}, ValueError, "starts must lie"),
         ({"starts": np.array([0, 3, 2, 4]), "limit": np.ones(3), "scalings": np.ones(3)},
          ValueError, "must not decrease"),
-        ({"gap_target": float("nan")}, ValueError, "gap_target"),
-        ({"squared_target": float("inf")}, ValueError, "squared_target"),
-        ({"max_steps": 0}, ValueError, "max_steps"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(change, error, message):

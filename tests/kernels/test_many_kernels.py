@@ -45,10 +45,3 @@ def test_sparse_products(dtype: Any, index: Any) -> None:
             many = kernels.many_csc(*csc, V)
             exact = (X.toarray().astype(np.float64).T @ V).T
             np.testing.assert_allclose(many, exact, rtol=1e-11, atol=1e-11)
-
-
-def test_shapes_are_checked() -> None:
-    with pytest.raises(ValueError, match="V must have 3 rows, got 2"):
-        kernels.many_dense(np.eye(3), np.ones((2, 4)))
-    with pytest.raises(TypeError, match="V must be float64"):
-        kernels.many_dense(np.eye(3), np.ones((3, 4), dtype=np.float32))

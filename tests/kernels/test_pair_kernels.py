@@ -63,32 +63,25 @@ def test_search_finds_exactly_what_matters(dtype, index, squares):
         radii = np.hypot(rising, falling) * (1 + 1e-9)
         order = rng.permutation(p)[: max(2, 3 * p // 4)]
         order = order[np.argsort(-radii[order], kind="stable")]
-        search = kernels.PairSearch.of(
+        _, between = kernels.pair_search(
             columns, rows, order, v, radii[order], upper[order] * (1 + 1e-9)
         )
         sums = reference.pair_search(X.astype(float), order, v, 0.0, 0.5, squares)
         sizes = sorted(map(abs, sums.values()))
-        scratch = kernels.PairScratch.of(order.size)
         for threshold in (0.0, sizes[len(sizes) // 2] + 1e-9, sizes[-3], 2 * sizes[-1]):
-            limits = kernels.PairLimits(threshold, 0.0, 0.0, 0.5, squares)
+            limits = threshold, 0.0, 0.0, 0.5, 0 if squares else 1
             found = {}
             done = 0
             while done < order.size:
-                done, i, j, values, counts = search.between(
-                    done, min(done + 7, order.size), limits, scratch
-                )
+                done, i, j, values, _ = between(done, min(done + 7, order.size), *limits)
                 assert not set(zip(i, j, strict=True)) & set(found)
                 found |= dict(zip(zip(i.tolist(), j.tolist(), strict=True), values, strict=True))
-                assert counts[1] <= counts[0]
             expected = {pair: s for pair, s in sums.items() if abs(s) >= threshold}
             # Without a threshold only pairs that meet in a row are formed.
             assert set(found) >= {pair for pair, s in expected.items() if s != 0}
             assert set(found) <= set(expected)
             for pair, value in found.items():
                 assert value == pytest.approx(sums[pair], rel=1e-10, abs=1e-12)
-        # Scratch is left as it was found.
-        assert not scratch.sums.any()
-        assert not scratch.seen.any()
 
 
 def test_search_stops_where_there_is_no_more_room(monkeypatch):
@@ -96,38 +89,14 @@ def test_search_stops_where_there_is_no_more_room(monkeypatch):
     monkeypatch.setattr("atomlearn._kernels.pairs.FOUND_AT_A_TIME", 5)
     X = sparse.csc_array(np.ones((3, 20)))
     rows = sparse.csr_array(X)
-    search = kernels.PairSearch.of(
-        (X.data, X.indices, X.indptr), (rows.data, rows.indices, rows.indptr), np.arange(20),
-        np.ones(3), np.full(20, 2.0), np.full(20, 3.0),
-    )  # fmt: skip
-    scratch = kernels.PairScratch.of(20)
-    limits = kernels.PairLimits(1.0, 0.0, 0.0, 1.0, True)
+    both = (X.data, X.indices, X.indptr), (rows.data, rows.indices, rows.indptr)
+    bounds = np.ones(3), np.full(20, 2.0), np.full(20, 3.0)
+    _, between = kernels.pair_search(*both, np.arange(20), *bounds)
     done, pairs, calls = 0, [], 0
     while done < 20:
-        done, i, j, sums, _ = search.between(done, 20, limits, scratch)
+        done, i, j, sums, _ = between(done, 20, 1.0, 0.0, 0.0, 1.0, 0)
         np.testing.assert_array_equal(sums, 3.0)
         pairs += list(zip(i.tolist(), j.tolist(), strict=True))
         calls += 1
     assert calls > 5
     assert sorted(pairs) == [(a, b) for a in range(20) for b in range(a + 1)]
-
-
-def test_search_refuses_what_it_cannot_read():
-    X = sparse.csc_array(np.eye(3))
-    rows = sparse.csr_array(X)
-    by_columns, by_rows = (X.data, X.indices, X.indptr), (rows.data, rows.indices, rows.indptr)
-    order, v = np.arange(3), np.ones(3)
-    with pytest.raises(ValueError, match="radii must decrease"):
-        kernels.PairSearch.of(by_columns, by_rows, order, v, np.arange(3.0), np.ones(3))
-    with pytest.raises(ValueError, match=r"order must lie in \[0, 3\)"):
-        kernels.PairSearch.of(by_columns, by_rows, order + 1, v, np.ones(3), np.ones(3))
-    with pytest.raises(ValueError, match="the same array"):
-        kernels.PairSearch.of(
-            by_columns, (rows.data.astype(np.float32), *by_rows[1:]), order, v, v, v
-        )
-    search = kernels.PairSearch.of(by_columns, by_rows, order, v, v, v)
-    limits = kernels.PairLimits(0.0, 0.0, 0.0, 1.0, True)
-    with pytest.raises(ValueError, match=r"positions must lie in \[0, 3\]"):
-        search.between(0, 4, limits, kernels.PairScratch.of(3))
-    with pytest.raises(ValueError, match="scratch must be for 3 columns"):
-        search.between(0, 3, limits, kernels.PairScratch.of(2))

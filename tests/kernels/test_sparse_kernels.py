@@ -127,8 +127,8 @@ def test_pair_sums(dtype, index):
         expected = reference.pair_sums_csc(*parts, first, second, v)
         np.testing.assert_allclose(sums, expected, rtol=1e-12, atol=1e-12)
         np.testing.assert_array_equal(sums, kernels.pair_sums_csc(*parts, second, first, v))
-    with pytest.raises(ValueError, match=r"first must lie in \[0, 32\)"):
-        kernels.pair_sums_csc(*parts, [32], [0], v)
+    with pytest.raises(ValueError, match="positions"):
+        kernels.pair_sums_csc(*parts, first + 31, second, v)
 
 
 @given(
@@ -193,18 +193,16 @@ def test_the_first_fault_is_named(index):
     assert kernels.sparse_fault(none, np.zeros(4, dtype=index), 7) is None
 
 
-def test_bad_input_is_named_with_a_remedy():
-    data = np.ones(3)
+def test_what_does_not_fit_is_refused():
+    data, ones = np.ones(3), np.ones(1)
     indices, indptr = np.array([0, 1, 2], dtype=np.int32), np.array([0, 3], dtype=np.int32)
-    with pytest.raises(TypeError, match="one type, got int32 and int64"):
-        kernels.sparse_sums(data, indices, indptr.astype(np.int64), np.ones(1), 3)
-    with pytest.raises(TypeError, match="int32 or int64"):
-        kernels.sparse_sums(data, indices.astype(np.uint8), indptr, np.ones(1), 3)
-    with pytest.raises(TypeError, match="float32 or float64"):
-        kernels.sparse_sums(data.astype(int), indices, indptr, np.ones(1), 3)
-    with pytest.raises(ValueError, match="3 entries that indptr announces, got 2"):
-        kernels.sparse_sums(data[:2], indices[:2], indptr, np.ones(1), 3)
-    with pytest.raises(ValueError, match="v must have 1 entries, got 2"):
-        kernels.sparse_sums(data, indices, indptr, np.ones(2), 3)
-    with pytest.raises(ValueError, match="contiguous"):
-        kernels.sparse_fault(np.zeros(6, dtype=np.int32)[::2], indptr, 3)
+    for fault, said, *arguments in [
+        (ValueError, "one type", data, indices, indptr.astype(np.int64), ones),
+        (TypeError, "int32 or int64", data, indices.astype(np.uint8), indptr, ones),
+        (TypeError, "float32 or float64", data.astype(int), indices, indptr, ones),
+        (ValueError, "one size", data, indices[:2], indptr, ones),
+        (ValueError, "more entries", data[:2], indices[:2], indptr, ones),
+        (ValueError, "number a vector", data, indices, indptr, np.ones(2)),
+    ]:
+        with pytest.raises(fault, match=said):
+            kernels.sparse_sums(*arguments, 3)

@@ -45,7 +45,7 @@ def test_stored_types_match_float64(kind: np.dtype, n: int) -> None:
     assert_allclose(_kernels.scores_dense(X, v), wide.T @ v, rtol=1e-11, atol=1e-9)
     assert_allclose(_kernels.predict_dense(X, w), wide @ w, rtol=1e-11, atol=1e-9)
     squares = (wide**2).T @ np.abs(v)
-    assert_allclose(_kernels.squared_norms_dense(X, np.abs(v)), squares, rtol=1e-12)
+    assert_allclose(_kernels.scores_dense(X, np.abs(v), squared=True), squares, rtol=1e-12)
 
 
 def test_every_half_precision_number_is_widened_exactly() -> None:

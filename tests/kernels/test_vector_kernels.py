@@ -93,11 +93,3 @@ def test_top_accepts_strides_and_read_only():
     np.testing.assert_array_equal(
         kernels.top_magnitude(z[::2], 4)[0], reference.top_magnitude(z[::2], 4)[0]
     )
-
-
-@pytest.mark.parametrize("count", [0, -1])
-def test_count_must_be_positive(count):
-    with pytest.raises(ValueError, match="count must be >= 1"):
-        kernels.top_magnitude(np.ones(3), count)
-    with pytest.raises(TypeError, match="whole number"):
-        kernels.top_magnitude(np.ones(3), 1.5)

@@ -18,21 +18,18 @@ def _rows_of(X: Data, rows: object | None) -> Array:
     return wide if rows is None else wide[np.asarray(rows)]
 
 
-def scores_dense(X: Data, v: Data, rows: object | None = None) -> Array:
-    """Return X'v."""
-    return _rows_of(X, rows).T @ np.asarray(v, dtype=np.float64)
+def scores_dense(
+    X: Data, v: Data | None, rows: object | None = None, squared: bool = False
+) -> Array:
+    """Return X'v, or that of the squares of X."""
+    wide = _rows_of(X, rows)
+    weight = np.ones(wide.shape[0]) if v is None else np.asarray(v, dtype=np.float64)
+    return (wide**2 if squared else wide).T @ weight
 
 
 def predict_dense(X: Data, w: Data, rows: object | None = None) -> Array:
     """Return X w."""
     return _rows_of(X, rows) @ np.asarray(w, dtype=np.float64)
-
-
-def squared_norms_dense(X: Data, c: Data | None = None, rows: object | None = None) -> Array:
-    """Return sum_i c_i x_ij^2."""
-    wide = _rows_of(X, rows)
-    weight = np.ones(wide.shape[0]) if c is None else np.asarray(c, dtype=np.float64)
-    return (wide**2).T @ weight
 
 
 def gather_dense(
@@ -131,10 +128,10 @@ def _codes_of(x: CodedColumns, column: int) -> tuple[Positions, Positions]:
     return x.codes[part].astype(np.int64), x.indices[part].astype(np.int64)
 
 
-def code_histograms(x: CodedColumns, v: Data, columns: object | None = None) -> Array:
+def code_histograms(x: CodedColumns, v: Data) -> Array:
     """Return sum_i v_i [code_ij = c] for each column j and code c."""
     sums = [np.zeros(0)]
-    for column in range(x.n_columns) if columns is None else np.asarray(columns):
+    for column in range(x.n_columns):
         codes, rows = _codes_of(x, column)
         sums.append(np.array([v[rows[codes == c]].sum() for c in range(x.levels[column])]))
     return np.concatenate(sums)
@@ -145,16 +142,14 @@ def table_scores(
     tables: Array,
     begins: Positions,
     v: Data,
-    columns: object | None = None,
-    squared: bool = False,
 ) -> Array:
     """Return the columns that are known at each code, written out, times v."""
     z = []
-    for column in range(x.n_columns) if columns is None else np.asarray(columns):
+    for column in range(x.n_columns):
         codes, rows = _codes_of(x, column)
         part = tables[begins[column] : begins[column + 1]]
         table = part.reshape(x.levels[column], part.size // x.levels[column])
-        z.append((table**2 if squared else table)[codes].T @ v[rows])
+        z.append(table[codes].T @ v[rows])
     return np.concatenate(z)
 
 
@@ -187,12 +182,10 @@ def find_levels(
     return found
 
 
-def thermometer_scores(
-    x: CodedColumns, values: Data, zero: Positions, v: Data, columns: object | None = None
-) -> Array:
+def thermometer_scores(x: CodedColumns, values: Data, zero: Positions, v: Data) -> Array:
     """Return the thermometer columns, written out, times v."""
     z = []
-    for column in range(x.n_columns) if columns is None else np.asarray(columns):
+    for column in range(x.n_columns):
         codes, rows = _codes_of(x, column)
         levels = np.asarray(values[x.starts[column] : x.starts[column + 1]], dtype=np.float64)
         for b, gap in enumerate(np.diff(levels)):
@@ -201,17 +194,7 @@ def thermometer_scores(
     return np.array(z)
 
 
-def thermometer_norms(x: CodedColumns, values: Data, zero: Positions, v: Data) -> Array:
-    """Return the l2 norms of ``thermometer_scores`` over each column."""
-    return np.array(
-        [
-            np.linalg.norm(thermometer_scores(x, values, zero, v, [column]))
-            for column in range(x.n_columns)
-        ]
-    )
-
-
-def joint_histogram(
+def _joint_histogram(
     first: Positions, second: Positions, shape: tuple[int, int], weights: Data
 ) -> Array:
     """Return the sum of weights over the rows of each pair of codes."""
@@ -225,7 +208,7 @@ def pair_histograms(
 ) -> Array:
     """Return the joint histogram of each pair of columns."""
     shape = (n_levels, n_levels)
-    pairs = [joint_histogram(codes[:, i], codes[:, j], shape, weights)
+    pairs = [_joint_histogram(codes[:, i], codes[:, j], shape, weights)
              for i, j in zip(first, second, strict=True)]  # fmt: skip
     return np.array(pairs).reshape(-1, *shape)
 

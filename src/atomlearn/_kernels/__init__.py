@@ -1,9 +1,10 @@
 """Kernels in C++ for what NumPy, SciPy and BLAS cannot do at memory speed.
 
-Every function checks types and shapes before it calls C++, releases the interpreter lock, runs on
-as many OpenMP threads as ``OMP_NUM_THREADS`` or ``threadpoolctl`` allow, sums in float64 whatever
-the precision of the data, and has a slow twin of the same name in ``tests/oracles``. Numbers must
-be finite and sparse arrays valid (``sparse_fault``): the kernels do not look at every value.
+Every function has types and shapes checked, here or where C++ takes them, releases the interpreter
+lock, runs on as many OpenMP threads as ``OMP_NUM_THREADS`` or ``threadpoolctl`` allow, sums in
+float64 whatever the precision of the data, and has a slow twin of the same name in
+``tests/oracles``. Numbers must be finite and sparse arrays valid (``sparse_fault``): the kernels do
+not look at every value.
 
 Loops are compiled for several sets of vector instructions, and the best that the processor has is
 chosen on import; ``ATOMLEARN_SIMD`` (baseline, avx2 or avx512) limits it, and ``_native.simd()``
@@ -14,25 +15,25 @@ from atomlearn._kernels.active_set import ActiveFactor, QPOutcome, QPStatus, act
 from atomlearn._kernels.codes import (
     CodedColumns,
     code_histograms,
-    joint_histogram,
     pair_histograms,
     table_scores,
-    thermometer_norms,
     thermometer_scores,
 )
 from atomlearn._kernels.dense import (
     STORED_TYPES,
     gather_dense,
+    in_lanes,
+    many_dense,
     pair_sums_dense,
     predict_dense,
     scores_dense,
-    squared_norms_dense,
+    top_magnitude,
+    top_norm,
 )
 from atomlearn._kernels.group_newton import (
     NewtonOutcome,
     NewtonStatus,
     group_newton,
-    load_blas,
 )
 from atomlearn._kernels.ksupport import (
     ksupport_gauge,
@@ -45,21 +46,12 @@ from atomlearn._kernels.ksupport import (
 )
 from atomlearn._kernels.ksupport_newton import ksupport_newton
 from atomlearn._kernels.levels import encode_columns, find_levels
-from atomlearn._kernels.many import (
-    in_lanes,
-    many_csc,
-    many_dense,
-)
 from atomlearn._kernels.newton_qp import KeptHessian, newton_qp
-from atomlearn._kernels.pairs import (
-    PairLimits,
-    PairScratch,
-    PairSearch,
-    pair_bounds_csc,
-)
+from atomlearn._kernels.pairs import pair_bounds_csc, pair_search
 from atomlearn._kernels.pivoting import pivot_path
 from atomlearn._kernels.sampled import factor_ridge, matrix_product_csr, sampled_products
 from atomlearn._kernels.sparse import (
+    many_csc,
     pair_sums_csc,
     sparse_dots,
     sparse_fault,
@@ -74,5 +66,10 @@ from atomlearn._kernels.stored import (
     padded,
     scores_genotypes,
 )
-from atomlearn._kernels.threads import max_threads, share_out, single_threaded_blas, sum_of_pieces
-from atomlearn._kernels.vectors import top_magnitude, top_norm
+from atomlearn._kernels.threads import (
+    load_blas,
+    max_threads,
+    share_out,
+    single_threaded_blas,
+    sum_of_pieces,
+)

@@ -1,4 +1,4 @@
-"""The compiled module: no checks here, see the Python modules beside it."""
+"""The compiled module: it checks types and sizes; see the Python modules beside it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,17 +15,14 @@ Indices = NDArray[np.signedinteger[Any]]
 def simd() -> str: ...
 def dense_product(
     x: Data,
-    rows_contiguous: bool,
-    dots: bool,
+    transposed: bool,
     squared: bool,
-    v: Array,
+    v: Data,
     rows: Positions | None,
     out: Array,
     /,
 ) -> None: ...
-def gather(
-    x: Data, rows_contiguous: bool, columns: Positions, rows: Positions | None, out: Data, /
-) -> None: ...
+def gather(x: Data, columns: Positions, rows: Positions | None, out: NDArray[Any], /) -> None: ...
 def genotype_dots(
     data: Bytes, n_samples: int, means: Array, squared: bool, v: Array, out: Array, /
 ) -> None: ...
@@ -47,14 +44,14 @@ def genotype_found(
     /,
 ) -> tuple[Positions, Array]: ...
 def genotype_gather(data: Bytes, n_samples: int, means: Array, out: Data, /) -> None: ...
-def pair_sums(x: Data, first: Positions, second: Positions, v: Array, out: Array, /) -> None: ...
+def pair_sums(x: Data, first: Positions, second: Positions, v: Data, out: Array, /) -> None: ...
 def sparse_product(
     data: Data,
     indices: Indices,
     indptr: Indices,
     dots: bool,
     squared: bool,
-    v: Array,
+    v: Data,
     out: Array,
     /,
 ) -> None: ...
@@ -65,10 +62,10 @@ def prox_exhaustive(v: Data, k: int, step: float, w: Data, /) -> float: ...
 def prox_box_norm(v: Data, k: int, step: float, w: Data, /) -> float: ...
 def prox_binary_search(v: Data, k: int, step: float, w: Data, /) -> float: ...
 def prox_two_step(v: Data, k: int, step: float, w: Data, /) -> float: ...
-def multiplier(v: Array, k: int, amount: float, penalized: bool, guess: float, /) -> float: ...
+def multiplier(v: Data, k: int, amount: float, penalized: bool, guess: float, /) -> float: ...
 def gauge(w: Data, k: int, /) -> float: ...
 def sparse_gram(
-    data: Data, indices: Indices, indptr: Indices, weights: Array, out: Array, /
+    data: Data, indices: Indices, indptr: Indices, weights: Data, out: Array, /
 ) -> None: ...
 def sampled_products(
     indices: Indices, indptr: Indices, left: Array, right: Array, out: Array, /
@@ -89,7 +86,6 @@ def factor_ridge(
 ) -> None: ...
 def many_dense(
     x: Data,
-    rows_contiguous: bool,
     v: Array,
     majors: Positions | None,
     out: Array,
@@ -280,9 +276,7 @@ def code_histograms(
     indptr: Indices | None,
     n_rows: int,
     starts: Positions,
-    columns: Positions,
-    offsets: Positions,
-    v: Array,
+    v: Data,
     width: int,
     out: Array,
     /,
@@ -293,13 +287,10 @@ def thermometer_scores(
     indptr: Indices | None,
     n_rows: int,
     starts: Positions,
-    values: Array,
+    values: Data,
     zero: Positions,
-    columns: Positions,
-    offsets: Positions,
-    v: Array,
+    v: Data,
     width: int,
-    norms: bool,
     out: Array,
     /,
 ) -> None: ...
@@ -311,11 +302,9 @@ def table_scores(
     starts: Positions,
     tables: Array,
     begins: Positions,
-    columns: Positions,
     offsets: Positions,
-    v: Array,
+    v: Data,
     width: int,
-    squared: bool,
     out: Array,
     /,
 ) -> None: ...
@@ -334,13 +323,12 @@ def find_levels(
 def encode_columns(
     values: Data, begin: Positions, levels: Array, starts: Positions, codes: Bytes, /
 ) -> None: ...
-def joint_histogram(first: Bytes, second: Bytes, weights: Array, out: Array, /) -> None: ...
 def pair_histograms(
     codes: Bytes,
     n_levels: int,
     first: Positions,
     second: Positions,
-    weights: Array,
+    weights: Data,
     width: int,
     out: Array,
     /,

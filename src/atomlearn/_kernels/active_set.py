@@ -11,7 +11,7 @@ import numpy as np
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Positions
-from atomlearn._kernels.group_newton import load_blas
+from atomlearn._kernels.threads import load_blas
 
 
 class QPStatus(IntEnum):
@@ -145,26 +145,23 @@ def active_set_qp(
     c : (m,) weights, feasible whatever the status, and never worse than the feasible start
     outcome : QPOutcome
     """
-    point = np.array(_checks.weights(weights, "weights", np.size(weights)))
+    point = np.array(weights, dtype=np.float64)
     size = point.size
-    matrix = symmetric(gram, size)
-    line = _checks.weights(linear, "linear", size)
-    prices = None if price is None else positive_prices(price, size)
-    check_factors(coupling=coupling, ridge=ridge, level=level)
+    matrix, line = _checks.symmetric(gram, size), _checks.weights(linear, "linear", size)
+    prices = None if price is None else _checks.positive(price, "price", size)
     if not radius > 0 or (equality and (radius == math.inf or not size)):
         raise ValueError(
             f"radius must be > 0 (finite, for at least one atom, where equality), got {radius!r} "
             f"for {size} atoms"
         )
-    entering = _checks.count(batch, "batch")
-    pivots = _checks.count(max_pivots, "max_pivots")
-    state = _prepared(state, size)
+    load_blas()
+    state = ActiveFactor() if state is None else state
+    state.reserve(size)
     counts = np.array([state.count, state.updates, 0], dtype=np.int64)
     sigma = np.array([state.sigma])
     code = _native.active_set(
-        matrix, line, from_gradient, prices, float(coupling), float(ridge), float(radius),
-        bool(equality), float(level), bool(signed), state.factor, state.order, counts, sigma,
-        point, entering, pivots,
+        matrix, line, from_gradient, prices, coupling, ridge, radius, equality, level, signed,
+        state.factor, state.order, counts, sigma, point, batch, max_pivots,
     )  # fmt: skip
     if code > QPStatus.NOT_FINITE:
         raise ValueError(
@@ -176,35 +173,3 @@ def active_set_qp(
     if code == QPStatus.NOT_FINITE:
         state.forget()
     return point, QPOutcome(QPStatus(code), made)
-
-
-def check_factors(**factors: float) -> None:
-    """Raise unless these numbers are finite and >= 0."""
-    for name, number in factors.items():
-        if not 0 <= number < math.inf:
-            raise ValueError(f"{name} must be finite and >= 0, got {number!r}")
-
-
-def _prepared(state: ActiveFactor | None, size: int) -> ActiveFactor:
-    load_blas()
-    state = ActiveFactor(size) if state is None else state
-    state.reserve(size)
-    return state
-
-
-def symmetric(gram: Array, size: int) -> Array:
-    """Return the symmetric matrix with contiguous rows, or say what is wrong with it."""
-    matrix = _checks.float64_matrix(gram, "gram")
-    if matrix.shape != (size, size):
-        raise ValueError(f"gram must have shape ({size}, {size}), got {matrix.shape}")
-    if size and not (_checks.rows_contiguous(matrix, "gram") or size == 1):
-        return matrix.T
-    return matrix
-
-
-def positive_prices(price: Array, size: int) -> Array:
-    """Return prices, all of them positive and finite."""
-    prices = _checks.weights(price, "price", size)
-    if not (np.isfinite(prices).all() and (prices > 0).all()):
-        raise ValueError("price must be positive and finite for every atom")
-    return prices

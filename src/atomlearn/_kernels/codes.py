@@ -6,7 +6,9 @@ compressed columns, must have been checked: they are not looked at again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Indices, Positions
-from atomlearn._kernels.many import in_lanes
+from atomlearn._kernels.dense import in_lanes
 
 Bytes = NDArray[np.uint8]
 
@@ -50,50 +52,31 @@ class CodedColumns:
         return np.diff(self.starts)
 
 
-def code_histograms(x: CodedColumns, v: Data, columns: object | None = None) -> Array:
-    """sum of v over the entries of each code, column after column, float64.
+def code_histograms(x: CodedColumns, v: Data) -> Array:
+    """sum of v over the entries of each code, column after column: float64 of shape (starts[-1],).
 
-    ``columns`` : which columns, all where None; shape (sum of their levels,). O(entries). For v of
-    shape (n_rows, m), as in all sums here, those of each column of it, (..., m), in one reading.
+    O(entries). For v of shape (n_rows, m), as in all sums here, those of each column of it,
+    (..., m), in one reading.
     """
-    subset, vectors = _arguments(x, v, columns)
-    ends = np.cumsum(x.levels[subset])
-    sums = vectors.sums(int(ends[-1]) if ends.size else 0)
-    if sums.size:
-        offsets = ends - x.levels[subset]
-        _native.code_histograms(*_parts(x), subset, offsets, *vectors.given, sums)
-    return vectors.of_each(sums)
+    return _sums(_native.code_histograms, _parts(x), v, int(x.starts[-1]))
 
 
-def table_scores(
-    x: CodedColumns,
-    tables: Array,
-    begins: Positions,
-    v: Data,
-    columns: object | None = None,
-    squared: bool = False,
-) -> Array:
+def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Data) -> Array:
     """z = A'v for the columns A that are known at each code, float64.
 
     Those of coded column j at its codes are tables[begins[j] : begins[j + 1]], code after code.
-    Shape (sum of their numbers,); ``squared`` : of the squares of the entries. O(entries + tables).
+    Shape (sum of their numbers,). O(entries + tables).
     """
-    subset, vectors = _arguments(x, v, columns)
     entries = _checks.weights(tables, "tables", int(begins[-1]))
     sizes = np.diff(begins) // x.levels
     if begins.size != x.starts.size or (sizes * x.levels != np.diff(begins)).any():
         raise ValueError("begins must give each column whole rows, one a level")
-    ends = np.cumsum(sizes[subset])
-    sums = vectors.sums(int(ends[-1]) if ends.size else 0)
-    if sums.size:
-        parts = *_parts(x), entries, begins, subset, ends - sizes[subset]
-        _native.table_scores(*parts, *vectors.given, squared, sums)
-    return vectors.of_each(sums)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    given = *_parts(x), entries, begins, offsets
+    return _sums(_native.table_scores, given, v, int(offsets[-1]))
 
 
-def thermometer_scores(
-    x: CodedColumns, values: Data, zero: Positions, v: Data, columns: object | None = None
-) -> Array:
+def thermometer_scores(x: CodedColumns, values: Data, zero: Positions, v: Data) -> Array:
     """z = A'v for the thermometer columns A, one between any two neighboring levels, float64.
 
     values : the levels of all columns, one after the other, increasing in each; zero : (n_columns,)
@@ -101,39 +84,12 @@ def thermometer_scores(
     sqrt(gap) where code > b, for b >= zero, and -sqrt(gap) where code <= b, for b < zero. Shape
     (sum of their levels less one,). O(entries + levels).
     """
-    subset, vectors = _arguments(x, v, columns)
-    levels = _thermometer(x, values, zero)
-    ends = np.cumsum(x.levels[subset] - 1)
-    sums = vectors.sums(int(ends[-1]) if ends.size else 0)
-    if sums.size:
-        offsets = ends - (x.levels[subset] - 1)
-        parts = *_parts(x), *levels, subset, offsets
-        _native.thermometer_scores(*parts, *vectors.given, False, sums)
-    return vectors.of_each(sums)
-
-
-def thermometer_norms(x: CodedColumns, values: Data, zero: Positions, v: Data) -> Array:
-    """l2 norm of ``thermometer_scores`` over each coded column, without storing them."""
-    subset, vectors = _arguments(x, v, None)
-    parts = *_parts(x), *_thermometer(x, values, zero), subset, subset
-    norms = vectors.sums(subset.size)
-    _native.thermometer_scores(*parts, *vectors.given, True, norms)
-    return vectors.of_each(norms)
-
-
-def joint_histogram(first: Bytes, second: Bytes, shape: tuple[int, int], weights: Data) -> Array:
-    """out[a, b] = sum of weights over the rows with codes (a, b), float64 of ``shape``."""
-    a, b = _bytes(first), _bytes(second)
-    factors = _checks.weights(weights, "weights", a.size)
-    if a.size != b.size or (a.size and (a.max() >= shape[0] or b.max() >= shape[1])):
-        raise ValueError(f"codes must be of one length and below {shape}")
-    out = np.empty(shape)
-    _native.joint_histogram(a, b, factors, out)
-    return out
+    given = *_parts(x), values, zero
+    return _sums(_native.thermometer_scores, given, v, int(x.starts[-1]) - x.n_columns)
 
 
 def pair_histograms(
-    codes: NDArray[np.uint8], n_levels: int, first: object, second: object, weights: Data
+    codes: Bytes, n_levels: int, first: Positions, second: Positions, weights: Data
 ) -> Array:
     """out[p, a, b] = sum of weights over the rows with codes (a, b) in columns first[p], second[p].
 
@@ -144,12 +100,8 @@ def pair_histograms(
         raise TypeError("codes must be uint8 of two dimensions in Fortran order")
     if not 1 <= n_levels <= MOST_PAIR_LEVELS:
         raise ValueError(f"n_levels must lie between 1 and {MOST_PAIR_LEVELS}, got {n_levels}")
-    i, j = _checks.pairs(first, second, codes.shape[1])
-    vectors = _Vectors.of(weights, codes.shape[0])
-    sums = vectors.sums(i.size * n_levels**2)
-    if sums.size:
-        _native.pair_histograms(codes.ravel(order="K"), n_levels, i, j, *vectors.given, sums)
-    out = vectors.of_each(sums)
+    given = codes.ravel(order="K"), n_levels, first, second
+    out = _sums(_native.pair_histograms, given, weights, first.size * n_levels**2)
     return out.reshape(-1, n_levels, n_levels, *out.shape[1:])
 
 
@@ -157,49 +109,13 @@ def _parts(x: CodedColumns) -> tuple[Bytes, Indices | None, Indices | None, int,
     return x.codes, x.indices, x.indptr, x.n_rows, x.starts
 
 
-def _bytes(codes: Bytes) -> Bytes:
-    if codes.dtype != np.uint8 or codes.ndim != 1:
-        raise TypeError(f"codes must be a vector of uint8, got {codes.dtype} of {codes.shape}")
-    return np.ascontiguousarray(codes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Vectors:
-    """One vector, or several by rows in whole registers; count : None for the one."""
-
-    rows: Array
-    width: int
-    count: int | None
-
-    @classmethod
-    def of(cls, v: Data, n_rows: int) -> _Vectors:
-        if np.ndim(v) != 2:
-            return cls(_checks.weights(v, "v", n_rows), 1, None)
-        rows, count = in_lanes(np.asarray(v), n_rows)
-        return cls(rows.reshape(-1), rows.shape[1], count)
-
-    @property
-    def given(self) -> tuple[Array, int]:
-        """What kernels take."""
-        return self.rows, self.width
-
-    def sums(self, count: int) -> Array:
-        """Return room for so many sums of each vector."""
-        return np.empty(count * self.width)
-
-    def of_each(self, sums: Array) -> Array:
-        """Return the sums, (count,) or (count, m)."""
-        return sums if self.count is None else sums.reshape(-1, self.width)[:, : self.count]
-
-
-def _arguments(x: CodedColumns, v: Data, columns: object | None) -> tuple[Positions, _Vectors]:
-    subset = np.arange(x.n_columns) if columns is None else columns
-    return _checks.positions(subset, "columns", x.n_columns), _Vectors.of(v, x.n_rows)
-
-
-def _thermometer(x: CodedColumns, values: Data, zero: Positions) -> tuple[Array, Positions]:
-    levels = _checks.weights(values, "values", int(x.starts[-1]))
-    origin = _checks.positions(zero, "zero", MOST_LEVELS)
-    if origin.size != x.n_columns or (origin >= x.levels).any():
-        raise ValueError("zero must hold one code of each column")
-    return levels, origin
+def _sums(kernel: Callable[..., None], given: tuple[Any, ...], v: Data, count: int) -> Array:
+    """Return so many sums of a kernel, (count,), or (count, m) for the m columns of v together."""
+    if v.ndim != 2:
+        sums = np.empty(count)
+        kernel(*given, v, 1, sums)
+        return sums
+    rows, number = in_lanes(v)
+    sums = np.empty((count, rows.shape[1]))
+    kernel(*given, rows.reshape(-1), rows.shape[1], sums.reshape(-1))
+    return sums[:, :number]

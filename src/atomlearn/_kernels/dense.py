@@ -1,114 +1,119 @@
-"""Products with dense arrays in either order, with float64 sums even for float32 data."""
+"""Products with dense arrays in either order, with float64 sums even for float32 data.
+
+Arrays may be read-only, memory-mapped or sliced, as long as their rows or their columns are
+contiguous; they are never copied. ``rows`` picks rows by position, int64, repeats allowed.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Positions
 
 #: Types of the entries that products take: those of files, too. All but float64 fit in float32.
 STORED_TYPES = tuple(np.dtype(kind) for kind in (np.float32, np.float64, np.float16, np.int8))
+#: Vectors of one register: V is filled up to a multiple of it with zeros.
+LANES = 8
 
 
-def scores_dense(X: Data, v: Data, rows: object | None = None) -> Array:
-    """z_j = sum_i v_i x_ij, float64 of shape (n_columns,): one pass over X, never a copy.
-
-    ``rows`` picks rows of X by position (repeats allowed); v then runs over ``rows``. X may be
-    read-only, memory-mapped or sliced, as long as its rows or its columns are contiguous.
-    """
-    return _along_rows(X, v, rows, squared=False)
-
-
-def squared_norms_dense(X: Data, c: Data | None = None, rows: object | None = None) -> Array:
-    """sum_i c_i x_ij^2 for every column j (c = 1 where None), float64 of shape (n_columns,)."""
-    if c is None:
-        c = np.ones(np.shape(X)[0] if rows is None else np.size(np.asarray(rows)))
-    return _along_rows(X, c, rows, squared=True)
-
-
-def predict_dense(X: Data, w: Data, rows: object | None = None) -> Array:
-    """(X w)_i = sum_j x_ij w_j, float64 of shape (n_rows,) or (len(rows),)."""
-    array, contiguous, subset = _stored(X, rows)
-    weights = _checks.weights(w, "w", array.shape[1])
-    if subset is not None and not contiguous:
-        # Picking entries out of columns is slower than reading them all.
-        return _product(array, contiguous, False, weights, None, along_rows=False)[subset]
-    return _product(array, contiguous, False, weights, subset, along_rows=False)
-
-
-def _stored(X: Data, rows: object | None) -> tuple[Data, bool, Positions | None]:
-    """Return X, whether its rows are contiguous, and the positions of rows, all checked."""
-    array = _checks.float_array(X, "X", 2, STORED_TYPES)
-    subset = _checks.optional_positions(rows, "rows", array.shape[0])
-    return array, _checks.rows_contiguous(array, "X"), subset
-
-
-def _along_rows(X: Data, v: Data, rows: object | None, squared: bool) -> Array:
-    array, contiguous, subset = _stored(X, rows)
-    n_rows = array.shape[0]
-    weights = _checks.weights(v, "v", n_rows if subset is None else subset.size)
-    if subset is not None and not contiguous:
-        spread = np.bincount(subset, weights, minlength=n_rows).astype(np.float64, copy=False)
-        out = _product(array, contiguous, squared, spread, None, along_rows=True)
-        if np.isfinite(out).all():  # else a value outside of ``rows`` may have spoiled it
-            return out
-        array, subset = np.asfortranarray(array[subset]), None
-    return _product(array, contiguous, squared, weights, subset, along_rows=True)
-
-
-def _product(
-    array: Data,
-    contiguous: bool,
-    squared: bool,
-    weights: Array,
-    subset: Positions | None,
-    along_rows: bool,
+def scores_dense(
+    X: Data, v: Data | None, rows: Positions | None = None, squared: bool = False
 ) -> Array:
-    n_rows = array.shape[0] if subset is None else subset.size
-    out = np.empty(array.shape[1] if along_rows else n_rows)
-    dots = contiguous is not along_rows
-    _native.dense_product(array, contiguous, dots, squared, weights, subset, out)
+    """z_j = sum_i v_i x_ij (or x_ij^2), float64 of shape (n_columns,): one pass over X.
+
+    v runs over ``rows``; all ones where None.
+    """
+    if v is None:
+        v = np.ones(X.shape[0] if rows is None else rows.size)
+    if rows is not None and _by_columns(X):
+        # Columns are read as a whole.
+        v, rows = np.bincount(rows, v, minlength=X.shape[0]), None
+    out = np.empty(X.shape[1])
+    _native.dense_product(X, True, squared, v, rows, out)
     return out
+
+
+def predict_dense(X: Data, w: Data, rows: Positions | None = None) -> Array:
+    """(X w)_i = sum_j x_ij w_j, float64 of shape (n_rows,) or (len(rows),)."""
+    if rows is not None and _by_columns(X):
+        # Picking entries out of columns is slower than reading them all.
+        return predict_dense(X, w)[rows]
+    out = np.empty(X.shape[0] if rows is None else rows.size)
+    _native.dense_product(X, False, False, w, rows, out)
+    return out
+
+
+def many_dense(X: Data, V: Array, rows: Positions | None = None) -> Array:
+    """X'V, float64 of shape (m, n_columns): one reading of X."""
+    vectors, count = in_lanes(V)
+    if rows is not None and _by_columns(X):
+        spread = np.zeros((X.shape[0], vectors.shape[1]))
+        np.add.at(spread, rows, vectors)
+        vectors, rows = spread, None
+    out = np.zeros((count, X.shape[1]))
+    _native.many_dense(X, vectors, rows, out)
+    return out
+
+
+def in_lanes(V: Array) -> tuple[Array, int]:
+    """Return V by rows, filled up with zeros to whole registers, and its number of vectors."""
+    n_rows, count = V.shape
+    width = max(LANES, -(-count // LANES) * LANES)
+    if width == count and V.flags.c_contiguous:
+        return V, count
+    padded = np.zeros((n_rows, width))
+    padded[:, :count] = V
+    return padded, count
 
 
 def gather_dense(
     X: Data,
-    columns: object,
-    rows: object | None = None,
+    columns: Positions,
+    rows: Positions | None = None,
     dtype: type[np.float32] | type[np.float64] | np.dtype[Any] = np.float64,
 ) -> NDArray[Any]:
     """X[rows][:, columns] in Fortran order, shape (n_rows, len(columns)), float32 or float64."""
-    array = _checks.float_array(X, "X", 2)
-    contiguous = _checks.rows_contiguous(array, "X")
-    wanted = _checks.positions(columns, "columns", array.shape[1])
-    subset = _checks.optional_positions(rows, "rows", array.shape[0])
-    n_rows = array.shape[0] if subset is None else subset.size
-    out = np.empty((n_rows, wanted.size), dtype=dtype, order="F")
-    if out.size:
-        _native.gather(array, contiguous, wanted, subset, out)
+    n_rows = X.shape[0] if rows is None else rows.size
+    out = np.empty((n_rows, columns.size), dtype=dtype, order="F")
+    _native.gather(X, np.ascontiguousarray(columns), rows, out)
     return out
 
 
-def pair_sums_dense(X: Data, first: object, second: object, v: Data) -> Array:
+def pair_sums_dense(X: Data, first: Positions, second: Positions, v: Data) -> Array:
     """sum_i v_i x_ij x_ik for each pair (j, k) of columns, float64 of shape (len(first),).
 
     Products and sums are float64. X must have contiguous columns. The sum of a pair is the same
     to the last bit whichever others are asked for.
     """
-    array = _checks.float_array(X, "X", 2)
-    if array.shape[0] > 1 and array.strides[0] != array.itemsize:
-        raise ValueError(
-            f"X must have contiguous columns, got strides {array.strides}; pass "
-            "np.asfortranarray(X)"
-        )
-    left, right = _checks.pairs(first, second, array.shape[1])
-    weights = _checks.weights(v, "v", array.shape[0])
-    out = np.zeros(left.size)
-    if left.size and array.shape[0]:
-        _native.pair_sums(array, left, right, weights, out)
+    out = np.zeros(first.size)
+    _native.pair_sums(X, first, second, v, out)
     return out
+
+
+def _by_columns(X: Data) -> bool:
+    return bool(X.strides[0] == X.itemsize)
+
+
+def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:
+    """Indices and values of the ``min(count, size)`` largest |z_j|, largest first, ties by index.
+
+    Exact; O(size + count log count) expected. ValueError where z holds NaN.
+    """
+    wanted = min(count, z.size)
+    indices, values = np.empty(wanted, dtype=np.int64), np.empty(wanted)
+    if wanted and not _native.top(np.ascontiguousarray(z), indices, values):
+        raise ValueError("z holds NaN: check the data and the weights it was computed from")
+    return indices, values
+
+
+def top_norm(z: Data, count: int) -> float:
+    """sqrt(sum of z_j^2 over the ``count`` largest |z_j|): the polar of the k-support norm."""
+    norm = _native.norm_of_top(np.ascontiguousarray(z), min(count, z.size)) if z.size else 0.0
+    if math.isnan(norm):
+        raise ValueError("z holds NaN: check the data and the weights it was computed from")
+    return norm

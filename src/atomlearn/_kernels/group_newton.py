@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Positions
-
-#: What the kernel calls, from scipy.linalg.cython_blas and cython_lapack.
-_ROUTINES = {
-    "cython_blas": ("dtrsm", "dsyrk", "dgemv", "dgemm"),
-    "cython_lapack": ("dpotrf", "dpotrs"),
-}
+from atomlearn._kernels.threads import load_blas
 
 
 class NewtonStatus(IntEnum):
@@ -40,21 +32,6 @@ class NewtonOutcome:
     status: NewtonStatus
     steps: int
     gap: float
-
-
-@cache
-def load_blas() -> None:
-    """Hand the routines of SciPy's BLAS and LAPACK to the kernels, or say that there are none."""
-    import scipy.linalg
-
-    for module, names in _ROUTINES.items():
-        exported: dict[str, Any] = getattr(scipy.linalg, module).__pyx_capi__
-        if not all(_native.provide_blas(name, exported.get(name)) for name in names):
-            raise ImportError(
-                f"atomlearn needs {', '.join(names)} with 32-bit integers from "
-                f"scipy.linalg.{module}, which this SciPy does not export; install SciPy from PyPI "
-                "or conda-forge"
-            )
 
 
 def group_newton(
@@ -106,49 +83,27 @@ def group_newton(
     given = _samples_or_gram(matrix, gram)
     n_rows, n_features = given.shape
     line = _checks.weights(linear, "linear", n_rows)
-    bounds = _checks.weights(limit, "limit", np.size(limit))
-    if not (np.isfinite(bounds).all() and (bounds > 0).all()):
-        raise ValueError("limit must be positive and finite for every group")
+    bounds = _checks.positive(limit, "limit", limit.size)
     t = np.array(_checks.weights(scalings, "scalings", bounds.size))
     entries = _checks.positions(members, "members", n_features)
     cuts = _cuts(starts, entries.size, bounds.size)
-    if not (math.isfinite(squared_target) and gap_target >= 0):
-        raise ValueError(
-            f"squared_target must be finite, gap_target >= 0; got {squared_target!r} and "
-            f"{gap_target!r}"
-        )
     slopes = np.zeros(n_features)
+    of_groups = cuts, entries, bounds, t
     code, steps, gap = _native.group_newton(
-        given,
-        gram,
-        line,
-        float(squared_target),
-        cuts,
-        entries,
-        bounds,
-        t,
-        slopes,
-        float(gap_target),
-        _checks.count(max_steps, "max_steps"),
+        given, gram, line, squared_target, *of_groups, slopes, gap_target, max_steps
     )
     return t, slopes, NewtonOutcome(NewtonStatus(code), steps, gap)
 
 
 def _samples_or_gram(matrix: Array, gram: bool) -> Array:
     """Return the matrix in the order that C++ reads: rows of a Gram matrix, columns of samples."""
-    given = _checks.float64_matrix(matrix, "matrix")
-    n_rows = given.shape[0]
-    if gram and n_rows != given.shape[1]:
-        raise ValueError(f"matrix must be square, a Gram matrix; got shape {given.shape}")
-    contiguous = given.strides[1 if gram else 0] == 8
-    if not contiguous or any(stride % 8 or stride < 8 for stride in given.strides):
-        order = "rows (np.ascontiguousarray)" if gram else "columns (np.asfortranarray)"
-        if given.size > max(given.shape):
-            raise ValueError(f"matrix must have contiguous {order}, got strides {given.strides}")
-        given = np.array(given, order="C" if gram else "F")
-    elif not gram and given.strides[1] < 8 * n_rows:
-        given = np.array(given, order="F")  # one column: its stride may be anything
-    return given
+    if gram:
+        return _checks.symmetric(matrix, matrix.shape[1])
+    # The stride of one row or one column may be anything.
+    one = min(matrix.shape) <= 1
+    if not one and matrix.strides[0] != matrix.itemsize:
+        raise ValueError(f"matrix must have contiguous columns, got strides {matrix.strides}")
+    return np.array(matrix, order="F") if one else matrix
 
 
 def _cuts(starts: Positions, n_entries: int, n_groups: int) -> Positions:

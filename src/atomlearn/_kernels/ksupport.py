@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Data
 
@@ -19,14 +18,12 @@ _Prox = Callable[[Data, int, float, Data], float]
 
 
 def _prox(method: _Prox, v: Data, k: int, step: float) -> tuple[Data, float]:
-    array = _checks.vector(v, "v")
-    wanted = _checks.count(k, "k")
     if not 0 < step < math.inf:
         raise ValueError(f"step must be finite and > 0, got {step!r}")
-    w = np.empty_like(array)
-    if array.size == 0:
+    w = np.empty_like(v, order="C")
+    if v.size == 0:
         return w, math.inf
-    return w, _finite(method(array, min(wanted, array.size), float(step), w), "v")
+    return w, _finite(method(np.ascontiguousarray(v), min(k, v.size), step, w), "v")
 
 
 def _finite(found: float, name: str) -> float:
@@ -56,9 +53,7 @@ def ksupport_multiplier(v: Data, k: int, amount: float, penalized: bool, guess: 
     That is where mu gauge(w(mu)) = amount (``penalized``), or gauge(w(mu)) = amount; ``guess`` > 0
     is of 1 / mu, or of mu. See ``core.norms.ksupport_point``.
     """
-    array = _checks.weights(v, "v", np.size(v))
-    wanted = _checks.count(k, "k", array.size)
-    return _finite(_native.multiplier(array, wanted, amount, penalized, guess), "v")
+    return _finite(_native.multiplier(v, k, amount, penalized, guess), "v")
 
 
 def ksupport_gauge(w: Data, k: int) -> float:
@@ -66,11 +61,9 @@ def ksupport_gauge(w: Data, k: int) -> float:
 
     Equal to Argyriou, Foygel, Srebro 2012, Proposition 2.1, without its sort.
     """
-    array = _checks.vector(w, "w")
-    wanted = _checks.count(k, "k")
-    if array.size == 0:
+    if w.size == 0:
         return 0.0
-    return _finite(_native.gauge(array, min(wanted, array.size)), "w")
+    return _finite(_native.gauge(np.ascontiguousarray(w), min(k, w.size)), "w")
 
 
 def ksupport_prox_exhaustive(v: Data, k: int, step: float) -> tuple[Data, float]:

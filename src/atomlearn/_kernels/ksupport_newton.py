@@ -7,7 +7,7 @@ import numpy as np
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array
-from atomlearn._kernels.group_newton import load_blas
+from atomlearn._kernels.threads import load_blas
 
 
 def ksupport_newton(
@@ -47,13 +47,8 @@ def ksupport_newton(
     if gram and array.shape[0] != size:
         raise ValueError(f"a Gram matrix must be square, got shape {array.shape}")
     point = np.array(_checks.weights(weights, "weights", size))
-    wanted = _checks.count(k, "k")
-    if not 0.0 < level < np.inf:
-        raise ValueError(f"level must be finite and > 0, got {level!r}")
     line = _checks.weights(pull, "pull", size)
     load_blas()
-    steps = _native.ksupport_newton(
-        array, bool(gram), line, min(wanted, max(size, 1)), float(level), bool(squared), point,
-        _checks.count(most, "most"),
-    )  # fmt: skip
+    given = array, gram, line, min(k, max(size, 1)), level, squared
+    steps = _native.ksupport_newton(*given, point, most)
     return point, steps

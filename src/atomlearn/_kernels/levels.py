@@ -31,19 +31,12 @@ def find_levels(
     other entries are 0. Of a column whose range is no finite number the count is 0, and the first
     two levels are its ends. O(entries log entries of a column).
     """
-    factors, parts = _checks.weights(weight, "weight", weight.size), np.asarray(shares)
-    if not 1 <= parts.size < MOST_LEVELS:
-        raise ValueError(f"shares must be 1 to {MOST_LEVELS - 1} numbers, got {parts.size}")
-    data, ends = _entries(values, begin)
-    if rows is None and (np.diff(ends) != factors.size).any():
+    ends = _ends(values, begin)
+    if rows is None and (np.diff(ends) != weight.size).any():
         raise ValueError("columns without rows must have an entry in every row")
-    places = None if rows is None else _checks.index_array(rows, "rows")
-    n_columns = ends.size - 1
-    levels = np.empty((n_columns, parts.size + 1))
-    counts, zero = np.zeros(n_columns, dtype=np.int64), np.zeros(n_columns, dtype=np.int64)
-    _native.find_levels(
-        data, places, ends, factors, parts, bool(uniform), levels.ravel(), counts, zero
-    )
+    levels = np.empty((ends.size - 1, shares.size + 1))
+    counts, zero = np.zeros((2, ends.size - 1), dtype=np.int64)
+    _native.find_levels(values, rows, ends, weight, shares, uniform, levels.ravel(), counts, zero)
     return levels, counts, zero
 
 
@@ -54,19 +47,18 @@ def encode_columns(
 
     Those of column p are levels[starts[p] : starts[p + 1]], increasing, at most 256.
     """
-    data, ends = _entries(values, begin)
+    ends = _ends(values, begin)
     own = _checks.weights(levels, "levels", int(starts[-1]))
     sizes = np.diff(starts)
-    if starts.size != ends.size or out.size != data.size or not out.flags.c_contiguous:
+    if starts.size != ends.size or out.size != values.size:
         raise ValueError("starts must fit the columns, and out the entries")
     if sizes.size and not 1 <= sizes.min() <= sizes.max() <= MOST_LEVELS:
         raise ValueError(f"a column has 1 to {MOST_LEVELS} levels")
-    _native.encode_columns(data, ends, own, np.ascontiguousarray(starts, dtype=np.int64), out)
+    _native.encode_columns(values, ends, own, np.ascontiguousarray(starts), out)
 
 
-def _entries(values: Data, begin: Positions) -> tuple[Data, Positions]:
-    data = _checks.vector(values, "values")
-    ends = _checks.positions(begin, "begin", data.size + 1)
-    if not ends.size or ends[0] or ends[-1] != data.size or (np.diff(ends) < 0).any():
+def _ends(values: Data, begin: Positions) -> Positions:
+    ends = np.ascontiguousarray(begin)
+    if not ends.size or ends[0] or ends[-1] != values.size or (np.diff(ends) < 0).any():
         raise ValueError("begin must divide all values into columns")
-    return data, ends
+    return ends

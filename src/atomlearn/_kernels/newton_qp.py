@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array
-from atomlearn._kernels.group_newton import load_blas
+from atomlearn._kernels.threads import load_blas
 
 KeptHessian = _native.KeptHessian
 
@@ -71,27 +70,21 @@ def newton_qp(
     c, b : the weights and the intercept, no worse than the start
     steps : int
     """
-    n_samples, size = columns.shape
-    point = np.array(_checks.weights(weights, "weights", size))
-    at = np.array([shift], dtype=np.float64)
-    prices = _checks.weights(price, "price", size)
-    y = _checks.weights(target, "target", n_samples)
-    s = _checks.weights(sample_weight, "sample_weight", n_samples)
+    point, at = np.array(weights, dtype=np.float64), np.array([shift], dtype=np.float64)
     load_blas()
     terms = level, coupling, ridge, radius, signed, intercept
-    M = np.zeros(0) if metric is None else np.array(metric, dtype=np.float64).reshape(-1)
-    limits = gap, _checks.count(most, "most"), seconds
-    hessian = KeptHessian() if kept is None else kept
-    asked = _asked(loss, y, s)
+    M = np.zeros(0) if metric is None else metric.reshape(-1)
+    kept = KeptHessian() if kept is None else kept
+    given = _asked(loss, target, sample_weight), price, terms, M, gap, most, seconds, kept
     if sp.issparse(columns):
         matrix: Any = columns
         data = np.ascontiguousarray(matrix.data, dtype=np.float64)
         indptr = np.ascontiguousarray(matrix.indptr, dtype=matrix.indices.dtype)
         parts = data, matrix.indices, indptr
-        steps = _native.newton_qp_csc(parts, asked, prices, terms, M, *limits, hessian, point, at)
+        steps = _native.newton_qp_csc(parts, *given, point, at)
     else:
         dense = np.asarray(columns, dtype=np.float64, order="F")
-        steps = _native.newton_qp(dense, asked, prices, terms, M, *limits, hessian, point, at)
+        steps = _native.newton_qp(dense, *given, point, at)
     return point, float(at[0]), steps
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array
-from atomlearn._kernels.active_set import ActiveFactor, check_factors, positive_prices, symmetric
-from atomlearn._kernels.group_newton import load_blas
+from atomlearn._kernels.active_set import ActiveFactor
+from atomlearn._kernels.threads import load_blas
 
 
 def pivot_path(
@@ -44,22 +44,19 @@ def pivot_path(
     W : (solved, m) the solutions, up to the first level that is not reached: exchanges cycle,
         columns that would be used depend on each other, or more would be used than may be
     """
-    start = _checks.weights(weights, "weights", np.size(weights))
-    size = start.size
-    matrix = symmetric(gram, size)
-    line, prices = _checks.weights(slope, "slope", size), positive_prices(price, size)
-    grid = positive_prices(levels, np.size(levels))
-    check_factors(ridge=ridge)
+    size = weights.size
+    matrix, line = _checks.symmetric(gram, size), _checks.weights(slope, "slope", size)
+    prices = _checks.positive(price, "price", size)
     bound = size if most is None else max(int(most), 0)
     load_blas()
     state = ActiveFactor() if state is None else state
     state.reserve(min(size, bound))
     if state.count and state.active.max() >= size:
         raise ValueError(f"state lists coordinates beyond the {size} there are; call its forget")
-    count, rows = np.array([state.count], dtype=np.int64), np.empty((grid.size, size))
+    count, rows = np.array([state.count], dtype=np.int64), np.empty((levels.size, size))
     solved = _native.pivot_path(
-        matrix, line, prices, float(ridge), bound, grid, state.factor, state.order, count,
-        start, rows,
+        matrix, line, prices, ridge, bound, levels, state.factor, state.order, count, weights,
+        rows,
     )  # fmt: skip
     state.count = int(count[0])
     return rows[:solved]

@@ -7,61 +7,32 @@ from __future__ import annotations
 
 import numpy as np
 
-import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
-from atomlearn._kernels._checks import Array, Data, Indices
+from atomlearn._kernels._checks import Array, Data, Indices, Positions
+from atomlearn._kernels.dense import in_lanes
 
 
 def sparse_fault(indices: Indices, indptr: Indices, n_minor: int) -> str | None:
     """Return what is wrong with the positions of compressed arrays, None where nothing is."""
-    index, pointer = compressed(indices, indptr)
-    if pointer[0] != 0:
-        return f"indptr does not start with 0 ({pointer[0]} at position 0)"
-    falls = np.flatnonzero(pointer[1:] < pointer[:-1])
+    if indptr[0] != 0:
+        return f"indptr does not start with 0 ({indptr[0]} at position 0)"
+    falls = np.flatnonzero(indptr[1:] < indptr[:-1])
     if falls.size:
-        return f"indptr decreases ({pointer[falls[0] + 1]} at position {falls[0] + 1})"
-    if pointer[-1] != index.size:
-        return f"indptr ends with {pointer[-1]}, but {index.size} entries are stored"
-    if index.size and (int(index.min()) < 0 or int(index.max()) >= n_minor):
-        place = int(np.flatnonzero((index < 0) | (index >= n_minor))[0])
-        return f"an index out of range ({index[place]} at position {place})"
+        return f"indptr decreases ({indptr[falls[0] + 1]} at position {falls[0] + 1})"
+    if indptr[-1] != indices.size:
+        return f"indptr ends with {indptr[-1]}, but {indices.size} entries are stored"
+    if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= n_minor):
+        place = int(np.flatnonzero((indices < 0) | (indices >= n_minor))[0])
+        return f"an index out of range ({indices[place]} at position {place})"
     return None
-
-
-def compressed(indices: Indices, indptr: Indices) -> tuple[Indices, Indices]:
-    """Return the arrays of positions as they are, or say what is wrong with their types."""
-    index = _checks.index_array(indices, "indices")
-    pointer = _checks.index_array(indptr, "indptr")
-    if index.dtype != pointer.dtype:
-        raise TypeError(
-            f"indices and indptr must have one type, got {index.dtype} and {pointer.dtype}; "
-            "convert one with astype"
-        )
-    if pointer.size == 0:
-        raise ValueError("indptr must have at least one entry, got none")
-    return index, pointer
-
-
-def _arrays(data: Data, indices: Indices, indptr: Indices) -> tuple[Data, Indices, Indices]:
-    values = _checks.float_array(data, "data", 1)
-    index, pointer = compressed(indices, indptr)
-    if not values.flags.c_contiguous:
-        raise ValueError("data must be contiguous; pass np.ascontiguousarray(...)")
-    if not pointer[-1] <= values.size or values.size != index.size:
-        raise ValueError(
-            f"data and indices must both hold the {pointer[-1]} entries that indptr announces, "
-            f"got {values.size} and {index.size}"
-        )
-    return values, index, pointer
 
 
 def sparse_dots(
     data: Data, indices: Indices, indptr: Indices, v: Data, squared: bool = False
 ) -> Array:
     """sum_e v_e x_me (or x_me^2) of each stored vector m: X'v for CSC, X v for CSR."""
-    arrays = _arrays(data, indices, indptr)
-    out = np.empty(arrays[2].size - 1)
-    _native.sparse_product(*arrays, True, squared, _checks.weights(v, "v", np.size(v)), out)
+    out = np.empty(indptr.size - 1)
+    _native.sparse_product(data, indices, indptr, True, squared, v, out)
     return out
 
 
@@ -69,9 +40,16 @@ def sparse_sums(
     data: Data, indices: Indices, indptr: Indices, v: Data, size: int, squared: bool = False
 ) -> Array:
     """sum_m v_m x_m (or x_m^2) of the stored vectors, (size,): X v for CSC, X'v for CSR."""
-    arrays = _arrays(data, indices, indptr)
-    weights, out = _checks.weights(v, "v", arrays[2].size - 1), np.empty(size)
-    _native.sparse_product(*arrays, False, squared, weights, out)
+    out = np.empty(size)
+    _native.sparse_product(data, indices, indptr, False, squared, v, out)
+    return out
+
+
+def many_csc(data: Data, indices: Indices, indptr: Indices, V: Array) -> Array:
+    """X'V for X in CSC, float64 of shape (m, n_columns)."""
+    vectors, count = in_lanes(V)
+    out = np.zeros((count, indptr.size - 1))
+    _native.many_csc(data, indices, indptr, vectors, out)
     return out
 
 
@@ -83,24 +61,19 @@ def weighted_squares_csr(
     X'diag(c)X, in sum_i nnz(x_i)^2 / 2 additions; rows of weight 0 are skipped. No row may name a
     column twice.
     """
-    arrays = _arrays(data, indices, indptr)
-    factors = _checks.weights(weights, "weights", arrays[2].size - 1)
     out = np.empty((n_columns, n_columns), order="F")
-    _native.sparse_gram(*arrays, factors, out)
+    _native.sparse_gram(data, indices, indptr, weights, out)
     return out
 
 
 def pair_sums_csc(
-    data: Data, indices: Indices, indptr: Indices, first: object, second: object, v: Data
+    data: Data, indices: Indices, indptr: Indices, first: Positions, second: Positions, v: Data
 ) -> Array:
     """sum_i v_i x_ij x_ik for each pair (j, k) of columns of X in CSC, float64 (len(first),).
 
     Rows must be sorted within each column, without duplicates. The sum of a pair is the same to
     the last bit whichever others are asked for, and in either order.
     """
-    arrays = _arrays(data, indices, indptr)
-    left, right = _checks.pairs(first, second, arrays[2].size - 1)
-    out = np.empty(left.size)
-    if left.size:
-        _native.sparse_pairs(*arrays, left, right, _checks.weights(v, "v", np.size(v)), out)
+    out = np.empty(first.size)
+    _native.sparse_pairs(data, indices, indptr, first, second, v, out)
     return out

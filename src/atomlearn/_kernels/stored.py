@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Positions
-from atomlearn._kernels.many import in_lanes
+from atomlearn._kernels.dense import in_lanes
 
 Bytes = NDArray[np.uint8]
 
@@ -80,7 +80,7 @@ def genotype_search(V: Array, bounds: Array) -> Callable[..., tuple[Positions, A
     counted among all samples. What cannot reach a bound is left out by products of bytes, at some
     sixty products a nanosecond and thread with AVX-512 VNNI.
     """
-    rows = in_lanes(V, V.shape[0])[0]
+    rows = in_lanes(V)[0]
     of_rows = (rows, bounds.size, *_native.genotype_digits(rows))
     of_bounds = V.sum(axis=0), np.ascontiguousarray(bounds)
 

@@ -29,6 +29,13 @@ Array = NDArray[np.float64]
 WORTH_A_THREAD = 5e7
 
 
+#: What kernels call, from scipy.linalg.cython_blas and cython_lapack.
+_ROUTINES = {
+    "cython_blas": ("dtrsm", "dsyrk", "dgemv", "dgemm"),
+    "cython_lapack": ("dpotrf", "dpotrs"),
+}
+
+
 class _Holders:
     """Who keeps BLAS to one thread, and the libraries that had more before, with how many.
 
@@ -166,3 +173,18 @@ def share_out(
         finally:
             stopped.set()
             _native.set_threads(allowed)
+
+
+@cache
+def load_blas() -> None:
+    """Hand the routines of SciPy's BLAS and LAPACK to the kernels, or say that there are none."""
+    import scipy.linalg
+
+    for module, names in _ROUTINES.items():
+        exported: dict[str, Any] = getattr(scipy.linalg, module).__pyx_capi__
+        if not all(_native.provide_blas(name, exported.get(name)) for name in names):
+            raise ImportError(
+                f"atomlearn needs {', '.join(names)} with 32-bit integers from "
+                f"scipy.linalg.{module}, which this SciPy does not export; install SciPy from PyPI "
+                "or conda-forge"
+            )

@@ -16,7 +16,6 @@ from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns, Deadline, TimeIsUp
-from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.curves import (
     AdditiveSettings,
@@ -196,15 +195,12 @@ class Additive(TermDesign):
     Attributes
     ----------
     map : AdditiveMap
-        Levels and columns of every input; ``Additive.from_map(X_new, map)`` applies them to new
-        data.
+        Levels and columns of every input: those of input j are map.starts[j] ..
+        map.starts[j + 1] - 1, map.used lists the inputs that have any.
+        ``Additive.from_map(X_new, map)`` applies them to new data.
     groups : (n_columns,) ndarray of int64
         The group of each column, for ``norms.Groups(design.groups)`` and
         ``norms.KSupport(k, design.groups)``; inputs that are constant have no column.
-    inputs : (n_groups,) ndarray of int64
-        The input that each group belongs to.
-    starts : (d + 1,) ndarray of int64
-        The columns of input j are starts[j] .. starts[j + 1] - 1.
 
     Notes
     -----
@@ -286,40 +282,22 @@ class Additive(TermDesign):
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.codes.n_rows, int(self.starts[-1])
+        return self.codes.n_rows, self.map.n_columns
 
     @property
     def dtype(self) -> np.dtype[Any]:
         return self._dtype
 
-    @property
-    def inputs(self) -> Columns:
-        """The inputs that have columns, (n_groups,)."""
-        return self.used
-
-    def columns_of(self, inputs: ArrayLike) -> Columns:
-        """Return the columns of these inputs, input after input."""
-        return self.map.columns_of(inputs)
-
     # --- the design -----------------------------------------------------------------------------
 
-    def scores_of(self, v: Array, terms: Columns | None) -> Array:
+    def scores_of(self, v: Array) -> Array:
         map, levels = self.map, self.map.levels
-        if map.tables is None:
-            z = _kernels.thermometer_scores(self.codes, levels.values, levels.zero, v, terms)
-            chosen = slice(None) if terms is None else terms
-            if (map.factors[chosen] != 1.0).any():
-                z.T[...] *= np.repeat(map.factors[chosen], map.sizes[chosen])
-            return z
-        return _kernels.table_scores(self.codes, map.tables, map.begins, v, terms)
-
-    def norms_of(self, v: Array) -> Array:
-        map, levels = self.map, self.map.levels
-        if map.tables is None:
-            norms = _kernels.thermometer_norms(self.codes, levels.values, levels.zero, v)
-            return (norms * map.factors)[self.inputs]
-        z = self.scores_of(v, None)
-        return norms_by_label(z, self.groups, self.n_groups)
+        if map.tables is not None:
+            return _kernels.table_scores(self.codes, map.tables, map.begins, v)
+        z = _kernels.thermometer_scores(self.codes, levels.values, levels.zero, v)
+        if map.settings.normalize:
+            z.T[...] *= np.repeat(map.factors, map.sizes)
+        return z
 
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
         """Return the codes of these inputs and their tables."""
@@ -332,8 +310,8 @@ class Additive(TermDesign):
         map = self.map
         if map.tables is None:
             # Entries are 0 or all of one size: squares are entries times that size.
-            return np.asarray(np.abs(self.scores_of(weights, None)) * map.column_sizes)
-        return _kernels.table_scores(self.codes, map.tables, map.begins, weights, squared=True)
+            return np.asarray(np.abs(self.scores_of(weights)) * map.column_sizes)
+        return _kernels.table_scores(self.codes, map.tables**2, map.begins, weights)
 
     def expanded(self) -> Any:
         """Return all columns as an array, or as a CSR array where the entries are sparse."""
@@ -350,6 +328,6 @@ class Additive(TermDesign):
     def with_rows(self, rows: NDArray[np.int64]) -> Additive:
         """Return the design of these rows, with the same levels: codes are copied."""
         design = type(self).__new__(type(self))
-        codes = codes_of_rows(self.codes, self.map.levels.zero, rows)
+        codes = codes_of_rows(self.codes, rows)
         design._set(codes, self.map, self._dtype, self._names)
         return design

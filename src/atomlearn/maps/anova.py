@@ -254,67 +254,43 @@ class Anova(TermDesign):
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.codes.shape[0], int(self.starts[-1])
+        return self.codes.shape[0], self.map.n_columns
 
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.curves.dtype
 
     @property
-    def n_inputs(self) -> int:
-        """Number of inputs, which are the first terms."""
-        return self.map.n_inputs
-
-    @property
     def terms(self) -> list[tuple[int, ...]]:
         """The input, or the two, that each group is of."""
-        return [(i,) if j < 0 else (i, j) for i, j in self.map.inputs_of(self.used).tolist()]
+        return [(i,) if j < 0 else (i, j) for i, j in self.map.inputs_of(self.map.used).tolist()]
 
     # --- the design -----------------------------------------------------------------------------
 
-    def scores_of(self, v: Array, terms: Columns | None) -> Array:
-        if terms is None:
-            terms = np.arange(self.map.sizes.size, dtype=np.int64)
-        inputs = terms[terms < self.n_inputs]
-        pairs = terms[inputs.size :] - self.n_inputs
-        main = self.curves.scores_of(v, inputs)
-        return np.concatenate([main, *self._pair_sums(v, pairs, self.map.tables)])
+    def scores_of(self, v: Array) -> Array:
+        return np.concatenate([self.curves.scores_of(v), *self._pair_sums(v, self.map.tables)])
 
-    def _pair_sums(self, v: Array, pairs: Columns, tables: Array) -> Iterator[Array]:
-        """Yield T_i' H_ij T_j of each pair, an entry a column."""
-        sizes, shape = self.map.margin.sizes, v.shape[1:]
-        for some, products in self._products(v, pairs, tables):
-            rows, columns = sizes[self.map.first[some]], sizes[self.map.second[some]]
-            for product, a, b in zip(products, rows, columns, strict=True):
-                yield product[:a, :b].reshape(-1, *shape)
-
-    def norms_of(self, v: Array) -> Array:
-        """Return the l2 norm of the scores of each group, (n_groups,)."""
-        norms = np.empty(self.map.first.size)
-        every = np.arange(norms.size, dtype=np.int64)
-        for some, products in self._products(v, every, self.map.tables):
-            norms[some] = np.sqrt(np.einsum("pab,pab->p", products, products))
-        return np.concatenate([self.curves.norms_of(v), norms])
-
-    def _products(self, v: Array, pairs: Columns, tables: Array) -> Iterator[tuple[Columns, Array]]:
-        """Yield some pairs and T_i' H_ij T_j of each; rows and columns beyond a table are zero."""
-        map, n_levels = self.map, tables.shape[1]
+    def _pair_sums(self, v: Array, tables: Array) -> Iterator[Array]:
+        """Yield the entries of T_i' H_ij T_j, for some pairs after the others."""
+        map, n_levels, width = self.map, tables.shape[1], tables.shape[2]
+        # Rows and columns beyond the table of an input are zero, and none of its own.
+        own = np.arange(width) < map.margin.sizes[:, None]
         step = max(1, LIMITS.piece_entries * v.shape[0] // (v.size * n_levels**2))
-        for start in range(0, pairs.size, step):
+        for start in range(0, map.first.size, step):
             Deadline.current().check()
-            some = pairs[start : start + step]
-            i, j = map.first[some], map.second[some]
+            i, j = map.first[start : start + step], map.second[start : start + step]
             joint = _kernels.pair_histograms(self.codes, n_levels, i, j, v)
             each = np.moveaxis(joint, 3, 0) if v.ndim == 2 else joint
             products = tables[i].transpose(0, 2, 1) @ (each @ tables[j])
-            yield some, np.moveaxis(products, 0, 3) if v.ndim == 2 else products
+            products = np.moveaxis(products, 0, 3) if v.ndim == 2 else products
+            yield products[own[i][:, :, None] & own[j][:, None, :]]
 
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
         """Return the codes of these inputs and pairs, and their tables."""
-        inputs = terms[terms < self.n_inputs]
+        inputs = terms[terms < self.map.n_inputs]
         of_inputs, tables = self.curves.coded(inputs)
         codes = [of_inputs.T]
-        for pair in (terms[inputs.size :] - self.n_inputs).tolist():
+        for pair in (terms[inputs.size :] - self.map.n_inputs).tolist():
             codes.append(self._pair_codes(pair)[None, :])
             tables.append(self.map.pair_table(pair))
         return np.concatenate(codes).T, tables
@@ -329,13 +305,8 @@ class Anova(TermDesign):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i phi_ij^2 for every column: one pass."""
         weights = np.ones(self.shape[0]) if curvature is None else curvature
-        every = np.arange(self.map.first.size, dtype=np.int64)
         main = self.curves.squared_norms(weights)
-        return np.concatenate([main, *self._pair_sums(weights, every, self.map.tables**2)])
-
-    def surface(self, i: int, j: int, weights: Array) -> tuple[Array, Array, Array]:
-        """Return the levels of two inputs, and f_ij at them, (n_levels_i, n_levels_j)."""
-        return self.map.surface(i, j, weights)
+        return np.concatenate([main, *self._pair_sums(weights, self.map.tables**2)])
 
 
 def checked_pairs(pairs: object, n_inputs: int) -> Columns:

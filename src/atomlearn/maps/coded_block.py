@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn._kernels import CodedColumns, code_histograms, joint_histogram
+from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn.core.data.blocks import DenseBlock, check_same_rows
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline
 
@@ -76,8 +76,9 @@ class CodedBlock(Block):
         for place, (p, left, mine) in enumerate(parts):
             deadline.check()
             for q, right, theirs in parts[place:]:
-                shape = (left.shape[0], right.shape[0])
-                joint = joint_histogram(codes[:, p], codes[:, q], shape, weights)
+                shape = left.shape[0], right.shape[0]
+                both = codes[:, p].astype(np.intp) * shape[1] + codes[:, q]
+                joint = np.bincount(both, weights, shape[0] * shape[1]).reshape(shape)
                 product = left[:, self.place[mine]].T @ joint @ right[:, self.place[theirs]]
                 result[np.ix_(mine, theirs)] = product
                 result[np.ix_(theirs, mine)] = product.T

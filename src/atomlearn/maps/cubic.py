@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.data.scores import ArrayScores, largest
+from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.problem.checks import positive
 from atomlearn.maps.settings import SETTINGS
-
-#: Multiplications of a search beyond which a pass would take minutes: it is refused.
-MOST_WORK = 2e12
-#: Columns up to which all scores are kept once made.
-MOST_KEPT = 2**22
 
 
 class Cubic(Design):
@@ -37,10 +31,10 @@ class Cubic(Design):
 
     Notes
     -----
-    A search for the best columns multiplies every triple: n d^3 / 3 operations and O(d^2) memory.
-    For 1,000 samples that is a second at d = 300 and half a minute at d = 1,000 on two cores;
-    beyond 2e12 operations (d = 1,800) it is refused. Degree 2 (``Polynomial``) costs a factor of d
-    less, and skips what bounds exclude.
+    A pass multiplies every triple: n d^3 / 3 operations, and 8 bytes a product. For 1,000 samples
+    that is a second at d = 300 and half a minute at d = 1,000 on two cores; more than 2^28 products
+    (d = 1,170) are refused. Degree 2 (``Polynomial``) costs a factor of d less, and skips what
+    bounds exclude.
 
     References
     ----------
@@ -60,12 +54,11 @@ class Cubic(Design):
         self.gamma = positive("Cubic: gamma", gamma, "the scale of the map")
         self.r = positive("Cubic: r", r, "the scale of lower degrees")
         n, d = base.shape
-        if n * float(d + 1) ** 3 / 3.0 > MOST_WORK:
+        if math.comb(d + 3, 3) > SETTINGS.most_listed:
             raise ValueError(
-                f"Cubic: {d} inputs of {n} samples have {math.comb(d + 3, 3) - 1:,} products: a "
-                f"search takes {n * float(d + 1) ** 3 / 3.0:.0e} operations a pass (at most "
-                f"{MOST_WORK:.0e}); select inputs first, for example by FeatureGenerator with "
-                "features='polynomial', or use designs.Polynomial for pairs"
+                f"Cubic: {d} inputs have {math.comb(d + 3, 3) - 1:,} products, at most "
+                f"{SETTINGS.most_listed:,} are listed; select inputs first, for example by "
+                "FeatureGenerator with features='polynomial', or use designs.Polynomial for pairs"
             )
         inputs = np.asarray(base.gather(np.arange(d)).dense(), dtype=np.float64)
         constant = np.full((n, 1), math.sqrt(self.r))
@@ -84,21 +77,16 @@ class Cubic(Design):
 
     @property
     def listable(self) -> bool:
-        return self.shape[1] <= SETTINGS.most_listed
+        return True
 
     def scores(self, v: Array) -> Scores:
-        scores = CubicScores(self, np.array(v, dtype=np.float64))
-        return ArrayScores(scores.full()) if self.shape[1] <= MOST_KEPT else scores
-
-    def pieces(self, v: Array) -> Iterator[tuple[int, Array]]:
-        """Yield the first column with each first factor, and the scores of all of them."""
-        U, starts = self._inputs, self._starts
+        U, z = self._inputs, []
         for i in range(U.shape[1]):
             rest = U[:, i:]
             j, k = np.triu_indices(rest.shape[1])
             own = rest * (U[:, i] * v)[:, None]
-            z = (own.T @ rest)[j, k] * orders(np.full(j.size, i), j + i, k + i)
-            yield (0, z[1:]) if i == 0 else (int(starts[i]) - 1, z)
+            z.append((own.T @ rest)[j, k] * orders(np.full(j.size, i), j + i, k + i))
+        return ArrayScores(np.concatenate(z)[1:])
 
     def gather(self, columns: Columns) -> Block:
         i, j, k = self._places(columns)
@@ -141,38 +129,6 @@ class Cubic(Design):
         row += ((row + 1) * m - (row + 1) * row // 2 <= rest).astype(np.int64)
         j = i + row
         return i, j, j + rest - (row * m - row * (row - 1) // 2)
-
-
-class CubicScores(Scores):
-    """z = X'v for a ``Cubic`` of very many columns: made for one first factor after the other.
-
-    That is O(d^2) at a time. Those that ``top`` finds are summed again as ``at`` does.
-    """
-
-    def __init__(self, design: Cubic, v: Array) -> None:
-        self.design, self.v = design, v
-
-    @property
-    def n_columns(self) -> int:
-        return self.design.shape[1]
-
-    def top(self, count: int) -> tuple[Columns, Array]:
-        count = min(int(count), self.n_columns)
-        columns, values = np.zeros(0, dtype=np.int64), np.zeros(0)
-        for first, z in self.design.pieces(self.v):
-            least = abs(values[-1]) if values.size == count and count else 0.0
-            near = np.flatnonzero(np.abs(z) >= least)
-            columns = np.concatenate([columns, first + near])
-            columns, values = largest(columns, np.concatenate([values, z[near]]), count)
-        return largest(columns, self.at(columns), count)
-
-    def at(self, columns: Columns) -> Array:
-        return self.design.gather(columns).transpose_dot(self.v) if columns.size else np.zeros(0)
-
-    def full(self) -> Array:
-        if not self.design.listable:
-            return super().full()
-        return np.concatenate([z for _, z in self.design.pieces(self.v)])
 
 
 def orders(i: Columns, j: Columns, k: Columns) -> Array:

@@ -283,20 +283,10 @@ class Kernels(Forwarding, MappedDesign):
         """The columns of each kernel."""
         return self.map
 
-    @property
-    def starts(self) -> Columns:
-        """The columns of kernel m are starts[m] .. starts[m + 1] - 1, (n_kernels + 1,)."""
-        return self.map.starts
-
     @cached_property
     def groups(self) -> NDArray[np.int64]:
         """The kernel of each column, those of rank 0 counted."""
         return self.map.term_of(np.arange(self.shape[1]))
-
-    @property
-    def n_kernels(self) -> int:
-        """Number of kernels, those of rank 0 included."""
-        return self.map.n_terms
 
     def with_rows(self, rows: NDArray[np.int64]) -> Kernels:
         """Return the design of these rows, with the same columns and without copying them."""
@@ -306,5 +296,5 @@ class Kernels(Forwarding, MappedDesign):
 
     def sizes_of(self, columns: Columns, weights: Array) -> Array:
         """Return ||f_m||, the norm of the weights of each kernel, (n_kernels,)."""
-        squares = np.bincount(self.groups[columns], weights**2, minlength=self.n_kernels)
+        squares = np.bincount(self.groups[columns], weights**2, minlength=self.map.n_terms)
         return np.sqrt(squares)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
@@ -161,24 +162,11 @@ def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
     return result
 
 
-def codes_of_rows(x: CodedColumns, zero: Columns, rows: NDArray[np.int64]) -> CodedColumns:
+def codes_of_rows(x: CodedColumns, rows: NDArray[np.int64]) -> CodedColumns:
     """Return the codes of some rows, repeats allowed: a copy."""
     if x.indices is None or x.indptr is None:
         codes = np.take(x.codes.reshape(-1, x.n_rows), rows, axis=1)
         return CodedColumns(codes.ravel(), None, None, rows.size, x.starts)
-    # Row i goes to the places where it stands among ``rows``, which are listed row after row.
-    order = np.argsort(rows, kind="stable")
-    counts = np.bincount(rows, minlength=x.n_rows)
-    first = np.cumsum(counts) - counts
-    repeats = counts[x.indices]
-    ends = np.cumsum(repeats)
-    within = np.arange(int(ends[-1]) if ends.size else 0) - np.repeat(ends - repeats, repeats)
-    places = order[np.repeat(first[x.indices], repeats) + within]
-    indptr = np.concatenate([[0], ends])[x.indptr]
-    return CodedColumns(
-        np.repeat(x.codes, repeats),
-        places.astype(x.indices.dtype),
-        indptr.astype(x.indptr.dtype),
-        rows.size,
-        x.starts,
-    )
+    parts = x.codes, x.indices, x.indptr
+    some = sp.csc_array(parts, shape=(x.n_rows, x.n_columns))[rows]
+    return CodedColumns(some.data, some.indices, some.indptr, rows.size, x.starts)

@@ -51,10 +51,6 @@ class MapSettings:
     #: the entries of X, are added up in one go: the most frequent ones, which get most of the
     #: additions, stay in the processor's cache.
     most_summed: int = 2048
-    #: Bounds rely on nothing getting lost at the ends of double precision.
-    safe_range: tuple[float, float] = (1e-100, 1e100)
-    #: A level, in units of max |v|, below which there would be no such safety.
-    least_level: float = 1e-60
 
     # Curves, surfaces and kernels.
 

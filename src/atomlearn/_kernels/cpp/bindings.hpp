@@ -1,5 +1,6 @@
 // Arrays as Python gives them, calls by the type of their entries, and the functions of the module.
-// Shapes and types are checked in Python, before.
+// Types are checked by nanobind, shapes by ``expect``; vectors of float64 may be given as other
+// numbers, which are converted.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -32,21 +33,32 @@ using OutMatrix = nb::ndarray<nb::ndim<2>, nb::f_contig, nb::device::cpu>;
 // Rows one after the other.
 using Rows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+// Raises ValueError unless this holds.
+inline void expect(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
+template <class T, class Array>
+const T* data_as(const Array& array) {
+    const void* data = array.data();
+    expect(reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0,
+           "array is not aligned in memory; pass a copy (np.array(..., copy=True))");
+    return static_cast<const T*>(data);
+}
+
 // Calls f with a typed pointer to the data of a float32 or float64 array.
 template <class Array, class F>
 auto by_float(const Array& array, F&& f) {
-    if (array.dtype() == nb::dtype<float>()) return f(static_cast<const float*>(array.data()));
-    if (array.dtype() == nb::dtype<double>()) return f(static_cast<const double*>(array.data()));
-    throw std::invalid_argument("expected float32 or float64");
+    if (array.dtype() == nb::dtype<float>()) return f(data_as<float>(array));
+    if (array.dtype() == nb::dtype<double>()) return f(data_as<double>(array));
+    throw nb::type_error("array must be float32 or float64; convert it with astype(np.float64)");
 }
 
 template <class Array, class F>
 auto by_index(const Array& array, F&& f) {
-    if (array.dtype() == nb::dtype<std::int32_t>())
-        return f(static_cast<const std::int32_t*>(array.data()));
-    if (array.dtype() == nb::dtype<std::int64_t>())
-        return f(static_cast<const std::int64_t*>(array.data()));
-    throw std::invalid_argument("expected int32 or int64 indices");
+    if (array.dtype() == nb::dtype<std::int32_t>()) return f(data_as<std::int32_t>(array));
+    if (array.dtype() == nb::dtype<std::int64_t>()) return f(data_as<std::int64_t>(array));
+    throw nb::type_error("indices must be int32 or int64");
 }
 
 // Entries of an array along an axis.
@@ -57,6 +69,22 @@ Index size_of(const Array& array, std::size_t axis = 0) {
 
 inline const Index* data_of(const std::optional<Positions>& positions) {
     return positions ? positions->data() : nullptr;
+}
+
+// Raises unless all positions lie in [0, limit).
+inline void expect_within(const Positions& positions, Index limit) {
+    for (Index p = 0; p < size_of(positions); ++p)
+        expect(positions.data()[p] >= 0 && positions.data()[p] < limit,
+               "positions must be of rows or columns that there are");
+}
+
+// Whether rows are contiguous; else columns are.
+inline bool rows_contiguous(const Matrix& x) {
+    const bool rows = x.stride(1) == 1 || x.shape(1) <= 1;
+    const bool columns = x.stride(0) == 1 || x.shape(0) <= 1;
+    expect(rows || columns,
+           "X must have contiguous rows or contiguous columns; pass np.ascontiguousarray(X)");
+    return rows && !(columns && x.shape(1) <= 1);
 }
 
 // A dense matrix seen as `count` contiguous vectors of `length` entries, `stride` apart: the rows
@@ -74,14 +102,18 @@ struct Majors {
 };
 
 template <class T>
-Majors<T> majors_of(const T* data, const Matrix& x, bool rows_contiguous,
-                    const std::optional<Positions>& subset) {
-    const int major = rows_contiguous ? 0 : 1;
+Majors<T> majors_of(const T* data, const Matrix& x, const std::optional<Positions>& subset) {
+    const int major = rows_contiguous(x) ? 0 : 1;
+    if (subset) {
+        expect(major == 0, "rows are picked where rows are contiguous");
+        expect_within(*subset, size_of(x, major));
+    }
     return {data, x.stride(major), subset ? size_of(*subset) : size_of(x, major),
             size_of(x, 1 - major), data_of(subset)};
 }
 
-// How Python gives an argument: arrays are never converted, optional ones may be None.
+// How Python gives an argument: vectors of float64 are made of other numbers where need be, other
+// arrays are never converted, optional ones may be None.
 template <class T>
 struct Argument {
     static auto taken() { return nb::arg(); }
@@ -89,6 +121,10 @@ struct Argument {
 template <class... Properties>
 struct Argument<nb::ndarray<Properties...>> {
     static auto taken() { return nb::arg().noconvert(); }
+};
+template <>
+struct Argument<Doubles> {
+    static auto taken() { return nb::arg(); }
 };
 template <class T>
 struct Argument<std::optional<T>> {

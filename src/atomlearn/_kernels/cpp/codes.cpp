@@ -74,31 +74,19 @@ inline void by_lanes(Index width, Body&& body) {
         body(std::integral_constant<Index, kCodeLanes>{}, first);
 }
 
-// The columns whose sums are asked for, and the vectors; what is found of column p from
-// out + offsets[p] * width on.
-struct Asked {
-    const Positions& columns;
-    const Positions& offsets;
-    const Doubles& v;
-    Index width;
-    const OutDoubles& out;
-};
-
-// Calls body(p, K, first vector, bins of K vectors) for each column asked for.
+// Calls body(j, K, first vector, bins of K vectors) for each column.
 template <class I, class Body>
-void by_column(const Codes<I>& x, const Asked& asked, Body&& body) {
-    const Index count = size_of(asked.columns), width = asked.width;
-    const Index* columns = asked.columns.data();
-    const double* v = asked.v.data();
-    Index work = 0;
-    for (Index p = 0; p < count; ++p) work += x.size(columns[p]) + x.levels(columns[p]);
+void by_column(const Codes<I>& x, Index count, const Doubles& v, Index width, Body&& body) {
+    expect(size_of(v) == x.n_rows * width, "v must have an entry for each row");
+    Index work = x.starts[count];
+    for (Index j = 0; j < count; ++j) work += x.size(j);
     const int threads = threads_for(work * width);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
-    for (Index p = 0; p < count; ++p)
+    for (Index j = 0; j < count; ++j)
         by_lanes(width, [&](auto lanes, Index first) {
             Bins bins;
-            histogram<lanes>(x, columns[p], v + first, width, bins);
-            body(p, lanes, first, bins);
+            histogram<lanes>(x, j, v.data() + first, width, bins);
+            body(j, lanes, first, bins);
         });
 }
 
@@ -117,13 +105,12 @@ void by_codes(const Bytes& codes, const std::optional<Vector>& indices,
 // The sum of v over the entries with each code.
 void code_histograms(const Bytes& codes, const std::optional<Vector>& indices,
                      const std::optional<Vector>& indptr, Index n_rows, const Positions& starts,
-                     const Positions& columns, const Positions& offsets, const Doubles& v,
-                     Index width, const OutDoubles& out) {
+                     const Doubles& v, Index width, const OutDoubles& out) {
     by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
-        by_column(x, {columns, offsets, v, width, out},
-                  [&](Index p, auto lanes, Index first, const double* bins) {
-                      double* to = out.data() + offsets.data()[p] * width + first;
-                      for (Index c = 0; c < x.levels(columns.data()[p]); ++c)
+        by_column(x, size_of(starts) - 1, v, width,
+                  [&](Index j, auto lanes, Index first, const double* bins) {
+                      double* to = out.data() + x.starts[j] * width + first;
+                      for (Index c = 0; c < x.levels(j); ++c)
                           std::copy_n(bins + c * lanes, Index{lanes}, to + c * width);
                   });
     });
@@ -146,76 +133,59 @@ inline void walk(const double* bins, const double* values, Index levels, Index z
 }
 
 // Thermometer columns between neighboring levels: +sqrt(gap) for codes above one that is not
-// below zero[j], -sqrt(gap) for codes up to one that is. Either all scores of column p, or
-// (`norms`) their l2 norm.
+// below zero[j], -sqrt(gap) for codes up to one that is.
 void thermometer_scores(const Bytes& codes, const std::optional<Vector>& indices,
                         const std::optional<Vector>& indptr, Index n_rows, const Positions& starts,
-                        const Doubles& values, const Positions& zero, const Positions& columns,
-                        const Positions& offsets, const Doubles& v, Index width, bool norms,
+                        const Doubles& values, const Positions& zero, const Doubles& v, Index width,
                         const OutDoubles& out) {
+    const Index count = size_of(starts) - 1;
+    expect(size_of(zero) == count && size_of(values) == starts.data()[count],
+           "values must hold the levels, and zero one code of each column");
     by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
-        const auto write = [&](Index p, auto lanes, Index first, const double* bins) {
+        by_column(x, count, v, width, [&](Index j, auto lanes, Index first, const double* bins) {
             constexpr Index K = lanes;
-            const Index j = columns.data()[p], origin = zero.data()[j];
-            const double* own = values.data() + x.starts[j];
-            double* to = out.data() + offsets.data()[p] * width + first;
-            double squares[K] = {};
-            walk<K>(bins, own, x.levels(j), origin, [&](Index b, const double* sum, double gap) {
-                const double root = std::sqrt(gap);
-                for (Index k = 0; k < K; ++k) {
-                    const double score = root * sum[k];
-                    squares[k] += score * score;
-                    if (!norms) to[b * width + k] = score;
-                }
-            });
-            for (Index k = 0; norms && k < K; ++k) to[k] = std::sqrt(squares[k]);
-        };
-        by_column(x, {columns, offsets, v, width, out}, write);
+            // A column has one score less than levels.
+            double* to = out.data() + (x.starts[j] - j) * width + first;
+            walk<K>(bins, values.data() + x.starts[j], x.levels(j), zero.data()[j],
+                    [&](Index b, const double* sum, double gap) {
+                        const double root = std::sqrt(gap);
+                        for (Index k = 0; k < K; ++k) to[b * width + k] = root * sum[k];
+                    });
+        });
     });
 }
 
 // Scores of columns that are known at each code: column c of coded column j is
-// tables[begins[j] + code * size + c], size = (begins[j + 1] - begins[j]) / levels of j;
-// `squared`: of the squares of the entries.
+// tables[begins[j] + code * size + c], size = (begins[j + 1] - begins[j]) / levels of j; those of
+// coded column j begin at offsets[j].
 void table_scores(const Bytes& codes, const std::optional<Vector>& indices,
                   const std::optional<Vector>& indptr, Index n_rows, const Positions& starts,
-                  const Doubles& tables, const Positions& begins, const Positions& columns,
-                  const Positions& offsets, const Doubles& v, Index width, bool squared,
-                  const OutDoubles& out) {
+                  const Doubles& tables, const Positions& begins, const Positions& offsets,
+                  const Doubles& v, Index width, const OutDoubles& out) {
     by_codes(codes, indices, indptr, n_rows, starts, [&](const auto& x) {
-        const auto write = [&](Index p, auto lanes, Index first, const double* bins) {
-            const Index j = columns.data()[p], levels = x.levels(j), begin = begins.data()[j];
-            const Index size = (begins.data()[j + 1] - begin) / levels;
-            const double* table = tables.data() + begin;
-            double* z = out.data() + offsets.data()[p] * width + first;
+        const auto write = [&](Index j, auto lanes, Index first, const double* bins) {
+            const Index size = offsets.data()[j + 1] - offsets.data()[j];
+            const double* table = tables.data() + begins.data()[j];
+            double* z = out.data() + offsets.data()[j] * width + first;
             for (Index c = 0; c < size; ++c) std::fill_n(z + c * width, Index{lanes}, 0.0);
-            for (Index level = 0; level < levels; ++level)
-                for (Index c = 0; c < size; ++c, ++table) {
-                    const double value = squared ? *table * *table : *table;
+            for (Index level = 0; level < x.levels(j); ++level)
+                for (Index c = 0; c < size; ++c, ++table)
                     for (Index k = 0; k < lanes; ++k)
-                        z[c * width + k] += value * bins[level * lanes + k];
-                }
+                        z[c * width + k] += *table * bins[level * lanes + k];
         };
-        by_column(x, {columns, offsets, v, width, out}, write);
+        by_column(x, size_of(starts) - 1, v, width, write);
     });
 }
 
-// The sum of weights over the rows with codes a and b, for each pair of codes.
-void joint_histogram(const Bytes& first, const Bytes& second, const Doubles& weights,
-                     const OutDoubleMatrix& out) {
-    const Index width = size_of(out, 1);
-    std::fill_n(out.data(), size_of(out) * width, 0.0);
-    for (Index i = 0; i < size_of(weights); ++i)
-        out.data()[first.data()[i] * width + second.data()[i]] += weights.data()[i];
-}
-
-// The same for pairs (first[p], second[p]) of columns of codes below n_levels <= 16, each
-// n_levels * n_levels sums from out[p * n_levels * n_levels] on.
+// The sum of weights over the rows with codes a and b, for pairs (first[p], second[p]) of columns
+// of codes below n_levels <= 16: n_levels * n_levels sums from out[p * n_levels * n_levels] on.
 void pair_histograms(const Bytes& codes, Index n_levels, const Positions& first,
                      const Positions& second, const Doubles& weights, Index width,
                      const OutDoubles& out) {
     const Index size = n_levels * n_levels, n_rows = size_of(weights) / width;
-    const Index count = size_of(first);
+    const Index count = size_of(first), n_columns = size_of(codes) / std::max<Index>(n_rows, 1);
+    expect(size_of(second) == count, "first and second must pair up");
+    if (n_rows) expect_within(first, n_columns), expect_within(second, n_columns);
     const int threads = threads_for(count * (n_rows + size) * width);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads) if (threads > 1)
     for (Index p = 0; p < count; ++p) {
@@ -238,7 +208,6 @@ void bind_codes(nb::module_& m) {
     define(m, "code_histograms", &code_histograms);
     define(m, "thermometer_scores", &thermometer_scores);
     define(m, "table_scores", &table_scores);
-    define(m, "joint_histogram", &joint_histogram);
     define(m, "pair_histograms", &pair_histograms);
 }
 

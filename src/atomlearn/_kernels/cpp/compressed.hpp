@@ -21,12 +21,24 @@ struct Compressed {
     Index end(Index major) const { return static_cast<Index>(indptr[at(major) + 1]); }
 };
 
+// Raises unless these are pointers into so many entries, of the type of the indices.
+template <class I>
+void expect_pointers(const Vector& indptr, Index n_entries) {
+    expect(indptr.dtype() == nb::dtype<I>(), "indices and indptr must have one type");
+    expect(size_of(indptr) > 0, "indptr must have at least one entry");
+    expect(static_cast<const I*>(indptr.data())[size_of(indptr) - 1] <= n_entries,
+           "indptr announces more entries than there are");
+}
+
 // Calls f with the vectors of a CSR or CSC array, all or those at the positions `subset`.
 template <class F>
 auto by_compressed(const Vector& data, const Vector& indices, const Vector& indptr, Index length,
                    const std::optional<Positions>& subset, F&& f) {
     return by_float(data, [&]<class T>(const T* values) {
         return by_index(indices, [&]<class I>(const I* positions) {
+            expect_pointers<I>(indptr, size_of(data));
+            expect(size_of(data) == size_of(indices), "data and indices must be of one size");
+            if (subset) expect_within(*subset, size_of(indptr) - 1);
             const Index count = subset ? size_of(*subset) : size_of(indptr) - 1;
             return f(Compressed<T, I>{values, positions, static_cast<const I*>(indptr.data()),
                                       count, length, data_of(subset)});

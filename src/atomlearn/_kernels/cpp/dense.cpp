@@ -263,16 +263,18 @@ auto by_stored(const Matrix& array, F&& f) {
     if (array.dtype() == nb::dtype<std::int8_t>())
         return f(static_cast<const std::int8_t*>(array.data()));
     const nb::dlpack::dtype half{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
-    if (array.dtype() == half) return f(static_cast<const Half*>(array.data()));
+    if (array.dtype() == half) return f(data_as<Half>(array));
     return by_float(array, f);
 }
 
-// The weighted sum of x (or x^2) along each contiguous vector (`dots`), or of the vectors. `rows`:
-// only where rows are contiguous.
-void dense_product(const Matrix& x, bool rows_contiguous, bool along, bool squared,
-                   const Doubles& v, const std::optional<Positions>& rows, const OutDoubles& out) {
+// X'v, or X v (or with x^2). `rows`: only where rows are contiguous.
+void dense_product(const Matrix& x, bool transposed, bool squared, const Doubles& v,
+                   const std::optional<Positions>& rows, const OutDoubles& out) {
     by_stored(x, [&](const auto* data) {
-        const auto majors = majors_of(data, x, rows_contiguous, rows);
+        const auto majors = majors_of(data, x, rows);
+        const bool along = rows_contiguous(x) != transposed;
+        expect(size_of(v) == (along ? majors.length : majors.count),
+               "v must have an entry for each row of X (for each column in X v)");
         const auto form = [&]<bool Squared>(std::bool_constant<Squared>) {
             along ? dots<Squared>(majors, v.data(), out.data())
                   : sums<Squared>(majors, v.data(), out.data());
@@ -285,6 +287,11 @@ void dense_product(const Matrix& x, bool rows_contiguous, bool along, bool squar
 void pair_sums(const Matrix& x, const Positions& first, const Positions& second, const Doubles& v,
                const OutDoubles& out) {
     const Index n = size_of(x), stride = x.stride(1), count = size_of(first);
+    expect(x.stride(0) == 1 || n <= 1, "X must have contiguous columns; pass np.asfortranarray(X)");
+    expect(size_of(v) == n, "v must have an entry for each row of X");
+    expect(size_of(second) == count, "first and second must pair up");
+    expect_within(first, size_of(x, 1));
+    expect_within(second, size_of(x, 1));
     by_float(x, [&]<class T>(const T* data) {
 #pragma omp parallel for schedule(static) num_threads(threads_for(2 * n * count))
         for (Index pair = 0; pair < count; ++pair)
@@ -331,12 +338,14 @@ void gather_rows(const T* x, Index stride, const Index* rows, const Positions& c
     }
 }
 
-void gather(const Matrix& x, bool rows_contiguous, const Positions& columns,
-            const std::optional<Positions>& rows, const OutMatrix& out) {
+void gather(const Matrix& x, const Positions& columns, const std::optional<Positions>& rows,
+            const OutMatrix& out) {
+    expect_within(columns, size_of(x, 1));
+    if (rows) expect_within(*rows, size_of(x));
     by_float(x, [&](const auto* data) {
         by_float(out, [&]<class U>(const U*) {
             U* to = static_cast<U*>(out.data());
-            rows_contiguous
+            rows_contiguous(x)
                 ? gather_rows(data, x.stride(0), data_of(rows), columns, size_of(out), to)
                 : gather_columns(data, x.stride(1), data_of(rows), columns, size_of(out), to);
         });

@@ -321,12 +321,15 @@ void add_dots(const double* const* x, Index count, Index n, const Several& v, do
 namespace {
 
 // out (vectors x columns) = V'X.
-void many_dense(const Matrix& x, bool rows_contiguous, const Rows& v,
-                const std::optional<Positions>& used, const OutDoubleMatrix& out) {
+void many_dense(const Matrix& x, const Rows& v, const std::optional<Positions>& rows,
+                const OutDoubleMatrix& out) {
     const Several vectors{v.data(), size_of(v, 1), size_of(out)};
     by_float(x, [&](const auto* data) {
-        const auto majors = majors_of(data, x, rows_contiguous, used);
-        const Index n_columns = rows_contiguous ? majors.length : majors.count;
+        const auto majors = majors_of(data, x, rows);
+        const bool by_rows = rows_contiguous(x);
+        const Index n_columns = by_rows ? majors.length : majors.count;
+        expect(size_of(v) == (by_rows ? majors.count : majors.length),
+               "V must have a row for each row of X");
         const Index blocks = std::max<Index>(1, vectors.width / 8);
         const int threads = threads_for(majors.count * majors.length * blocks);
         const Index parts =
@@ -335,8 +338,8 @@ void many_dense(const Matrix& x, bool rows_contiguous, const Rows& v,
             using R = decltype(registers);
             over_columns({out.data(), n_columns}, parts, threads,
                          [&](Range columns, const auto& scores) {
-                             rows_contiguous ? rows_of<R>(majors, columns, vectors, scores)
-                                             : columns_of<R>(majors, columns, vectors, scores);
+                             by_rows ? rows_of<R>(majors, columns, vectors, scores)
+                                     : columns_of<R>(majors, columns, vectors, scores);
                          });
         });
     });

@@ -549,6 +549,7 @@ Index run(const FewColumns& columns, const PythonLoss& loss, const Doubles& pric
           const Prices& prices, const Doubles& metric, double gap, Index steps, double seconds,
           HeldHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
     const auto& [level, coupling, ridge, radius, is_signed, intercept] = prices;
+    expect(size_of(price) == size_of(weights), "weights and price must have an entry a column");
     const PricedProblem problem{columns,      size_of(weights),
                                 loss,         size_of(metric) ? metric.data() : nullptr,
                                 price.data(), level,
@@ -564,6 +565,8 @@ Index newton_qp_dense(const DoubleMatrix& columns, const PythonLoss& loss, const
                       const Prices& prices, const Doubles& metric, double gap, Index steps,
                       double seconds, HeldHessian& kept, const OutDoubles& weights,
                       const OutDoubles& shift) {
+    expect(size_of(columns) == loss.count() && size_of(columns, 1) == size_of(weights),
+           "columns, target and weights do not fit together");
     const auto few = dense_columns(columns.data(), size_of(columns), size_of(columns, 1));
     return run(*few, loss, price, prices, metric, gap, steps, seconds, kept, weights, shift);
 }

@@ -161,6 +161,7 @@ ATOMLEARN_INLINE void ridge_rows(const FactorRidge<I>& ridge, Range rows, double
 template <class F>
 void by_positions(const Vector& indices, const Vector& indptr, F&& f) {
     by_index(indices, [&]<class I>(const I* positions) {
+        expect_pointers<I>(indptr, size_of(indices));
         f(positions, static_cast<const I*>(indptr.data()), size_of(indptr) - 1);
     });
 }

@@ -164,6 +164,7 @@ void sparse_product(const Vector& data, const Vector& indices, const Vector& ind
     const auto form = [&]<bool Squared>(std::bool_constant<Squared>) {
         by_compressed(data, indices, indptr, dots ? size_of(v) : size_of(out), std::nullopt,
                       [&](const auto& x) {
+                          expect(dots || size_of(v) == x.count, "v must have a number a vector");
                           dots ? all_dots<Squared>(x, v.data(), out.data())
                                : all_sums<Squared>(x, v.data(), out.data());
                       });
@@ -178,6 +179,7 @@ void sparse_gram(const Vector& data, const Vector& indices, const Vector& indptr
     double* out = static_cast<double*>(result.data());
     std::fill(out, out + size * size, 0.0);
     by_compressed(data, indices, indptr, size, std::nullopt, [&](const auto& x) {
+        expect(size_of(weights) == x.count, "weights must have a number a row");
         // What turning a range over takes is bounded by this, or by the result.
         const Index most = std::max<Index>(Index{1} << 16, size * size / 32);
         for (Index first = 0, last = 0; first < x.count; first = last) {
@@ -199,6 +201,9 @@ void sparse_pairs(const Vector& data, const Vector& indices, const Vector& indpt
                   const Positions& first, const Positions& second, const Doubles& v,
                   const OutDoubles& out) {
     const Index count = size_of(first);
+    expect(size_of(second) == count, "first and second must pair up");
+    expect_within(first, size_of(indptr) - 1);
+    expect_within(second, size_of(indptr) - 1);
     by_compressed(data, indices, indptr, size_of(v), std::nullopt, [&](const auto& x) {
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads_for(64 * count))
         for (Index pair = 0; pair < count; ++pair)

@@ -170,7 +170,7 @@ class DenseBlock(Block):
         return _kernels.sum_of_pieces(product, positions.size, operations)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        return _kernels.squared_norms_dense(self._array, curvature)
+        return _kernels.scores_dense(self._array, curvature, squared=True)
 
     def take(self, positions: Columns) -> DenseBlock:
         n_columns = self.shape[1]

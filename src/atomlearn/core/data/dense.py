@@ -99,7 +99,7 @@ class DenseDesign(Design):
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
-        return _kernels.squared_norms_dense(self._X, curvature, self._rows)
+        return _kernels.scores_dense(self._X, curvature, self._rows, squared=True)
 
     def with_rows(self, rows: NDArray[np.int64]) -> DenseDesign:
         """Return the design of these rows of this one, without copying X."""

@@ -33,14 +33,16 @@ Reader = Callable[[int, int], Any]
 class PairProducts(ABC):
     """What Polynomial asks of its data: products of two columns, never all of them at once."""
 
+    base: Design
+
     @property
-    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """(n_samples, n_inputs)"""
+        return self.base.shape
 
-    @abstractmethod
     def linear(self, v: Array) -> Array:
         """Return X'v."""
+        return self.base.scores(v).full()
 
     @abstractmethod
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
@@ -90,13 +92,6 @@ class DensePairs(PairProducts):
     def __init__(self, base: Design) -> None:
         self.base = base
         self._largest: float | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.base.shape
-
-    def linear(self, v: Array) -> Array:
-        return self.base.scores(v).full()
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         result = np.empty(i.size)

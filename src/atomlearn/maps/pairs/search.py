@@ -24,16 +24,14 @@ from atomlearn.storage.device.tensors import BUDGET
 @dataclass(slots=True)
 class PairWork:
     """What searches did: ``products`` multiplications, of ``possible`` that they would have taken
-    without bounds, and ``rescored`` finalists computed exactly.
+    without bounds.
     """
 
-    rescored: int = 0
     products: float = 0.0
     possible: float = 0.0
 
     def add(self, other: PairWork) -> None:
         """Add the counts of another search."""
-        self.rescored += other.rescored
         self.products += other.products
         self.possible += other.possible
 
@@ -179,7 +177,6 @@ class Finalists:
         """Compute all that are left exactly and keep the best: bounded memory, ties included."""
         unknown = np.flatnonzero(np.isnan(self._values))
         self._values[unknown] = self._rescore(self._columns[unknown])
-        self.work.rescored += unknown.size
         if np.isnan(self._values).any():
             raise ValueError("scores are NaN: check the data and the weights they come from")
         magnitudes = np.abs(self._values)

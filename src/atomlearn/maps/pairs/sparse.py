@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
-from atomlearn.core.data.compressed import take_compressed
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts, peak_of
@@ -37,11 +34,6 @@ class SparsePairs(PairProducts):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SparsePairs, (self.base,)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_samples, n_inputs)"""
-        return self.base.shape
 
     @cached_property
     def matrix(self) -> sp.csc_array:
@@ -87,48 +79,31 @@ class SparsePairs(PairProducts):
             reach = _kernels.sparse_dots(sizes, indices, indptr, peaks) * SETTINGS.inflation
         return low, high, reach
 
-    def _take(self, columns: Columns) -> sp.csc_array:
-        """Return columns, repeats allowed, in float64."""
-        matrix = self.matrix
-        parts = take_compressed(matrix.data, matrix.indices, matrix.indptr, columns)
-        taken = sp.csc_array(parts, shape=(matrix.shape[0], columns.size))
-        taken.has_sorted_indices = taken.has_canonical_format = True
-        return taken
-
-    def _products(self, i: Columns, j: Columns) -> sp.csc_array:
-        """Return x_i * x_j, or x_i where j = -1: entries in the order of the rows."""
-        paired = j >= 0
-        right = self._take(np.where(paired, j, i))
-        if not paired.all():
-            # One where there is nothing to multiply with: the pattern of x_i itself.
-            right.data[np.repeat(~paired, np.diff(right.indptr))] = 1.0
-        product: sp.csc_array = self._take(i).multiply(right).tocsc()
-        return product
-
-    def linear(self, v: Array) -> Array:
-        # By columns, which takes half the time where there are many.
-        return _kernels.sparse_dots(*self._parts, np.asarray(v, dtype=np.float64))
+    def _columns(self, inputs: Columns) -> sp.csc_array:
+        """Return some inputs by columns, in float64; X is not turned for their sake."""
+        if "matrix" in vars(self):
+            found = self.matrix[:, inputs]
+        else:
+            block = self.base.gather(inputs)
+            stored = block.stored_sparse()
+            found = sp.csc_array(block.dense() if stored is None else stored)
+            found.sort_indices()
+        return found.astype(np.float64)
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        n_samples, n_inputs = self.shape
-        if "matrix" not in vars(self):
-            # For a few pairs, as in predictions, X is not turned by columns: the inputs are.
-            inputs, places = np.unique(np.concatenate([i, j[j >= 0]]), return_inverse=True)
-            if 4 * inputs.size < n_inputs:
-                few = SparsePairs(_sparse_columns(self.base, inputs))
-                second = np.full(j.size, -1)
-                second[j >= 0] = places[i.size :]
-                _ = few.matrix
-                return few.block(places[: i.size], second, scales)
-        product = self._products(i, j)
+        n_samples, paired = self.shape[0], j >= 0
+        inputs, places = np.unique([i, np.where(paired, j, i)], return_inverse=True)
+        first, second = places.reshape(2, -1)
+        X = self._columns(inputs)
+        right = X[:, second]
+        # One where there is nothing to multiply with: the pattern of x_i itself.
+        right.data[np.repeat(~paired, np.diff(right.indptr))] = 1.0
+        product = X[:, first].multiply(right).tocsc()
         data = product.data * np.repeat(scales, np.diff(product.indptr))
         block = SparseBlock(data, product.indices, product.indptr, n_samples)
-        stored = self.base.stored_sparse().nnz
-        if stored >= LIMITS.dense_from * n_samples * n_inputs:
-            return DenseBlock(block.dense())
         if prefers_dense(n_samples, i.size, data.size):
             return DenseBlock(block.dense(), nonzeros=data.size)
         return block
@@ -166,7 +141,7 @@ class SparsePairs(PairProducts):
         Inputs with B_i below the threshold are left out. Sorted by r, the partners j of input i
         with r_i r_j above it are a leading block: what lies behind it in a row is never read.
         """
-        head = self._leading(finalists.least_magnitude(0.0))
+        head = self._leading(finalists.least_magnitude(0.0) - finalists.error.absolute)
         columns, radii, reach = self._bounds(v, index, finalists, square, head)
         if not math.isfinite(float(radii.max(initial=0.0)) ** 2):
             raise ValueError(
@@ -182,33 +157,26 @@ class SparsePairs(PairProducts):
         chosen = chosen[np.argsort(-radii[chosen], kind="stable")]
         order = columns[chosen]
         by_rows = self._by_rows.data, self._by_rows.indices, self._by_rows.indptr
-        plan = _kernels.PairSearch.of(self._parts, by_rows, order, v, radii[chosen], reach[chosen])
+        costs, between = _kernels.pair_search(
+            self._parts, by_rows, order, v, radii[chosen], reach[chosen]
+        )
         # Of all columns, by their own numbers.
         of_columns = np.zeros(index.n_inputs)
         of_columns[order] = radii[chosen]
-        scratch: list[_kernels.PairScratch] = []
+        error = finalists.error
+        limits = error.relative, error.absolute, square, index.shift
 
         def work(lo: int, hi: int) -> None:
-            mine = scratch.pop() if scratch else _kernels.PairScratch.of(order.size)
             while lo < hi:
-                lo, i, j, sums, counts = plan.between(lo, hi, limits(), mine)
-                finalists.count(products=int(counts[0]))
+                threshold = finalists.threshold / finalists.scale
+                lo, i, j, sums, products = between(lo, hi, threshold, *limits)
+                finalists.count(products=products)
                 finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), of_columns)
-            scratch.append(mine)
 
-        def limits() -> _kernels.PairLimits:
-            threshold, error = finalists.threshold / finalists.scale, finalists.error
-            return _kernels.PairLimits(
-                threshold, error.relative, error.absolute, square, index.squares
-            )
-
-        _share_out(work, plan.costs)
+        _share_out(work, costs)
 
     def _leading(self, level: float) -> LeadingInputs | None:
         """Return the inputs with sums that can reach the level, where they are few; remembered."""
-        low, high = SETTINGS.safe_range
-        if level < SETTINGS.least_level or not low < self._largest < high:
-            return None
         if self._strongest is None:
             self._strongest = strongest(self._fixed_bounds[2], np.diff(self.matrix.indptr))
         columns, others = self._strongest
@@ -231,12 +199,9 @@ class SparsePairs(PairProducts):
         Sums of their squares are by-products, which raise the threshold.
         """
         low, high, fixed = self._fixed_bounds
-        if head is not None:
-            columns = head.columns
-            reach, rising, falling = head.bounds(v, low, high)
-        else:
-            columns = np.flatnonzero(fixed >= finalists.least_magnitude(0.0))
-            reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high, columns)
+        least = finalists.least_magnitude(0.0)
+        columns = np.flatnonzero(fixed >= least) if head is None else head.columns
+        reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high, columns)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if index.squares:
                 up, down = rising**2, falling**2
@@ -274,12 +239,6 @@ def _sum_leading(
     of_columns[head.columns] = radii
     i, j = np.minimum(first, second), np.maximum(first, second)
     finalists.offer(i, j, np.abs(sums[a, b]), of_columns)
-
-
-def _sparse_columns(base: Design, columns: Columns) -> SparseDesign:
-    block = base.gather(columns)
-    stored = block.stored_sparse()
-    return SparseDesign(sp.csc_array(block.dense()) if stored is None else stored)
 
 
 def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:
@@ -324,42 +283,18 @@ class LeadingInputs:
     """The strongest inputs by F_i = sum_k |x_ki| max_j |x_kj|.
 
     While |v| <= 1 no sum of a pair with one of the others is larger than its F. columns : their
-    numbers, those with most entries first; X : (n_samples, m), by rows, and ``sizes`` the
-    magnitudes of its entries.
+    numbers, those with most entries first; X : (n_samples, m), by rows.
     """
 
     columns: Columns
     X: sp.csr_array = field(repr=False)
-    sizes: Array = field(repr=False)
 
     @classmethod
     def of(cls, X: sp.csc_array, columns: Columns) -> LeadingInputs:
         """Return these inputs of X, whose rows are sorted."""
         columns = columns[np.argsort(-np.diff(X.indptr)[columns], kind="stable")]
         # Turned from columns to rows, each row has its entries in the order of the columns.
-        by_rows: sp.csr_array = X[:, columns].tocsr()
-        data = by_rows.data
-        return cls(columns, by_rows, np.abs(data) if (data < 0).any() else data)
-
-    def bounds(self, v: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-        """Return B_i, sqrt(sum_k (v_k)_+ x_ki^2) and sqrt(sum_k (v_k)_- x_ki^2), or little more.
-
-        B_i = max(sum_k (v_k)_+ |x_ki| m_k, sum_k (v_k)_- |x_ki| m_k), m_k = max_j |x_kj|, where X
-        has no entry of another sign; else the sum of both. No |sum_k v_k x_ki x_kj| is larger.
-        """
-        parts, size = (self.X.data, self.X.indices, self.X.indptr), self.columns.size
-        sizes = self.sizes, *parts[1:]
-        peaks = np.maximum(-low, high)
-        up, down = np.maximum(v, 0.0), np.maximum(-v, 0.0)
-        if low.any() and high.any():
-            reach = _kernels.sparse_sums(*sizes, np.abs(v) * peaks, size)
-        else:
-            reach = _kernels.sparse_sums(*sizes, up * peaks, size)
-            reach = np.maximum(reach, _kernels.sparse_sums(*sizes, down * peaks, size))
-        # Plus more than what underflow may have taken: entries are in ``safe_range``.
-        rising = np.sqrt(_kernels.sparse_sums(*parts, up, size, squared=True)) + 1e-140
-        falling = np.sqrt(_kernels.sparse_sums(*parts, down, size, squared=True)) + 1e-140
-        return reach + 1e-190, rising, falling
+        return cls(columns, X[:, columns].tocsr())
 
     def few(self, number: int) -> bool:
         """Return whether ``sums`` of this many inputs take little time and memory."""

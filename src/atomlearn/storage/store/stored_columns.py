@@ -108,7 +108,7 @@ class ColumnsOnDisk(ABC):
         """
         size, totals = int(self.chunks[-1]), V.sum(axis=0)
         means, factors = affine or (np.zeros(size), np.ones(size))
-        vectors, count = _kernels.in_lanes(V, self.n_samples)
+        vectors, count = _kernels.in_lanes(V)
 
         def found(chunk: int) -> Found:
             part = self.part(chunk)
@@ -180,8 +180,8 @@ class DenseColumns(ColumnsOnDisk):
         return values.reshape(self.n_samples, -1, order="F")
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
-        product = _kernels.squared_norms_dense if squared else _kernels.scores_dense
-        return np.concatenate([product(X, v) for _, X in self._parts(chunk)])
+        parts = self._parts(chunk)
+        return np.concatenate([_kernels.scores_dense(X, v, squared=squared) for _, X in parts])
 
     def _parts(self, chunk: int, width: int = 0) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Yield parts so small that a kernel keeps to this thread, as others have their own."""
