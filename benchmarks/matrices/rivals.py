@@ -76,7 +76,7 @@ def pursuit_admm(problem: Problem, X: Array, gap: float, limit_s: float) -> Outc
     while True:
         W = cho_solve(factor, G + rho * (V - U))
         before = V
-        V = _kernels.ksupport_prox_two_step((W + U).reshape(-1), norm.k, level / rho)[0]
+        V = _kernels.ksupport_prox((W + U).reshape(-1), norm.k, level / rho, "two_step")[0]
         V = V.reshape(G.shape)
         U = U + W - V
         residual = X - X @ V

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ from benchmarks.micro.timing import side_by_side
 
 METHODS: dict[str, Callable[..., Any]] = {
     "scaling (ours)": kernels.ksupport_prox,
-    "box norm": kernels.ksupport_prox_box_norm,
-    "binary search": kernels.ksupport_prox_binary_search,
-    "two-step": kernels.ksupport_prox_two_step,
-    "exhaustive": kernels.ksupport_prox_exhaustive,
+    "box norm": partial(kernels.ksupport_prox, method="box_norm"),
+    "binary search": partial(kernels.ksupport_prox, method="binary_search"),
+    "two-step": partial(kernels.ksupport_prox, method="two_step"),
+    "exhaustive": partial(kernels.ksupport_prox, method="exhaustive"),
 }
 #: Most (r, l) pairs that the exhaustive search is given.
 MOST_PAIRS = 10**8

@@ -30,7 +30,6 @@ def rows(smoke: bool, repeats: int) -> Iterator[dict[str, Any]]:
             for name, call in {
                 "top_magnitude": lambda: kernels.top_magnitude(z, count),
                 "np.argpartition": lambda: by_partition(z, count),
-                "top_norm": lambda: kernels.top_norm(z, count),
             }.items():
                 yield {"size": size, "count": count, "method": name, **seconds(call, repeats)}
 

@@ -142,7 +142,7 @@ def test_estimators_take_the_design():
     [
         ({"pairs": [(0, 0)]}, "two different inputs"),
         ({"pairs": [(0, 9)]}, "two different inputs"),
-        ({"pairs": [(0, 1), (1, 0)]}, "names a pair twice"),
+        ({"pairs": [(0, 1), (1, 0)]}, "named once"),
         ({"pairs": [(0.5, 1.0)]}, "whole numbers"),
         ({"pairs": 3}, "list of pairs"),
         ({"n_bins": 16}, "between 1 and 15"),

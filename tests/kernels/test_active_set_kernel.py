@@ -1,4 +1,4 @@
-"""The active-set QP against enumeration of supports, CVXPY, and scipy.optimize.nnls."""
+"""The active-set QP against enumeration of supports, and CVXPY."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from atomlearn import _kernels as kernels
 from atomlearn._kernels import ActiveFactor, QPStatus, active_set_qp
-from atomlearn.testing.cases import each
 from tests.oracles import exact as exact_twins
 
 Array = NDArray[np.float64]
@@ -133,15 +131,6 @@ def test_interior_point(form: dict[str, Any], n: int, m: int) -> None:
         assert_allclose(reached, program(A, linear, form), rtol=1e-6)
 
 
-@each("seed", range(5))
-def test_nonnegative_least_squares(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    A, y = rng.standard_normal((80, 50)) + 0.5, rng.standard_normal(80) + 1.0
-    c, outcome = active_set_qp(A.T @ A, A.T @ y, np.zeros(50))
-    assert_allclose(c, nnls(A, y)[0], atol=1e-10)
-    assert outcome.pivots >= np.count_nonzero(c)
-
-
 @pytest.mark.parametrize("form", [{}, {"radius": 3.0}, {"coupling": 0.5}], ids=str)
 def test_growth_with_the_factor_kept_is_as_good_as_starting_afresh(form: dict[str, Any]) -> None:
     """Thousands of pivots on one factor while atoms come and go; both ends agree all along."""
@@ -149,7 +138,7 @@ def test_growth_with_the_factor_kept_is_as_good_as_starting_afresh(form: dict[st
     n, pivots, updates = 60, 0, 0
     state, atoms, c = ActiveFactor(), np.zeros((n, 0)), np.zeros(0)
     y = rng.standard_normal(n) + 1.0
-    for turn in range(2000):
+    for turn in range(800):
         atoms = np.column_stack([atoms, rng.standard_normal(n) + 0.3])
         c = np.append(c, 0.0)
         if turn % 10 == 9:
@@ -170,8 +159,8 @@ def test_growth_with_the_factor_kept_is_as_good_as_starting_afresh(form: dict[st
             state.renumber(where)
             assert state.count == np.count_nonzero(c)
             atoms, c = atoms[:, keep], c[keep]
-    assert pivots > 800
-    assert updates > 100
+    assert pivots > 300
+    assert updates > 50
 
 
 def test_warm_starts_at_the_solution_make_no_pivot() -> None:

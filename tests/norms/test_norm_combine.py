@@ -197,7 +197,7 @@ class TestLargeInputs:
 
         class Counting:
             ksupport_gauge = staticmethod(kernels.ksupport_gauge)
-            top_norm = staticmethod(kernels.top_norm)
+            top_magnitude = staticmethod(kernels.top_magnitude)
 
             @staticmethod
             def ksupport_prox(*arguments):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import Any
 
@@ -255,12 +254,6 @@ def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:
         raise ValueError("z holds NaN: check the data and the weights it was computed from")
     order = np.argsort(-np.abs(z), kind="stable")[:count].astype(np.int64)
     return order, z[order].astype(np.float64)
-
-
-def top_norm(z: Data, count: int) -> float:
-    """Return the l2 norm of the ``count`` largest |z_j|."""
-    _, values = top_magnitude(z, count)
-    return math.hypot(*values.tolist())
 
 
 def gather_genotypes(data: Any, n_samples: int, means: Array, dtype: Any = np.float64) -> Data:

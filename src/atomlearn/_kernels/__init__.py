@@ -28,7 +28,6 @@ from atomlearn._kernels.dense import (
     predict_dense,
     scores_dense,
     top_magnitude,
-    top_norm,
 )
 from atomlearn._kernels.group_newton import (
     NewtonOutcome,
@@ -39,13 +38,9 @@ from atomlearn._kernels.ksupport import (
     ksupport_gauge,
     ksupport_multiplier,
     ksupport_prox,
-    ksupport_prox_binary_search,
-    ksupport_prox_box_norm,
-    ksupport_prox_exhaustive,
-    ksupport_prox_two_step,
 )
 from atomlearn._kernels.ksupport_newton import ksupport_newton
-from atomlearn._kernels.levels import encode_columns, find_levels
+from atomlearn._kernels.levels import code_columns, find_levels
 from atomlearn._kernels.newton_qp import KeptHessian, newton_qp
 from atomlearn._kernels.pairs import pair_bounds_csc, pair_search
 from atomlearn._kernels.pivoting import pivot_path

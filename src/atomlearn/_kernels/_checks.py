@@ -29,7 +29,7 @@ def rows(value: Data, name: str, n_rows: int | None = None, width: int | None = 
     return array
 
 
-def positive(value: Array, name: str, size: int) -> Array:
+def positive_weights(value: Array, name: str, size: int) -> Array:
     """Return a vector of positive, finite numbers."""
     array = weights(value, name, size)
     if not (np.isfinite(array).all() and (array > 0).all()):

@@ -56,7 +56,6 @@ def sparse_product(
     /,
 ) -> None: ...
 def top(z: Data, indices: Positions, values: Array, /) -> bool: ...
-def norm_of_top(z: Data, count: int, /) -> float: ...
 def prox(v: Data, k: int, step: float, w: Data, /) -> float: ...
 def prox_exhaustive(v: Data, k: int, step: float, w: Data, /) -> float: ...
 def prox_box_norm(v: Data, k: int, step: float, w: Data, /) -> float: ...
@@ -105,7 +104,7 @@ def sparse_pairs(
     indptr: Indices,
     first: Positions,
     second: Positions,
-    v: Array,
+    v: Data,
     out: Array,
     /,
 ) -> None: ...
@@ -133,34 +132,7 @@ def pair_rows(
     costs: Array,
     /,
 ) -> None: ...
-def pair_search(
-    data: Data,
-    indices: Indices,
-    indptr: Indices,
-    order: Positions,
-    entries: NDArray[np.uint8],
-    begins: Positions,
-    sizes: NDArray[np.int32],
-    v: Array,
-    radii: Array,
-    upper: Array,
-    costs: Array,
-    threshold: float,
-    relative: float,
-    absolute: float,
-    square: float,
-    shift: int,
-    begin: int,
-    end: int,
-    sums: Array,
-    touched: NDArray[np.int32],
-    seen: NDArray[np.uint8],
-    first: NDArray[np.int32],
-    second: NDArray[np.int32],
-    found: Array,
-    counts: Positions,
-    /,
-) -> tuple[int, int]: ...
+def pair_search(*arguments: Any) -> tuple[int, int, int]: ...
 def active_set(
     gram: Array,
     linear: Array,

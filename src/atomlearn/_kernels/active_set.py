@@ -148,7 +148,7 @@ def active_set_qp(
     point = np.array(weights, dtype=np.float64)
     size = point.size
     matrix, line = _checks.symmetric(gram, size), _checks.weights(linear, "linear", size)
-    prices = None if price is None else _checks.positive(price, "price", size)
+    prices = None if price is None else _checks.positive_weights(price, "price", size)
     if not radius > 0 or (equality and (radius == math.inf or not size)):
         raise ValueError(
             f"radius must be > 0 (finite, for at least one atom, where equality), got {radius!r} "

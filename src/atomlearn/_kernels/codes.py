@@ -7,15 +7,14 @@ compressed columns, must have been checked: they are not looked at again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
-from atomlearn._kernels._checks import Array, Data, Indices, Positions
+from atomlearn._kernels._checks import Array, Indices, Positions
 from atomlearn._kernels.dense import in_lanes
 
 Bytes = NDArray[np.uint8]
@@ -26,8 +25,7 @@ MOST_LEVELS = 256
 MOST_PAIR_LEVELS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class CodedColumns:
+class CodedColumns(NamedTuple):
     """Coded columns of ``n_rows`` rows.
 
     codes : (n_entries,) uint8, column after column; indices, indptr : their rows, as in CSC, or
@@ -52,16 +50,16 @@ class CodedColumns:
         return np.diff(self.starts)
 
 
-def code_histograms(x: CodedColumns, v: Data) -> Array:
+def code_histograms(x: CodedColumns, v: Array) -> Array:
     """sum of v over the entries of each code, column after column: float64 of shape (starts[-1],).
 
     O(entries). For v of shape (n_rows, m), as in all sums here, those of each column of it,
     (..., m), in one reading.
     """
-    return _sums(_native.code_histograms, _parts(x), v, int(x.starts[-1]))
+    return _sums(_native.code_histograms, x, v, int(x.starts[-1]))
 
 
-def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Data) -> Array:
+def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Array) -> Array:
     """z = A'v for the columns A that are known at each code, float64.
 
     Those of coded column j at its codes are tables[begins[j] : begins[j + 1]], code after code.
@@ -72,11 +70,11 @@ def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Data) -> 
     if begins.size != x.starts.size or (sizes * x.levels != np.diff(begins)).any():
         raise ValueError("begins must give each column whole rows, one a level")
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    given = *_parts(x), entries, begins, offsets
+    given = *x, entries, begins, offsets
     return _sums(_native.table_scores, given, v, int(offsets[-1]))
 
 
-def thermometer_scores(x: CodedColumns, values: Data, zero: Positions, v: Data) -> Array:
+def thermometer_scores(x: CodedColumns, values: Array, zero: Positions, v: Array) -> Array:
     """z = A'v for the thermometer columns A, one between any two neighboring levels, float64.
 
     values : the levels of all columns, one after the other, increasing in each; zero : (n_columns,)
@@ -84,12 +82,12 @@ def thermometer_scores(x: CodedColumns, values: Data, zero: Positions, v: Data) 
     sqrt(gap) where code > b, for b >= zero, and -sqrt(gap) where code <= b, for b < zero. Shape
     (sum of their levels less one,). O(entries + levels).
     """
-    given = *_parts(x), values, zero
+    given = *x, values, zero
     return _sums(_native.thermometer_scores, given, v, int(x.starts[-1]) - x.n_columns)
 
 
 def pair_histograms(
-    codes: Bytes, n_levels: int, first: Positions, second: Positions, weights: Data
+    codes: Bytes, n_levels: int, first: Positions, second: Positions, weights: Array
 ) -> Array:
     """out[p, a, b] = sum of weights over the rows with codes (a, b) in columns first[p], second[p].
 
@@ -105,11 +103,7 @@ def pair_histograms(
     return out.reshape(-1, n_levels, n_levels, *out.shape[1:])
 
 
-def _parts(x: CodedColumns) -> tuple[Bytes, Indices | None, Indices | None, int, Positions]:
-    return x.codes, x.indices, x.indptr, x.n_rows, x.starts
-
-
-def _sums(kernel: Callable[..., None], given: tuple[Any, ...], v: Data, count: int) -> Array:
+def _sums(kernel: Callable[..., None], given: tuple[Any, ...], v: Array, count: int) -> Array:
     """Return so many sums of a kernel, (count,), or (count, m) for the m columns of v together."""
     if v.ndim != 2:
         sums = np.empty(count)

@@ -6,7 +6,6 @@ contiguous; they are never copied. ``rows`` picks rows by position, int64, repea
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ def scores_dense(
         v = np.ones(X.shape[0] if rows is None else rows.size)
     if rows is not None and _by_columns(X):
         # Columns are read as a whole.
-        v, rows = np.bincount(rows, v, minlength=X.shape[0]), None
+        v, rows = np.bincount(rows, v, X.shape[0]).astype(np.float64), None
     out = np.empty(X.shape[1])
     _native.dense_product(X, True, squared, v, rows, out)
     return out
@@ -109,11 +108,3 @@ def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:
     if wanted and not _native.top(np.ascontiguousarray(z), indices, values):
         raise ValueError("z holds NaN: check the data and the weights it was computed from")
     return indices, values
-
-
-def top_norm(z: Data, count: int) -> float:
-    """sqrt(sum of z_j^2 over the ``count`` largest |z_j|): the polar of the k-support norm."""
-    norm = _native.norm_of_top(np.ascontiguousarray(z), min(count, z.size)) if z.size else 0.0
-    if math.isnan(norm):
-        raise ValueError("z holds NaN: check the data and the weights it was computed from")
-    return norm

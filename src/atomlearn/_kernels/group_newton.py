@@ -83,7 +83,7 @@ def group_newton(
     given = _samples_or_gram(matrix, gram)
     n_rows, n_features = given.shape
     line = _checks.weights(linear, "linear", n_rows)
-    bounds = _checks.positive(limit, "limit", limit.size)
+    bounds = _checks.positive_weights(limit, "limit", limit.size)
     t = np.array(_checks.weights(scalings, "scalings", bounds.size))
     entries = _checks.positions(members, "members", n_features)
     cuts = _cuts(starts, entries.size, bounds.size)

@@ -14,16 +14,14 @@ import numpy as np
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Data
 
-_Prox = Callable[[Data, int, float, Data], float]
-
-
-def _prox(method: _Prox, v: Data, k: int, step: float) -> tuple[Data, float]:
-    if not 0 < step < math.inf:
-        raise ValueError(f"step must be finite and > 0, got {step!r}")
-    w = np.empty_like(v, order="C")
-    if v.size == 0:
-        return w, math.inf
-    return w, _finite(method(np.ascontiguousarray(v), min(k, v.size), step, w), "v")
+#: Ways to the prox: ours, and those of the papers.
+_METHODS: dict[str, Callable[[Data, int, float, Data], float]] = {
+    "scaling": _native.prox,
+    "exhaustive": _native.prox_exhaustive,
+    "box_norm": _native.prox_box_norm,
+    "binary_search": _native.prox_binary_search,
+    "two_step": _native.prox_two_step,
+}
 
 
 def _finite(found: float, name: str) -> float:
@@ -33,7 +31,7 @@ def _finite(found: float, name: str) -> float:
     return found
 
 
-def ksupport_prox(v: Data, k: int, step: float) -> tuple[Data, float]:
+def ksupport_prox(v: Data, k: int, step: float, method: str = "scaling") -> tuple[Data, float]:
     """(w, t): w = argmin_x 1/2 ||x - v||^2 + (step/2) ||x||_k^2 for the k-support norm.
 
     w_j = v_j d_j / (d_j + step) with d_j = clip(t |v_j| - step, 0, 1) and sum d = k: a soft
@@ -43,8 +41,19 @@ def ksupport_prox(v: Data, k: int, step: float) -> tuple[Data, float]:
     w has the precision of v; everything else is float64, the equation double-double. Expected
     linear time. References: McDonald, Pontil, Stamos 2014 (the equation); Argyriou, Foygel,
     Srebro 2012 (the norm).
+
+    method : others do the same by "exhaustive", Algorithm 1 of Argyriou et al. 2012 (a sort, then
+    every (r, l)); "box_norm", McDonald, Pontil, Stamos 2014 (a sort of 2d break points);
+    "binary_search", Lai et al. 2014 (a sort, then nested searches for (r, l)); "two_step",
+    Eriksson et al. 2015 (a sort, a search for r, another for l).
     """
-    return _prox(_native.prox, v, k, step)
+    if not 0 < step < math.inf:
+        raise ValueError(f"step must be finite and > 0, got {step!r}")
+    w = np.empty_like(v, order="C")
+    if v.size == 0:
+        return w, math.inf
+    t = _METHODS[method](np.ascontiguousarray(v), min(k, v.size), step, w)
+    return w, _finite(t, "v")
 
 
 def ksupport_multiplier(v: Data, k: int, amount: float, penalized: bool, guess: float) -> float:
@@ -64,23 +73,3 @@ def ksupport_gauge(w: Data, k: int) -> float:
     if w.size == 0:
         return 0.0
     return _finite(_native.gauge(np.ascontiguousarray(w), min(k, w.size)), "w")
-
-
-def ksupport_prox_exhaustive(v: Data, k: int, step: float) -> tuple[Data, float]:
-    """As ``ksupport_prox``, by Algorithm 1 of Argyriou et al. 2012: a sort, then every (r, l)."""
-    return _prox(_native.prox_exhaustive, v, k, step)
-
-
-def ksupport_prox_box_norm(v: Data, k: int, step: float) -> tuple[Data, float]:
-    """As ``ksupport_prox``, by McDonald, Pontil, Stamos 2014: a sort of 2d break points."""
-    return _prox(_native.prox_box_norm, v, k, step)
-
-
-def ksupport_prox_binary_search(v: Data, k: int, step: float) -> tuple[Data, float]:
-    """As ``ksupport_prox``, by Lai et al. 2014: a sort, then nested binary searches for (r, l)."""
-    return _prox(_native.prox_binary_search, v, k, step)
-
-
-def ksupport_prox_two_step(v: Data, k: int, step: float) -> tuple[Data, float]:
-    """As ``ksupport_prox``, by Eriksson et al. 2015: a sort, a search for r, another for l."""
-    return _prox(_native.prox_two_step, v, k, step)

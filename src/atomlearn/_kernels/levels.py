@@ -40,7 +40,7 @@ def find_levels(
     return levels, counts, zero
 
 
-def encode_columns(
+def code_columns(
     values: Data, begin: Positions, levels: Array, starts: Positions, out: NDArray[np.uint8]
 ) -> None:
     """Write the position of the level nearest to each entry, of two the lower one.

@@ -48,7 +48,7 @@ def pair_bounds_csc(
 
 
 def pair_search(
-    columns: Compressed, rows: Compressed, order: Positions, v: Data, radii: Data, upper: Data
+    columns: Compressed, rows: Compressed, order: Positions, v: Array, radii: Array, upper: Array
 ) -> tuple[Array, Callable[..., Found]]:
     """Return what the pairs of each column cost, and ``between``, which searches some of them.
 
@@ -78,13 +78,12 @@ def pair_search(
     given = *columns, order, *table, v, radii, upper, costs
 
     def between(begin: int, end: int, *limits: float) -> Found:
-        counts, sums = np.zeros(3, dtype=np.int64), np.zeros(size)
-        touched, seen = np.empty(size, dtype=np.int32), np.zeros(size, dtype=np.uint8)
         first, second = np.empty((2, size + FOUND_AT_A_TIME), dtype=np.int32)
         found = np.empty(first.size)
-        out = sums, touched, seen, first, second, found, counts
-        following, number = _native.pair_search(*given, *limits, begin, end, *out)
+        following, number, products = _native.pair_search(
+            *given, *limits, begin, end, first, second, found
+        )
         pairs = order[first[:number]], order[second[:number]]
-        return following, *pairs, found[:number].copy(), int(counts[0])
+        return following, *pairs, found[:number].copy(), products
 
     return costs, between

@@ -46,7 +46,7 @@ def pivot_path(
     """
     size = weights.size
     matrix, line = _checks.symmetric(gram, size), _checks.weights(slope, "slope", size)
-    prices = _checks.positive(price, "price", size)
+    prices = _checks.positive_weights(price, "price", size)
     bound = size if most is None else max(int(most), 0)
     load_blas()
     state = ActiveFactor() if state is None else state

@@ -51,17 +51,17 @@ class _Holders:
         with self.lock:
             self.holders += 1
             if self.holders == 1:
-                had = [(library, library.get_num_threads()) for library in _blas()]
-                self.before = [(library, threads) for library, threads in had if threads != 1]
-                for library, _ in self.before:
-                    _set_blas(library, 1)
+                for library in _blas():
+                    if (threads := library.get_num_threads()) != 1:
+                        self.before.append((library, threads))
+                        _set_blas(library, 1)
 
     def __exit__(self, *error: object) -> None:
         with self.lock:
             self.holders -= 1
             if not self.holders:
-                for library, threads in self.before:
-                    _set_blas(library, threads)
+                while self.before:
+                    _set_blas(*self.before.pop())
 
 
 _limit: _Holders

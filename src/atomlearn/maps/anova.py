@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -314,9 +314,7 @@ def checked_pairs(pairs: object, n_inputs: int) -> Columns:
     if pairs is None:
         i, j = np.triu_indices(n_inputs, 1)
         return np.stack([i, j], axis=1).astype(np.int64)
-    if not isinstance(pairs, Iterable):
-        raise TypeError(f"Anova: pairs must be a list of pairs of inputs, got {pairs!r}")
-    given = np.asarray(list(pairs))
+    given = np.asarray(pairs)
     if given.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
     if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
@@ -325,12 +323,11 @@ def checked_pairs(pairs: object, n_inputs: int) -> Columns:
             f"{given.dtype} of shape {given.shape}"
         )
     ordered: NDArray[np.int64] = np.sort(given.astype(np.int64), axis=1)
-    if ordered.min() < 0 or ordered.max() >= n_inputs or (ordered[:, 0] == ordered[:, 1]).any():
+    within = ordered.min() >= 0 and ordered.max() < n_inputs
+    once = len(np.unique(ordered, axis=0)) == len(ordered)
+    if not (within and once) or (ordered[:, 0] == ordered[:, 1]).any():
         raise ValueError(
-            f"Anova: pairs must be of two different inputs in 0..{n_inputs - 1}; of one input "
-            "there is a curve anyway"
+            f"Anova: pairs must be of two different inputs in 0..{n_inputs - 1}, each named once; "
+            "of one input there is a curve anyway"
         )
-    unique = np.unique(ordered, axis=0)
-    if len(unique) < len(ordered):
-        raise ValueError("Anova: pairs names a pair twice; name each once")
     return ordered

@@ -41,7 +41,7 @@ class AdditiveSettings:
 
     def __post_init__(self) -> None:
         kernel, most = self.kernel, MOST_LEVELS - 1
-        if not (callable(kernel) or (isinstance(kernel, str) and kernel in KERNELS)):
+        if not (callable(kernel) or kernel in KERNELS):
             raise ValueError(
                 f"Additive: kernel must be one of {', '.join(KERNELS)} or a function k(x, y) of "
                 f"two arrays, got {kernel!r}"

@@ -64,6 +64,6 @@ FEATURES = {
 
 def features_named(name: object) -> FeatureEntry:
     """Return the entry of a name; raise with the names that there are."""
-    if not isinstance(name, str) or name not in FEATURES:
+    if name not in list(FEATURES):
         raise ValueError(f"features must be one of {sorted(FEATURES)}, got {name!r}")
-    return FEATURES[name]
+    return FEATURES[str(name)]

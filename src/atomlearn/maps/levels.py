@@ -51,7 +51,7 @@ def nearest(levels: Array, x: NDArray[Any]) -> Bytes:
     values = np.ascontiguousarray(x, dtype=np.float64)
     codes = np.empty(values.size, dtype=np.uint8)
     ends = np.array([0, values.size]), levels, np.array([0, levels.size])
-    _kernels.encode_columns(values.ravel(), *ends, codes)
+    _kernels.code_columns(values.ravel(), *ends, codes)
     return codes.reshape(values.shape)
 
 
@@ -142,7 +142,7 @@ def _encoded(
     for first, piece in column_pieces(base, stored):
         values, _, begin = piece
         part = codes[done : done + values.size]
-        _kernels.encode_columns(values, begin, *levels_of(first, piece), part)
+        _kernels.code_columns(values, begin, *levels_of(first, piece), part)
         done += values.size
     if stored is None:
         return codes, None, None, n_samples

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
-from atomlearn import _kernels
+from atomlearn._kernels import ksupport_prox
 from atomlearn.core.interfaces import Array, WarmStart
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.norms.ksupport import KSupport
@@ -151,17 +151,10 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
             f"{regularizer.form!r}. Use norms.KSupport(k) without groups and form='squared', "
             "or prox=None"
         )
-    kernel: Callable[..., Any] = {
-        "box_norm": _kernels.ksupport_prox_box_norm,
-        "binary_search": _kernels.ksupport_prox_binary_search,
-        "two_step": _kernels.ksupport_prox_two_step,
-        "exhaustive": _kernels.ksupport_prox_exhaustive,
-    }[name]
     k, level = min(norm.k, problem.design.shape[1]), regularizer.amount
 
     def proximal(v: Array, step: float) -> Array:
         shrink = 1.0 / (1.0 + step * tau)
-        point: Array = kernel(v * shrink, k, step * shrink * level)[0]
-        return point
+        return np.asarray(ksupport_prox(v * shrink, k, step * shrink * level, name)[0], np.float64)
 
     return proximal

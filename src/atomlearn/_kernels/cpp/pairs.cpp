@@ -1,6 +1,6 @@
 // The exact search of the largest sums_k v_k x_ki x_kj over pairs of columns: bounds that exclude
 // most of them, and the sums of the others row by row.
-#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include <cmath>
 #include <vector>
@@ -66,13 +66,6 @@ ATOMLEARN_INLINE T peak_of(const T* values, Index n) {
     return good ? peak : std::numeric_limits<T>::infinity();
 }
 
-ATOMLEARN_INLINE Index nonzeros_of(const double* values, Index n) {
-    Index number = 0;
-#pragma omp simd reduction(+ : number)
-    for (Index i = 0; i < n; ++i) number += values[i] != 0.0;
-    return number;
-}
-
 // X by rows, cut to some columns under new numbers: increasing positions in each row. Entry and
 // position lie side by side, because rows are visited in jumps.
 template <class T>
@@ -91,24 +84,19 @@ PairRows<T> rows_in(const OutBytes& entries, const OutPositions& begins, const I
     return {reinterpret_cast<PairEntry<T>*>(entries.data()), begins.data(), sizes.data()};
 }
 
-// Of one entry a position, all zero before and after.
+// Of one entry a position, zero between two lines.
 struct PairScratch {
-    double* sums;
-    std::int32_t* touched;
-    std::uint8_t* seen;
+    std::vector<double> sums;
+    std::vector<std::int32_t> touched;
+    std::vector<std::uint8_t> seen;
 };
 
 struct PairFound {
     std::int32_t* first;
     std::int32_t* second;
     double* sums;
-    Index size;
-};
-
-struct PairCounts {
+    Index size = 0;
     Index products = 0;  // multiplications
-    Index pairs = 0;     // sums that were formed
-    Index columns = 0;   // columns whose pairs were looked at
 };
 
 constexpr Index kRun = 256;
@@ -117,9 +105,9 @@ constexpr Index kRun = 256;
 template <class T, class I>
 class Line {
   public:
-    Line(const Compressed<T, I>& x, const PairRows<T>& rows, const double* v,
-         const PairScratch& scratch, PairFound& found, PairCounts& counts)
-        : x_(x), rows_(rows), v_(v), scratch_(scratch), found_(found), counts_(counts) {}
+    Line(const Compressed<T, I>& x, const PairRows<T>& rows, const double* v, PairScratch& scratch,
+         PairFound& found)
+        : x_(x), rows_(rows), v_(v), scratch_(scratch), found_(found) {}
 
     // Every place up to `last` is looked at afterwards.
     void scan(Index column, Index a, Index last, double square, double least) {
@@ -127,8 +115,7 @@ class Line {
         if (last == a) scratch_.sums[a] *= square;
         for (Index start = 0; start <= last; start += kRun) {
             const Index size = std::min(kRun, last + 1 - start);
-            double* run = scratch_.sums + start;
-            counts_.pairs += vectorized<nonzeros_of>(run, size);
+            double* run = scratch_.sums.data() + start;
             if (vectorized<peak_of<double>>(run, size) >= least)
                 for (Index b = 0; b < size; ++b)
                     if (std::fabs(run[b]) >= least) take(a, start + b, run[b]);
@@ -146,7 +133,6 @@ class Line {
             scratch_.sums[b] = 0.0;
             scratch_.seen[b] = 0;
         }
-        counts_.pairs += size;
     }
 
   private:
@@ -154,7 +140,7 @@ class Line {
     Index add(Index column, Index last) {
         constexpr Index kAhead = 12, kFurther = 24;
         const Index begin = x_.begin(column), end = x_.end(column);
-        double* sums = scratch_.sums;
+        double* sums = scratch_.sums.data();
         Index size = 0, products = 0;
         for (Index e = begin; e < end; ++e) {
             // Rows lie far apart: where the next ones begin is asked for in time.
@@ -176,7 +162,7 @@ class Line {
             }
             products += entry - first;
         }
-        counts_.products += products;
+        found_.products += products;
         return size;
     }
 
@@ -189,9 +175,8 @@ class Line {
     const Compressed<T, I>& x_;
     const PairRows<T>& rows_;
     const double* v_;
-    const PairScratch& scratch_;
+    PairScratch& scratch_;
     PairFound& found_;
-    PairCounts& counts_;
 };
 
 // For each column i: rising = sqrt(sum of v_k x_ki^2 over v_k > 0), falling the same over v_k < 0,
@@ -251,31 +236,31 @@ void pair_rows(const Vector& data, const Vector& indices, const Vector& indptr,
 }
 
 // Searches the pairs of positions a from `begin` to `end`; returns the first position that is not
-// done, because what is found is nearly full, and how many were found. `radii` decrease, and
-// |sum| <= r_a r_b, |sum| <= upper_a. A sum matters where its magnitude, `square` times that for
-// b = a, reaches threshold - relative r_a r_b - absolute: limits are these four. Pairs (a, b) have
-// b <= a - shift. counts: products, pairs, columns, added to.
-std::pair<Index, Index> pair_search(
+// done, because what is found is nearly full, how many were found, and the multiplications. `radii`
+// decrease, and |sum| <= r_a r_b, |sum| <= upper_a. A sum matters where its magnitude, `square`
+// times that for b = a, reaches threshold - relative r_a r_b - absolute: limits are these four.
+// Pairs (a, b) have b <= a - shift.
+std::tuple<Index, Index, Index> pair_search(
     const Vector& data, const Vector& indices, const Vector& indptr, const Positions& order,
     const OutBytes& entries, const OutPositions& begins, const Integers& sizes, const Doubles& v,
     const Doubles& radii_of, const Doubles& upper, const Doubles& costs, double least_sum,
     double relative, double absolute, double square, Index shift, Index begin, Index end,
-    const OutDoubles& sums, const Integers& touched, const OutBytes& seen, const Integers& first,
-    const Integers& second, const OutDoubles& found_sums, const OutPositions& counts) {
+    const Integers& first, const Integers& second, const OutDoubles& found_sums) {
     // Comparisons are rounded, too.
     constexpr double kLittleLess = 1.0 - 1e-12;
     constexpr double kSparsely = 8.0;
-    const PairScratch scratch{sums.data(), touched.data(), seen.data()};
+    const std::size_t count = as_size(size_of(order));
+    PairScratch scratch{std::vector<double>(count), std::vector<std::int32_t>(count),
+                        std::vector<std::uint8_t>(count)};
     const double* radii = radii_of.data();
     const double threshold = least_sum * kLittleLess;
-    PairFound found{first.data(), second.data(), found_sums.data(), 0};
-    PairCounts work;
+    PairFound found{first.data(), second.data(), found_sums.data()};
     Index a = begin;
     by_compressed(
         data, indices, indptr, size_of(v), std::nullopt,
         [&]<class T, class I>(const Compressed<T, I>& x) {
             const PairRows<T> rows = rows_in<T>(entries, begins, sizes);
-            Line<T, I> line(x, rows, v.data(), scratch, found, work);
+            Line<T, I> line(x, rows, v.data(), scratch, found);
             for (; a < end; ++a) {
                 if (found.size + size_of(order) > size_of(found_sums)) return;
                 if (radii[a] * radii[0] < threshold) break;
@@ -290,7 +275,6 @@ std::pair<Index, Index> pair_search(
                 if (last < 0) continue;
                 const double margin = relative * radii[a] * radii[0] + absolute;
                 const double least = std::max(0.0, (threshold - margin) * kLittleLess);
-                ++work.columns;
                 if (least > 0.0 && kSparsely * costs.data()[a] > static_cast<double>(last))
                     line.scan(order.data()[a], a, last, square, least);
                 else
@@ -298,10 +282,7 @@ std::pair<Index, Index> pair_search(
             }
             a = end;
         });
-    counts.data()[0] += work.products;
-    counts.data()[1] += work.pairs;
-    counts.data()[2] += work.columns;
-    return {a, found.size};
+    return {a, found.size, found.products};
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "double_double.hpp"
 #include "sampling.hpp"
 
 namespace atomlearn {
@@ -25,7 +24,6 @@ struct Candidates {
     std::vector<Entry> above;
     std::vector<Entry> level;
     Index n_level = 0;
-    double threshold = 0.0;
     bool nan = false;
 };
 
@@ -71,17 +69,16 @@ T sampled_threshold(const T* z, Index n, Index count, double margin) {
 }
 
 template <class T>
-Candidates candidates(const T* z, Index n, Index count, Index most_level) {
+Candidates candidates(const T* z, Index n, Index count) {
     const int threads = threads_for(n);
     for (double margin = 4.0;; margin *= 8.0) {
         const T threshold = sampled_threshold(z, n, count, margin);
         std::vector<Candidates> found(static_cast<std::size_t>(threads));
         in_parallel(threads, [&](int part) {
-            vectorized<filter<T>>(z, piece(n, part, threads, kBlock), threshold, most_level,
+            vectorized<filter<T>>(z, piece(n, part, threads, kBlock), threshold, count,
                                   found[part]);
         });
         Candidates all;
-        all.threshold = threshold;
         for (const Candidates& one : found) {
             all.above.insert(all.above.end(), one.above.begin(), one.above.end());
             all.level.insert(all.level.end(), one.level.begin(), one.level.end());
@@ -93,30 +90,12 @@ Candidates candidates(const T* z, Index n, Index count, Index most_level) {
     }
 }
 
-// sum of squares / scale^2, with the power of two that keeps it from overflow and underflow.
-double scaled_norm(const std::vector<Entry>& entries, Index n, double level, Index n_level) {
-    double largest = n_level > 0 ? level : 0.0;
-    for (Index e = 0; e < n; ++e) largest = std::max(largest, std::fabs(entries[e].value));
-    if (largest == 0.0 || largest > kLargest) return largest;
-    const int exponent = std::ilogb(largest);
-    LaneSum sum;
-    for (Index e = 0; e < n; ++e) {
-        const double value = std::scalbn(entries[e].value, -exponent);
-        add(sum, static_cast<int>(e % LaneSum::kLanes), value * value);
-    }
-    const double scaled_level = std::scalbn(level, -exponent);
-    const DoubleDouble total = n_level > 0 ? sum.total() + two_product(scaled_level * scaled_level,
-                                                                       static_cast<double>(n_level))
-                                           : sum.total();
-    return std::scalbn(std::sqrt(total.high), exponent);
-}
-
 // The entries of largest magnitude, as many as there is room for, largest first, ties by smaller
 // index. False where one is NaN.
 bool top(const Vector& z, const OutPositions& indices, const OutDoubles& values) {
     const Index count = size_of(indices);
     return by_float(z, [&](const auto* data) {
-        Candidates found = candidates(data, size_of(z), count, count);
+        Candidates found = candidates(data, size_of(z), count);
         std::vector<Entry>& above = found.above;
         if (static_cast<Index>(above.size()) > count) {
             std::nth_element(above.begin(), above.begin() + count, above.end(), before);
@@ -133,24 +112,10 @@ bool top(const Vector& z, const OutPositions& indices, const OutDoubles& values)
     });
 }
 
-// The l2 norm of the `count` entries of largest magnitude; NaN where one is.
-double norm_of_top(const Vector& z, Index count) {
-    return by_float(z, [&](const auto* data) {
-        Candidates found = candidates(data, size_of(z), count, 0);
-        if (found.nan) return std::nan("");
-        std::vector<Entry>& above = found.above;
-        const Index n_above = std::min(static_cast<Index>(above.size()), count);
-        if (static_cast<Index>(above.size()) > count)
-            std::nth_element(above.begin(), above.begin() + count, above.end(), before);
-        return scaled_norm(above, n_above, found.threshold, count - n_above);
-    });
-}
-
 }  // namespace
 
 void bind_selection(nb::module_& m) {
     define(m, "top", &top);
-    define(m, "norm_of_top", &norm_of_top);
 }
 
 }  // namespace atomlearn

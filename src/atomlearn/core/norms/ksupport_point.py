@@ -89,7 +89,7 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
         gauge = _kernels.ksupport_gauge(scaled, k)
         if (amount == 0.0) if form == "penalized" else (gauge <= amount):
             return _identity(v, gauge * scale)
-        polar = _kernels.top_norm(scaled, k)
+        polar = float(np.linalg.norm(_kernels.top_magnitude(scaled, k)[1]))
         if (polar <= amount) if form == "penalized" else (amount == 0.0):
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
         # The kernel steps to the roots of the equations of the patterns it meets.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from atomlearn.core.data.sparse import SparseDesign
@@ -34,6 +33,8 @@ class DevicePairs(DensePairs):
     columns that are not there as they are needed (sparse, standardized, some rows, or float64).
     """
 
+    most_threads = 1
+
     def __init__(self, base: Design, columns: DeviceColumns) -> None:
         super().__init__(base)
         self._columns = columns
@@ -57,10 +58,6 @@ class DevicePairs(DensePairs):
     def _width(self, wanted: int, dtype: Any) -> int:
         # Twice as many each way as on the processor: a device is started for each tile.
         return self._columns.width(2 * wanted, dtype)
-
-    def _call(self, work: Callable[[int], None], count: int, operations: float) -> None:
-        for number in range(count):
-            work(number)
 
 
 def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex, put_tile
 from atomlearn.maps.pairs.search import ErrorBound, Finalists
@@ -62,9 +62,10 @@ class PairProducts(ABC):
         For each column v of V, (m, n_pairs): X is read once.
         """
 
+    @property
     @abstractmethod
     def largest(self) -> float:
-        """Return max |x_ij|."""
+        """max |x_ij|"""
 
     @abstractmethod
     def uses_single(self) -> bool:
@@ -72,7 +73,7 @@ class PairProducts(ABC):
 
     def error(self) -> ErrorBound:
         """Return the bound on the errors of the sums that ``search`` offers."""
-        return ErrorBound.of(self.shape[0], self.largest(), self.uses_single())
+        return ErrorBound.of(self.shape[0], self.largest, self.uses_single())
 
     @abstractmethod
     def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
@@ -89,9 +90,11 @@ class DensePairs(PairProducts):
     a plain array; nothing of the size of X is kept between calls.
     """
 
+    #: Threads that share the tiles, at most; None: as many as there are.
+    most_threads: int | None = None
+
     def __init__(self, base: Design) -> None:
         self.base = base
-        self._largest: float | None = None
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         result = np.empty(i.size)
@@ -121,17 +124,13 @@ class DensePairs(PairProducts):
                 column *= columns[:, other]
         return DenseBlock(result)
 
+    @cached_property
     def largest(self) -> float:
-        if self._largest is None:
-            largest = 0.0
-            read = self._reader(self.base.dtype)
-            for lo, hi in self._cuts(0, self.base.dtype):
-                largest = max(largest, peak_of(read(lo, hi)))
-            self._largest = largest
-        return self._largest
+        read, cuts = self._reader(self.base.dtype), self._cuts(0, self.base.dtype)
+        return max((peak_of(read(lo, hi)) for lo, hi in cuts), default=0.0)
 
     def uses_single(self) -> bool:
-        return SETTINGS.single_range[0] < self.largest() < SETTINGS.single_range[1]
+        return SETTINGS.single_range[0] < self.largest < SETTINGS.single_range[1]
 
     # --- tiles, of tensors where the columns are ------------------------------------------------
 
@@ -177,10 +176,6 @@ class DensePairs(PairProducts):
             return above
         return above + (xp.triu(tile, k=diagonal) - above) * square
 
-    def _call(self, work: Callable[[int], None], count: int, operations: float) -> None:
-        """Call work(0), ..., work(count - 1)."""
-        _kernels.share_out(work, count, operations)
-
     # --- what is made of tiles ----------------------------------------------------------------
 
     def _cuts(self, start: int, dtype: Any) -> list[tuple[int, int]]:
@@ -200,7 +195,7 @@ class DensePairs(PairProducts):
             work(lo, min(lo + width, index.n_rows))
 
         operations = 0.5 * products * self.shape[0] * float(index.n_inputs) ** 2
-        self._call(piece, len(starts), operations)
+        _kernels.share_out(piece, len(starts), operations, self.most_threads)
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
         result = np.empty((V.shape[1], index.n_columns - index.n_inputs))
@@ -280,21 +275,11 @@ class DensePairs(PairProducts):
         finalists.offer(i[pairs], j[pairs], magnitudes[pairs], radii)
 
     def _radii(self, weights: Array) -> Array:
-        """Return r_i >= sqrt(sum_k |v_k| x_ki^2), and not much more; 0 where all terms are."""
-        base = self.base
-        with np.errstate(over="ignore", invalid="ignore"):
-            norms = base.squared_norms(weights)
-        doubtful = np.flatnonzero(~((norms > 1e-200) & (norms < 1e200)))
-        norms[doubtful] = 0.0
-        radii: Array = np.sqrt(norms)
-        counted = weights > 0
-        for some in LIMITS.pieces(doubtful.size, base.shape[0]):
-            part = doubtful[some]
-            array = np.abs(base.gather(part).dense()[counted].astype(np.float64))
-            peaks = array.max(axis=0, initial=0.0)
-            array /= np.where(peaks > 0, peaks, 1.0)
-            radii[part] = np.maximum(np.sqrt(weights[counted] @ array**2), 1e-150) * peaks
-        radii *= SETTINGS.inflation
+        """Return r_i >= sqrt(sum_k |v_k| x_ki^2), and not much more where that is above 1e-100."""
+        with np.errstate(over="ignore"):
+            norms = self.base.squared_norms(weights)
+        # Smaller ones may have lost squares below the least number there is.
+        radii: Array = np.sqrt(np.maximum(norms, 1e-200)) * SETTINGS.inflation
         return radii
 
 

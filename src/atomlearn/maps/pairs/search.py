@@ -107,18 +107,8 @@ class Finalists:
         self._limit = 2 * count + SETTINGS.spare
         self._columns, self._values = np.arange(values.size), values
         self._upper = self._lower = np.abs(values)
-        self._known = largest_of(self._lower, count)
-        if self._known.size == count:
-            self.threshold = max(least, float(self._known.min()))
-        self._keep((self._upper > 0) & (self._upper >= self.threshold))
-
-    def assume(self, magnitudes: Array) -> None:
-        """Raise the threshold: other columns than assumed before have sums of these or more."""
-        with self._lock:
-            known = np.concatenate([self._known, self.scale * largest_of(magnitudes, self.wanted)])
-            self._known = largest_of(known, self.wanted)
-            if self._known.size == self.wanted:
-                self.threshold = max(self.threshold, float(self._known.min()))
+        self._keep(self._upper > 0)
+        self._shrink()
 
     def could_enter(self, largest: float) -> bool:
         """Return False where no sum of at most this magnitude can be among the best."""
@@ -202,10 +192,3 @@ class Finalists:
             columns = np.concatenate([columns, zeros])
             values = np.concatenate([values, np.zeros(zeros.size)])
         return columns, values
-
-
-def largest_of(values: Array, count: int) -> Array:
-    """Return the ``count`` largest values, in no order."""
-    if values.size <= count:
-        return values
-    return np.partition(values, values.size - count)[values.size - count :]
