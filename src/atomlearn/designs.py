@@ -15,7 +15,6 @@ from atomlearn.core.data.standardized import Standardized, centered
 from atomlearn.core.data.wrappers import Concatenated, Counted
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.anova import Anova, AnovaMap
-from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.cubic import Cubic
 from atomlearn.maps.feature_map import FeatureMap, Inputs, MappedDesign, map_of
 from atomlearn.maps.features import FEATURES
@@ -23,6 +22,7 @@ from atomlearn.maps.kernels import KernelMaps, KernelOn, Kernels, kernel_grid
 from atomlearn.maps.levels import nearest
 from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
 from atomlearn.maps.pairs.scores import PolynomialScores
+from atomlearn.maps.terms import CodedBlock
 from atomlearn.matrices.designs.base import as_matrix_design
 from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.designs.identity import Identity

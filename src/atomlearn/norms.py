@@ -10,8 +10,7 @@ from atomlearn.core.norms.ordered import OWL, LInf
 from atomlearn.core.norms.registry import NAMES, as_norm
 from atomlearn.core.norms.user import UserNorm
 from atomlearn.lifting.hierarchy import Hierarchy
-from atomlearn.lifting.latent import Chains, LatentGroups
-from atomlearn.lifting.latent_ksupport import LatentKSupport
+from atomlearn.lifting.latent import Chains, LatentGroups, LatentKSupport
 from atomlearn.lifting.operators import Operators
 from atomlearn.lifting.trees import Trees
 from atomlearn.lifting.union import Union

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.blocks import DenseBlock
+from atomlearn._kernels import CodedColumns, code_histograms
+from atomlearn.core.data.blocks import DenseBlock, check_same_rows
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores, TimeIsUp
-from atomlearn.maps.coded_block import CodedBlock
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 
 Labels = NDArray[np.int64]
@@ -79,3 +79,119 @@ class TermDesign(MappedDesign):
         for part in np.split(columns, np.flatnonzero(np.diff(place // step)) + 1):
             result += self._coded_block(part).dot(weights[part])
         return result
+
+
+class CodedBlock(Block):
+    """Column c is tables[p][codes[:, p], k] with p = part[c], k = place[c].
+
+    codes : (n, q) uint8 in Fortran order, q inputs; tables : q arrays (n_levels, m_p), the values
+    of the columns of one input at each level; part, place : (n_columns,) int64. The m_p columns of
+    an input cost a byte a sample together: products take O(n q) additions and O(levels) a column,
+    Gram matrices O(n q^2) where dense columns take O(n (sum m)^2).
+    """
+
+    __slots__ = ("codes", "part", "place", "tables")
+
+    keeps_gram = True
+
+    def __init__(
+        self, codes: NDArray[np.uint8], tables: Sequence[Array], part: Columns, place: Columns
+    ) -> None:
+        self.codes, self.tables, self.part, self.place = codes, list(tables), part, place
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.codes.shape[0], self.part.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(np.float64)
+
+    def dot(self, weights: Array) -> Array:
+        result = np.zeros(self.shape[0])
+        for p, table, mine in self._parts():
+            values = table[:, self.place[mine]] @ weights[mine]
+            result += values[self.codes[:, p]]
+        return result
+
+    def transpose_dot(self, v: Array) -> Array:
+        return self._summed(v, power=1)
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        ones = np.ones(self.shape[0])
+        return self._summed(ones if curvature is None else curvature, power=2)
+
+    def _summed(self, v: Array, power: int) -> Array:
+        """Return sum_i v_i a_ij^power for each column j."""
+        result = np.empty(self.part.size)
+        starts = np.cumsum([0, *(table.shape[0] for table in self.tables)])
+        codes = self.codes.ravel(order="K")
+        sums = code_histograms(CodedColumns(codes, None, None, self.shape[0], starts), v)
+        for p, table, mine in self._parts():
+            values = table[:, self.place[mine]]
+            result[mine] = (values**power).T @ sums[starts[p] : starts[p + 1]]
+        return result
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        if positions is not None:
+            return self.take(positions).gram(curvature)
+        rows = np.flatnonzero(curvature)
+        codes, weights = self.codes, curvature
+        if 4 * rows.size <= 3 * curvature.size:
+            codes, weights = np.asfortranarray(codes[rows]), curvature[rows]
+        result, deadline = np.empty((self.part.size, self.part.size)), Deadline.current()
+        parts = list(self._parts())
+        for place, (p, left, mine) in enumerate(parts):
+            deadline.check()
+            for q, right, theirs in parts[place:]:
+                shape = left.shape[0], right.shape[0]
+                both = codes[:, p].astype(np.intp) * shape[1] + codes[:, q]
+                joint = np.bincount(both, weights, shape[0] * shape[1]).reshape(shape)
+                product = left[:, self.place[mine]].T @ joint @ right[:, self.place[theirs]]
+                result[np.ix_(mine, theirs)] = product
+                result[np.ix_(theirs, mine)] = product.T
+        return result
+
+    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
+        return DenseBlock(self.dense()).outer(diagonal, positions)
+
+    def take(self, positions: Columns) -> CodedBlock:
+        used, part = np.unique(self.part[positions], return_inverse=True)
+        tables = [self.tables[p] for p in used]
+        codes = self.codes if used.size == self.codes.shape[1] else self.codes[:, used]
+        return CodedBlock(np.asfortranarray(codes), tables, part.ravel(), self.place[positions])
+
+    def with_rows(self, rows: NDArray[np.int64]) -> CodedBlock:
+        """Return the block of these rows, in their order, repeated rows included."""
+        codes = np.asfortranarray(self.codes[rows])
+        return CodedBlock(codes, self.tables, self.part, self.place)
+
+    def append(self, other: Block) -> Block:
+        check_same_rows(self, other)
+        if not isinstance(other, CodedBlock):
+            return DenseBlock(self.dense()).append(other)
+        return CodedBlock(
+            np.concatenate([self.codes.T, other.codes.T]).T,
+            [*self.tables, *other.tables],
+            np.concatenate([self.part, other.part + len(self.tables)]),
+            np.concatenate([self.place, other.place]),
+        )
+
+    def dense(self) -> Array:
+        result = np.empty(self.shape, order="F")
+        for p, table, mine in self._parts():
+            codes = self.codes[:, p]
+            for column in mine:
+                result[:, column] = table[codes, self.place[column]]
+        return result
+
+    def _parts(self) -> list[tuple[int, Array, Columns]]:
+        """Return each input in use, its table, and its columns in this block."""
+        order = np.argsort(self.part, kind="stable")
+        ends = np.cumsum(np.bincount(self.part, minlength=len(self.tables)))
+        begins = [0, *ends.tolist()]
+        return [
+            (p, table, order[begins[p] : begins[p + 1]])
+            for p, table in enumerate(self.tables)
+            if begins[p + 1] > begins[p]
+        ]

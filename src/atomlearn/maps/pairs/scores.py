@@ -154,7 +154,7 @@ class Memory:
     """
 
     recent: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    work: PairWork = field(default_factory=PairWork)
+    work: PairWork = field(default_factory=lambda: PairWork(0.0, 0.0))
 
 
 def all_scores(

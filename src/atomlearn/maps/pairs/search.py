@@ -27,8 +27,8 @@ class PairWork:
     without bounds.
     """
 
-    products: float = 0.0
-    possible: float = 0.0
+    products: float
+    possible: float
 
     def add(self, other: PairWork) -> None:
         """Add the counts of another search."""
@@ -99,7 +99,7 @@ class Finalists:
         self.wanted, self.scale, self.error = count, scale, error
         self.index = index
         self.threshold = least
-        self.work = PairWork()
+        self.work = PairWork(0.0, 0.0)
         if np.isnan(values).any():
             raise ValueError("scores are NaN: check the data and the weights they come from")
         self._rescore = rescore
