@@ -91,9 +91,9 @@ def test_gaps_are_reached_and_true(seed, n, p, n_groups, largest, kind, level, g
 
 
 @pytest.mark.parametrize("gram", [True, False])
-@pytest.mark.parametrize("level", [1.0 + 1e-9, 0.999, 0.1, 1e-3, 1e-6])
+@pytest.mark.parametrize("level", [1.0 + 1e-9, 0.999, 1e-6])
 def test_levels_from_all_to_nothing(level, gram):
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         B, y, starts, members, weights = case(rng, 25, 40, 15, 6)
         limit = weights * level * polar(B, y, starts, members, weights)

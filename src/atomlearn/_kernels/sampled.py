@@ -52,7 +52,9 @@ def factor_ridge(
     """
     b = _checks.rows(factor, "factor")
     out = _checks.rows(current, "current", indptr.size - 1, b.shape[1]).copy()
-    places = np.empty(0, indices.dtype) if order is None else order.astype(indices.dtype)
+    places = (
+        np.empty(0, indices.dtype) if order is None else order.astype(indices.dtype, copy=False)
+    )
     if order is not None and order.shape != indices.shape:
         raise ValueError(f"order must have {indices.size} entries, got shape {order.shape}")
     g = _checks.weights(slope, "slope", indices.size)

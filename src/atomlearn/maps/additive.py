@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns, Deadline, TimeIsUp
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.curves import (
@@ -315,15 +314,16 @@ class Additive(TermDesign):
 
     def expanded(self) -> Any:
         """Return all columns as an array, or as a CSR array where the entries are sparse."""
-        columns = np.arange(self.shape[1], dtype=np.int64)
-        if self.codes.indices is None:
-            return np.ascontiguousarray(np.asarray(self.gather(columns)), dtype=self.dtype)
-        width = max(1, LIMITS.piece_entries // max(self.shape[0], 1))
-        parts = [sp.csc_array((self.shape[0], 0), dtype=self.dtype)]
-        for start in range(0, columns.size, width):
-            some = np.asarray(self.gather(columns[start : start + width]))
-            parts.append(sp.csc_array(some.astype(self.dtype)))
-        return sp.hstack(parts, format="csr")
+        x = self.codes
+        if x.indices is None or x.indptr is None:
+            every = np.arange(self.shape[1], dtype=np.int64)
+            return np.ascontiguousarray(np.asarray(self.gather(every)), dtype=self.dtype)
+        # One entry a code, at the level of its input, times the tables of all inputs.
+        levels = x.codes + np.repeat(x.starts[:-1], np.diff(x.indptr))
+        entries = np.ones(levels.size, dtype=self.dtype), (x.indices, levels)
+        at_levels = sp.csr_array(entries, shape=(x.n_rows, int(x.starts[-1])))
+        tables = [self.map.table(j).astype(self.dtype) for j in range(x.n_columns)]
+        return at_levels @ sp.block_diag(tables, "csr")
 
     def with_rows(self, rows: NDArray[np.int64]) -> Additive:
         """Return the design of these rows, with the same levels: codes are copied."""
