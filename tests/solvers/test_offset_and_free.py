@@ -22,7 +22,6 @@ from atomlearn import (
     solve,
     solvers,
 )
-from atomlearn.core.problem.free import freed
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
@@ -494,4 +493,4 @@ def test_columns_set_free_one_after_the_other_keep_the_intercept(table):
         unpenalized=[2], fit_intercept=True,
     )  # fmt: skip
     zero = np.zeros(40)
-    assert freed(first, [0]).loss_value(zero) == pytest.approx(once.loss_value(zero), 1e-13)
+    assert first.freed([0]).loss_value(zero) == pytest.approx(once.loss_value(zero), 1e-13)

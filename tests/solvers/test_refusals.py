@@ -73,7 +73,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
      ValueError, "4 rows and y has 3 targets"),
     (lambda: problem_of(norms.UserNorm(lambda z: None)).restricted_to(as_design(X), np.arange(2)),
      TypeError, "UserNorm cannot be restricted"),
-    (lambda: problem_of(norms.LatentGroups([[0, 1], [1, 2]]), tau=1.0).lifted(),
+    (lambda: problem_of(norms.LatentGroups([[0, 1], [1, 2]]), tau=1.0).entered(True),
      ValueError, "tau > 0 mixes the overlapping parts"),
     (lambda: checked_warm_start(7, problem_of()), TypeError, "got int"),
     (lambda: checked_warm_start(WarmStart(np.array([0.5]), np.ones(1)), problem_of()),
@@ -131,18 +131,6 @@ def test_what_is_nearly_refused_is_taken() -> None:
     assert positive("level", 1e-300, "form") == 1e-300
 
 
-def test_problems_of_some_rows_take_their_offsets_along() -> None:
-    rows, offset = np.array([2, 0]), np.array([1.0, 2.0, 3.0, 4.0])
-    whole = problem_of(offset=offset)
-    part = whole.of_rows(rows, as_design(X[rows]), np.array([2.0, 0.5]))
-    z = np.array([0.3, -0.2])
-    assert part.offset is not None
-    assert part.offset.tolist() == [3.0, 1.0]
-    expected = 0.5 * np.array([2.0, 0.5]) @ (z + offset[rows] - 1.0) ** 2
-    assert part.loss_value(z) == pytest.approx(expected, rel=1e-14)
-    assert problem_of().of_rows(rows, as_design(X[rows]), np.ones(2)).offset is None
-
-
 def test_matrices_by_their_factors() -> None:
     rng = np.random.default_rng(0)
     matrix = Factored(rng.normal(size=(6, 2)), np.array([2.0, 0.25]), rng.normal(size=(5, 2)))
@@ -189,11 +177,12 @@ def test_certificates_grow_by_what_rounding_hides() -> None:
 
 def test_lengths_of_columns_follow_their_columns() -> None:
     one = Lengths(np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0]))
+    task = problem_of()
     both = one.append(one.take(np.array([1])))
     assert both.scored.tolist() == [1.0, 2.0, 2.0]
     assert both.summed.tolist() == [3.0, 4.0, 4.0]
     assert both.offsets.tolist() == [5.0, 6.0, 6.0]
-    found = problem_of().measured.of(problem_of(), np.array([2, 0]))
+    found = task.measured.of(task.design, task.weight, np.array([2, 0]))
     assert_allclose(found.summed, np.linalg.norm(X[:, [2, 0]], axis=0))
     assert_allclose(found.scored, found.summed)
     assert not found.offsets.any()

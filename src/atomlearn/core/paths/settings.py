@@ -70,6 +70,6 @@ class Settings:
 
     def run(self, problem: Problem, warm: WarmStart | None = None) -> Result:
         """Return the solution of ``problem`` from the warm start, with the solver's state."""
-        problem = problem.until(problem.deadline.sooner(self.deadline))
+        problem = problem.until(self.deadline)
         watching = self.observers_of_runs()
         return run(problem, self.solver_for(problem), self.rules, watching, warm)

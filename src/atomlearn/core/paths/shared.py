@@ -67,7 +67,7 @@ def task_of(
     if warm is None and len(levels) > 1 and shares_levels(problem, settings):
         pool = pool_of(problem) if pool is None else pool
         return SharedLevels(problem, levels, settings, pool, zero, reached, last)
-    problem = problem.until(problem.deadline.sooner(settings.deadline))
+    problem = problem.until(settings.deadline)
     return SteppedLevels(
         problem,
         levels.tolist(),

@@ -89,7 +89,7 @@ class SharedLevels(Task):
         reached: Reached | None = None,
         last: Callable[[], int | None] | None = None,
     ) -> None:
-        problem = problem.until(problem.deadline.sooner(settings.deadline))
+        problem = problem.until(settings.deadline)
         self.problem, self.settings, self.pool = problem, settings, pool
         self.reached, self.last = reached, last
         solver, rules = settings.solver_for(problem), settings.rules

@@ -199,11 +199,14 @@ class Result:
         )
 
     def with_free(self, free: Columns, coefficients: Array, intercept: float) -> Result:
-        """Return the result with the coefficients of the free columns, and their intercept."""
+        """Return the result with the coefficients of the free columns, and their intercept.
+
+        ``coefficients`` : those of columns of X come first.
+        """
         columns = np.union1d(self.columns, free)
         weights = np.zeros(columns.size)
         weights[np.searchsorted(columns, self.columns)] = self.weights
-        weights[np.searchsorted(columns, free)] += coefficients
+        weights[np.searchsorted(columns, free)] += coefficients[: free.size]
         used = np.flatnonzero(weights)
         parts = self.matrix_parts
         if parts is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.interfaces import Block, Columns
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.rounding import Lengths
+from atomlearn.core.problem.rounding import Lengths, counted
 
 
 def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths]:
@@ -23,8 +23,8 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     """
     gathered = problem.design.gather(columns)
     block, places = gathered.distinct()
-    counted = problem.counted
-    squares = block.squared_norms(counted)
+    used = counted(problem.weight)
+    squares = block.squared_norms(used)
     lengths, nothing = np.sqrt(squares)[places], np.zeros(columns.size)
     # Scores of columns that the design centers itself are sums over the columns before.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
@@ -41,7 +41,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     offsets = np.where(large, means, 0.0)
     block = DenseBlock(np.asfortranarray(block.dense() - offsets))
     taken_up = offsets[places] if problem.fit_intercept else nothing
-    summed = np.sqrt(block.squared_norms(counted))[places]
+    summed = np.sqrt(block.squared_norms(used))[places]
     return gathered.with_distinct(block), Lengths(scored, summed, taken_up)
 
 

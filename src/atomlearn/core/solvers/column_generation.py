@@ -17,7 +17,7 @@ from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.masters.choose import default_master
 from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.problem.pricing import Pricing
+from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.centered_columns import appended, centered_columns

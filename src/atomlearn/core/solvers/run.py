@@ -15,7 +15,6 @@ import numpy as np
 from atomlearn.core.interfaces import Deadline, Lift
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.deadline import Work
-from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer, Progress, Resumed, RunObserver, Stall
@@ -64,7 +63,7 @@ class Run:
         search: bool = False,
     ) -> None:
         if math.prod(problem.design.shape) < SMALL:
-            inner = inner.until(inner.deadline.sooner(Deadline(work=Work(MOST_WORK))))
+            inner = inner.until(Deadline(work=Work(MOST_WORK)))
         self.problem, self.inner, self.lift = problem, inner, lift
         self.solver, self.rules = solver, rules
         self.observers = (*observers, *solver.observers)
@@ -186,7 +185,7 @@ class Run:
         if self.lift is not None:
             result = result.lowered(self.lift)
         if self.problem.free is not None:
-            free = free_part(inner, state.prediction)
+            free = inner.loss.free.free_part(inner.y, state.prediction, inner.weight)
             result = result.with_free(self.problem.free, *free)
         result.norm = self.problem.regularizer.norm
         return result

@@ -22,7 +22,6 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Arrays, Loss, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.rounding import rounding
 from atomlearn.core.solvers.solver import Solver, State
 
 #: The first width, in mean residuals of the start, and what it is multiplied with each time. Wide
@@ -175,5 +174,5 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     columns, lengths = state.columns, state.lengths
     loss = problem.plain_loss
     lost = problem.loss.slack(problem.y, prediction, v, problem.weight)
-    at = columns, state.weights, prediction, steepest, exact, lengths
-    return exact.widened(lost + rounding(replace(problem, loss=loss), *at))
+    at = exact, state.weights, prediction, steepest, columns, lengths
+    return exact.widened(lost + replace(problem, loss=loss).lost(*at))

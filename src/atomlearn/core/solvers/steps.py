@@ -39,7 +39,7 @@ def stepped(
         solver = SmoothedSteps(solver)
     problem, before, searched = run.inner, counted.passes, counted.searched
     with run, _quiet(problem):
-        problem = problem.until(run.deadline)
+        problem = run.inner.until(run.deadline)
         if isinstance(start, Resumed):
             state = start.state(problem, solver)
         else:
@@ -50,7 +50,7 @@ def stepped(
             skipped = 1.0 - done / possible if possible > 0 else None
             if run.seen(state, passes + counted.passes - before, skipped=skipped) is not None:
                 return
-            problem = problem.until(run.deadline)
+            problem = run.inner.until(run.deadline)
             if problem.deadline.work is not None:
                 problem.deadline.work.left += MORE_WORK
             try:
