@@ -28,7 +28,7 @@ from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.problem.rounding import EPS, Lengths, Measured
-from atomlearn.core.solvers.centered_columns import centered_columns
+from atomlearn.core.solvers.column_generation import centered_columns
 
 #: Forms and the amount that keeps a part of the columns, in units of the scale of y.
 AMOUNTS = {"penalized": 0.5, "squared": 0.5, "constrained": 0.5}

@@ -12,7 +12,7 @@ from atomlearn import AtomicRegressorCV, norms, solvers
 from atomlearn.core.paths.search_ends import known_folds
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.solvers import schedule
-from atomlearn.core.solvers.steps import SteppedLevels
+from atomlearn.core.solvers.run import SteppedLevels
 from atomlearn.result import Status
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import AtomicRegressorCV, norms, paths, solve
-from atomlearn.core.paths import shared
+from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.designs import Standardized, as_design
 from atomlearn.losses import as_loss
@@ -88,7 +88,7 @@ def test_folds_and_other_norms_share_their_readings(monkeypatch: pytest.MonkeyPa
     model = AtomicRegressorCV(candidates, n_alphas=8, alpha_ratio=0.1, cv=KFold(3), tol=GAP)
     model.fit(X, y)
     assert model.n_passes_ <= 14
-    monkeypatch.setattr(shared, "shares_levels", lambda *_: False)
+    monkeypatch.setattr(Settings, "shares_levels", lambda *_: False)
     alone = AtomicRegressorCV(candidates, n_alphas=8, alpha_ratio=0.1, cv=KFold(3), tol=GAP)
     alone.fit(X, y)
     assert alone.n_passes_ >= 8 * model.n_passes_

@@ -18,7 +18,6 @@ from atomlearn.solvers import (
     FISTA,
     AtomGeneration,
     ColumnGeneration,
-    Observed,
     Progress,
     RunObserver,
     run,
@@ -206,7 +205,7 @@ def test_the_jacobian_of_the_proximal_map_is_its_derivative(
     np.testing.assert_allclose(jacobian.apply(direction), (after - before) / (2 * h), atol=1e-6)
 
 
-def test_observers_are_told_of_begin_and_end_also_where_they_come_with_the_solver() -> None:
+def test_observers_are_told_of_begin_and_end() -> None:
     X, y = data()
     told: list[str] = []
 
@@ -220,7 +219,7 @@ def test_observers_are_told_of_begin_and_end_also_where_they_come_with_the_solve
         def end(self, progress: Progress) -> None:
             told.append("end")
 
-    result = solve(X, y, level=0.5, solver=Observed(ColumnGeneration(), (Telling(),)))
+    result = solve(X, y, level=0.5, observers=[Telling()])
     assert told == ["begin", *["step"] * (result.iterations + 1), "end"]
 
 

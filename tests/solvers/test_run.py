@@ -253,10 +253,10 @@ def test_print_progress() -> None:
 def test_progress_is_printed_at_every_step_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     said = PrintProgress()
     progress = Progress(problem(), Scripted(SCRIPT))
-    progress.state = progress.solver.start(progress.problem)
+    state = progress.solver.start(progress.problem)
     assert (progress.passes, progress.seconds) == (0.0, 0.0)
-    for progress.state.iteration, progress.skipped in ((0, None), (1, 0.9)):
-        progress.record()
+    for state.iteration, skipped in ((0, None), (1, 0.9)):
+        progress.record(state, 0.0, 0.0, 1, skipped)
         said(progress)
     assert capsys.readouterr().err.splitlines() == [
         " step   passes   seconds      objective  relative gap  columns",

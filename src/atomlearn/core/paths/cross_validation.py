@@ -21,7 +21,6 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
 from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded_levels, solved
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.schedule import drive
 
@@ -259,7 +258,7 @@ def _paths(
             fold = training_part(problem.with_norm(norm), train)
             pool, reached = next(pools), end.of(number % n_folds * len(problems) + output)
             waiting.append(
-                task_of(fold, levels, settings, pool, reached=reached, last=end.place_of_last)
+                settings.task(fold, levels, pool, reached=reached, last=end.place_of_last)
             )
             grids.append(levels)
     interrupted = drive(design, waiting, effective_n_jobs(n_jobs))
@@ -282,12 +281,12 @@ def _pools(
         id(norm) if norm.lift(n_features) is not None else 0 for norm in norms
     ]
     for number, norm in enumerate(norms):
-        if not all(shares_levels(problem.with_norm(norm), settings) for problem in problems):
+        if not all(settings.shares_levels(problem.with_norm(norm)) for problem in problems):
             alike[number] = None
     known: dict[int | None, Iterator[Pool | None]] = {None: repeat(None)}
     for key, norm in zip(alike, norms, strict=True):
         if key not in known:
-            source, count = pool_of(problems[0].with_norm(norm)), alike.count(key) * len(problems)
+            source, count = Pool(problems[0].with_norm(norm)), alike.count(key) * len(problems)
             known[key] = iter(source.of_each(count))
     return (next(known[key]) for key in alike for _ in problems)
 

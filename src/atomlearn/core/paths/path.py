@@ -23,7 +23,6 @@ from atomlearn.core.paths.levels import (
     scores_at_zero,
 )
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.shared import task_of
 from atomlearn.core.problem.card import card
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -222,7 +221,7 @@ def path_of(
     before = counted.passes - (zero is not None)
     settings = replace(settings, observers=(*settings.observers, *observers))
     reached = None if until is None else until.begin()
-    task = task_of(problem, levels, settings, warm=warm, zero=zero, reached=reached)
+    task = settings.task(problem, levels, warm=warm, zero=zero, reached=reached)
     interrupted = drive(counted, [task])
     if not task.results:
         raise KeyboardInterrupt("interrupted before a level was solved")

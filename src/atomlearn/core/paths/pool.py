@@ -11,7 +11,7 @@ from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.interfaces.certificate import TINY
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths
-from atomlearn.core.solvers.centered_columns import centered_columns
+from atomlearn.core.solvers.column_generation import centered_columns
 
 #: Columns that join a pool after one reading of the data, at most.
 JOINING = 3000
@@ -23,7 +23,8 @@ class Pool:
     Parameters
     ----------
     problem : Problem
-        Its design gives the columns. Large means are taken off them where it has an intercept.
+        Its design gives the columns, lifted ones where there are any. Large means are taken off
+        them where it has an intercept.
     source : Pool, optional
         That of all paths, which gathers what this one, of a single path, is asked to hold.
 
@@ -39,7 +40,7 @@ class Pool:
     MOST_ENTRIES = 2**28
 
     def __init__(self, problem: Problem, source: Pool | None = None) -> None:
-        self._problem, self._source = problem, source
+        self._problem, self._source = problem.entered(lifts=True)[0], source
         self._settling = threading.Lock()
         self.columns: Columns = np.zeros(0, dtype=np.int64)
         self.lengths = Lengths.none()

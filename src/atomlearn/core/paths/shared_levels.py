@@ -17,16 +17,14 @@ from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import JOINING, Pool
 from atomlearn.core.paths.refits import PoolPoint, PoolRefit
-from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.sweep import Sweep, sweeps
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.progress import Resumed
-from atomlearn.core.solvers.run import Run
+from atomlearn.core.solvers.run import How, Run
 from atomlearn.core.solvers.schedule import Answer, Asked, Task
 from atomlearn.core.solvers.solver import State, checked_warm_start
-from atomlearn.core.solvers.steps import stepped
 
 #: Levels that are solved before one reading prices all of them, at most.
 AHEAD = 16
@@ -70,9 +68,11 @@ class SharedLevels(Task):
         At any level.
     levels : (n_levels,)
         In their order.
-    settings : Settings
+    how : How
+    gap : float
+        Relative gap that is asked for.
     pool : Pool
-        The columns that may matter, in the coordinates of ``pool_of``.
+        The columns that may matter.
     zero : Scores, optional
         At w = 0, where they are known.
     reached, last : callable, optional
@@ -83,22 +83,19 @@ class SharedLevels(Task):
         self,
         problem: Problem,
         levels: Array,
-        settings: Settings,
+        how: How,
+        gap: float,
         pool: Pool,
         zero: Scores | None = None,
         reached: Reached | None = None,
         last: Callable[[], int | None] | None = None,
     ) -> None:
-        problem = problem.until(settings.deadline)
-        self.problem, self.settings, self.pool = problem, settings, pool
-        self.reached, self.last = reached, last
-        solver, rules = settings.solver_for(problem), settings.rules
-        self.inner, self.lift = problem.centered().entered(solver.lifts)
-        how = self.lift, solver, rules, settings.observers_of_runs(), settings.search
+        self.problem, self.pool, self.reached, self.last = problem, pool, reached, last
+        self.inner, self.lift = problem.centered().entered(how.solver.lifts)
         self.levels = [
-            Level(Run(problem.at(x), self.inner.at(x), *how)) for x in map(float, levels)
+            Level(Run(problem.at(x), self.inner.at(x), self.lift, how)) for x in levels.tolist()
         ]
-        self.refit = PoolRefit(pool, settings.gap)
+        self.refit = PoolRefit(pool, gap)
         self.zero = zero if zero is None or self.lift is None else self.lift.expansion.scores(zero)
         self.large_only = (
             self.lift is None and problem.regularizer.norm.asks_large and not problem.tau
@@ -203,7 +200,7 @@ class SharedLevels(Task):
         self.pool.settle()
         if not sweeps(self.inner, self.pool):
             return []
-        with self.levels[0].run:
+        with self.levels[0].run.clocked():
             amounts = np.array([level.problem.regularizer.amount for level in self.levels])
             sweep = Sweep.of(self.inner, self.pool, amounts)
         batch = self.levels[: sweep.levels.size]
@@ -233,9 +230,9 @@ class SharedLevels(Task):
             if warm is None:
                 warm = before or (self.levels[number - 1].point if number else None)
             try:
-                with level.run as run:
+                with level.run.clocked():
                     own = level.point is not None
-                    before = self.refit.solve(level.problem.until(run.deadline), warm, own)
+                    before = self.refit.solve(level.problem.until(level.run.deadline), warm, own)
                     level.point = before
             except FloatingPointError:  # a step beyond the floats
                 level.alone = True
@@ -279,7 +276,7 @@ class SharedLevels(Task):
             return
         for level, z in zip(batch, scores, strict=True):
             point, columns, lengths = self._at(level)
-            with level.run:
+            with level.run.clocked():
                 try:
                     price = level.problem.price(
                         columns, point.weights, point.prediction, lengths=lengths, scores=z
@@ -349,7 +346,7 @@ class SharedLevels(Task):
             intercept = point.shift - float(lengths.offsets @ point.weights)
             start = WarmStart(columns, point.weights, intercept)
         counted = Counted.of(self.problem.design)
-        for _ in stepped(level.run, start, counted, float(level.readings)):
+        for _ in level.run.steps(start, counted, float(level.readings)):
             pass
         result = self._result(level)
         found = result.columns if result.lifted is None else result.lifted[0]

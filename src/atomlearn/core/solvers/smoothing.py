@@ -89,11 +89,6 @@ class SmoothedSteps(Solver):
     inner: Solver
 
     @property
-    def lifts(self) -> bool:  # type: ignore[override]
-        """As the solver inside."""
-        return self.inner.lifts
-
-    @property
     def state_format(self) -> str:  # type: ignore[override]
         """As the solver inside."""
         return self.inner.state_format
@@ -114,10 +109,6 @@ class SmoothedSteps(Solver):
         following = self.inner.step(at.of(problem), inside)
         following.iteration = iteration + 1
         return self._judged(problem, following, at)
-
-    def saved(self, state: Any) -> Arrays:
-        """As the solver inside."""
-        return self.inner.saved(state)
 
     def restored(self, problem: Problem, arrays: Arrays) -> State:
         """Return the state that was saved, in the first smooth problem."""
