@@ -39,7 +39,7 @@ def problem_of(norm: Norm, amount: float, form: str = "penalized") -> Problem:
 
 
 def test_a_deadline_passes_once_its_moment_has_come() -> None:
-    never, gone, ahead = Deadline.never(), Deadline.after(-1.0), Deadline.after(1e6)
+    never, gone, ahead = Deadline(), Deadline.after(-1.0), Deadline.after(1e6)
     assert (never.passed, gone.passed, ahead.passed) == (False, True, False)
     assert never.left == np.inf
     assert gone.left == 0.0
