@@ -50,7 +50,7 @@ def swept(problem: Problem, n_levels: int = 12) -> tuple[Sweep, list[Any]]:
     path.learn(None)
     assert path.advance() is not None
     assert path.sweep is not None
-    return path.sweep, [level.problem for level in path.levels]
+    return path.sweep, [level.run.inner for level in path.levels]
 
 
 @each("seed", range(20))

@@ -415,30 +415,6 @@ def test_memory_of_completion_is_a_few_numbers_a_sample(loss: str) -> None:
     assert peak < 3 * 24 * count
 
 
-@pytest.mark.parametrize("norm", [norms.TraceNorm(), norms.PSD()], ids=repr)
-def test_factors_a_step_earlier_save_passes(norm, monkeypatch) -> None:
-    """Steps of conjugate gradients: fewer passes than along the steepest descent, same optimum."""
-    monkeypatch.setattr(span_module, "SETTINGS", replace(span_module.SETTINGS, whole_entries=0))
-    rng = np.random.default_rng(12)
-    X = rng.normal(size=(40, 30)) * np.arange(1, 31) ** -0.5
-    low = rng.normal(size=(30, 3))
-    Y = X @ (low @ low.T) + rng.normal(size=(40, 30))
-
-    def fitted() -> Result:
-        return solve(X, Y, norm=norm, level=20.0, gap=1e-8)
-
-    ours = fitted()
-    turns = span_module.Span._with_turns
-    monkeypatch.setattr(
-        span_module.Span, "_with_turns", lambda self, *new: turns(replace(self, before=None), *new)
-    )
-    steepest = fitted()
-    assert ours.converged
-    assert steepest.converged
-    assert_allclose(ours.objective, steepest.objective, rtol=2e-8)
-    assert ours.passes <= 0.75 * steepest.passes
-
-
 # On some processors Clarabel is not sure of its last digits; they are compared all the same.
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form["form"])

@@ -23,7 +23,6 @@ from atomlearn.core.problem.checks import (
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import EPS, Lengths, growth
-from atomlearn.core.solvers.fingerprint import fingerprint
 from atomlearn.core.solvers.progress import Progress
 from atomlearn.core.solvers.solver import checked_warm_start
 from atomlearn.designs import as_design
@@ -37,13 +36,6 @@ ONES = np.ones(4)
 def problem_of(norm: Any = None, **more: Any) -> Problem:
     level = Regularizer(norm or norms.L1(), "penalized", 1.0)
     return Problem.build(as_design(X), ONES, losses.Squared(), level, **more)
-
-
-def looped() -> Any:
-    norm = norms.UserNorm(lambda scores: None)
-    norm.weights = inside = []  # type: ignore[attr-defined]
-    inside.append(inside)
-    return inside
 
 
 REFUSED: list[tuple[Any, type[Exception], str]] = [
@@ -98,7 +90,6 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
         RuntimeError,
         "saved by `run`",
     ),
-    (lambda: fingerprint(replace(problem_of(), y=looped())), ValueError, "refers to itself"),
 ]  # fmt: skip
 
 
@@ -107,16 +98,6 @@ def test_what_is_refused_and_in_which_words(number: int) -> None:
     call, kind, said = REFUSED[number]
     with pytest.raises(kind, match=said):
         call()
-
-
-def test_one_checkpoint_in_a_folder_of_its_own(tmp_path: Any) -> None:
-    file = tmp_path / "file"
-    file.write_text("")
-    with pytest.raises(ValueError, match="is a file; give a folder"):
-        solve(X, ONES, level=0.5, observers=[solvers.Checkpoint(file)])
-    two = [solvers.Checkpoint(tmp_path / "one"), solvers.Checkpoint(tmp_path / "two")]
-    with pytest.raises(ValueError, match="one Checkpoint is enough for a solve, got 2"):
-        solve(X, ONES, level=0.5, observers=two)
 
 
 def test_what_is_nearly_refused_is_taken() -> None:

@@ -108,15 +108,6 @@ def test_free_coefficients_that_floats_cannot_hold_raise_the_objective() -> None
     assert_allclose(task._raised_by_floats(prediction), cost, rtol=1e-9)
 
 
-def test_samples_without_weight_are_zero_in_the_free_columns() -> None:
-    X, weight = np.random.default_rng(0).normal(size=(6, 3)), np.array([1.0, 0, 2, 0.5, 0, 1])
-    level = Regularizer(norms.L1(), "penalized", 1.0)
-    task = Problem.build(
-        as_design(X), np.arange(6.0), losses.Squared(), level, sample_weight=weight, unpenalized=[2]
-    )
-    assert_allclose(task.loss.columns[:, 0], np.where(weight > 0.0, X[:, 2], 0.0))  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize("tau", [-1.0, float("nan"), float("inf")])
 def test_a_ridge_is_a_number_of_zero_or_more(tau):
     with pytest.raises(ValueError, match="tau"):
@@ -157,8 +148,3 @@ def test_what_floats_of_free_columns_lose_raises_the_objective():
         raised[seed] = problem._raised_by_floats(prediction)
     assert (lost > 0.0).any()
     assert (raised >= lost).all()
-
-
-def test_factored_matrices_have_the_rank_of_their_weights():
-    rng = np.random.default_rng(0)
-    assert Factored(rng.normal(size=(6, 2)), np.ones(2), rng.normal(size=(5, 2))).rank == 2

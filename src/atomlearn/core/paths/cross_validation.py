@@ -254,9 +254,7 @@ def _paths(
         for output, problem in enumerate(problems):
             fold = training_part(problem.with_norm(norm), train)
             pool, reached = next(pools), end.of(number % n_folds * len(problems) + output)
-            waiting.append(
-                settings.task(fold, levels, pool, reached=reached, last=end.place_of_last)
-            )
+            waiting.append(settings.task(fold, levels, pool, reached=reached, last=end.place))
             grids.append(levels)
     interrupted = drive(design, waiting, effective_n_jobs(n_jobs))
     found = [

@@ -50,19 +50,14 @@ class Pool:
         self._gram: Array | None = None
 
     @property
-    def size(self) -> int:
-        """Number of columns."""
-        return int(self.columns.size)
-
-    @property
     def room(self) -> int:
         """Number of columns that may still join; sparse data may be in the pool as a whole."""
         n_samples, n_features = self._problem.design.shape
         sparse = self._problem.design.stored_sparse()
         if sparse is not None and sparse.nnz <= self.MOST_ENTRIES:
-            return n_features - self.size
+            return n_features - self.columns.size
         of_one = self.MOST_ENTRIES if self._source is None else self.MOST_ENTRIES // 2
-        own = max(of_one // max(n_samples, 1) - self.size, 0)
+        own = max(of_one // max(n_samples, 1) - self.columns.size, 0)
         return own if self._source is None else min(own, self._source.room)
 
     @property
@@ -83,9 +78,9 @@ class Pool:
 
     def positions(self, columns: Columns) -> Columns:
         """Return where these columns are, -1 for those that are not in the pool."""
-        if not self.size:
+        if not self.columns.size:
             return np.full(columns.size, -1, dtype=np.int64)
-        at = np.minimum(np.searchsorted(self._sorted, columns), self.size - 1)
+        at = np.minimum(np.searchsorted(self._sorted, columns), self.columns.size - 1)
         return np.where(self._sorted[at] == columns, self._places[at], -1)
 
     def add(self, columns: Columns) -> int:
@@ -107,7 +102,7 @@ class Pool:
         """Bring the data of all columns here; paths with pools of their own may do so together."""
         with self._settling:
             settled = self.block.shape[1]
-            if settled < self.size:
+            if settled < self.columns.size:
                 gathered, lengths = self._gathered(self.columns[settled:])
                 self.block = self.block.append(gathered) if settled else gathered
                 self.lengths = self.lengths.append(lengths)

@@ -52,7 +52,7 @@ class SearchEnd:
 
         return reached
 
-    def place_of_last(self) -> int | None:
+    def place(self) -> int | None:
         """Return ``last``, as it is known by now."""
         return self.last
 

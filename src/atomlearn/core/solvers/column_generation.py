@@ -111,7 +111,10 @@ class ColumnGeneration(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
-        columns, weights, takes_all = warm.columns, warm.weights, self._takes_all(problem)
+        columns, weights = warm.columns, warm.weights
+        # Taking few columns, all of them, costs less than asking which ones are needed.
+        few = math.prod(problem.design.shape) <= SMALL and problem.design.listable
+        takes_all = few and self.batch is None and not problem.deadline.passed
         if takes_all:
             columns = np.arange(problem.design.shape[1])
             weights = np.zeros(columns.size)
@@ -120,12 +123,6 @@ class ColumnGeneration(Solver):
         if not (takes_all or self.batch):
             state.free = self.master.candidates_for_free(problem)
         return self._price(problem, state)
-
-    def _takes_all(self, problem: Problem) -> bool:
-        """Return whether taking all columns costs less than asking which ones are needed."""
-        few = math.prod(problem.design.shape) <= SMALL
-        quick = self.batch is None and not problem.deadline.passed
-        return quick and few and problem.design.listable
 
     def _fitted(
         self, problem: Problem, columns: Columns, weights: Array, intercept: float

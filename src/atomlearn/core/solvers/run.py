@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -246,9 +246,6 @@ class SteppedLevels(Task):
         Asked of the problem and the result of each level: is this the last one?
     """
 
-    #: How long it goes on before it is the turn of others, where time is limited.
-    TURN_S: ClassVar[float] = 0.1
-
     def __init__(
         self,
         problem: Problem,
@@ -266,11 +263,10 @@ class SteppedLevels(Task):
         self.steps: Iterator[None] = iter(())
 
     def advance(self) -> None:
-        """Go to the end of a level; where time is limited, in turns with other tasks."""
+        """Go to the end of a level; where time is limited, step by step, in turns with others."""
         run = self.run or self._begin()
-        turn = Deadline.after(self.TURN_S if run.deadline.at < math.inf else math.inf)
         for _ in self.steps:
-            if turn.passed:
+            if run.deadline.at < math.inf:
                 return
 
     def _begin(self) -> Run:

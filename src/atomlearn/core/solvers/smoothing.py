@@ -26,7 +26,7 @@ from atomlearn.core.solvers.solver import Solver, State
 
 #: The first width, in mean residuals of the start, and what it is multiplied with each time. Wide
 #: problems are easy and narrow ones are near; measured on 40 problems of 100 x 300.
-FIRST, FACTOR, LEAST = 0.1, 0.3, 1e-7
+FIRST, FACTOR = 0.1, 0.3
 #: The smooth problem is left once its gap is this share of the whole, which others have to close.
 ENOUGH = 0.1
 #: Smooth problems in a row that bring nothing, after which rounding rules.
