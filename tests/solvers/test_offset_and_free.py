@@ -83,8 +83,8 @@ def test_the_gap_holds_the_optimum(loss, form, name):
     settings = itertools.product((False, True), (None, [1], [0, 1, 2]), (False, True), (0.0, 0.5))
     first = len(loss) + len(form) + len(name)
     for seed, (intercept, free, has_offset, tau) in enumerate(settings):
-        if (seed + first) % 7:
-            continue  # each combination of three meets a seventh of the others
+        if (seed + first) % 11:
+            continue  # each combination of three meets an eleventh of the others
         X, y, weight, offset = data(seed, loss)
         if not has_offset:
             offset = None
