@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from atomlearn.core.interfaces.warm_start import WarmStart
-from atomlearn.core.solvers.atom_generation import RayState
 from atomlearn.core.solvers.atoms import truncation
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Counted, as_design
@@ -168,16 +167,6 @@ def test_a_step_is_one_pass() -> None:
         # The result may be an earlier point, where rounding is all that is left of the gap.
         last = result.history[-1]
         assert result.passes == last.passes == last.iteration + 1
-
-
-def test_pivots_are_counted_and_few() -> None:
-    """[V] Figure 4: fewer than two steps of the master a call, thanks to warm starts."""
-    problem = Case("squared", "penalized", n_samples=60, n_features=100, seed=12).problem(
-        Groups(np.arange(100) // 5)
-    )
-    result = run(problem, AtomGeneration(), RelativeGap(1e-6) | Iterations(300))
-    assert isinstance(result.state, RayState)
-    assert result.iterations <= result.state.master_steps <= 2 * result.iterations
 
 
 def test_bad_settings_are_refused() -> None:

@@ -154,12 +154,6 @@ def test_fista_works_on_the_lifted_problem():
     assert_allclose(other.objective, mine.objective, rtol=2e-6)
 
 
-def test_a_ridge_beside_latent_parts_is_refused():
-    X, y, _ = data(5, "squared")
-    with pytest.raises(ValueError, match="tau=0"):
-        solve(X, y, norm=Chains(3), level=1.0, tau=0.1)
-
-
 def test_limits_and_interrupts_return_features():
     X, y, _ = data(6, "squared")
     problem = Problem.build(

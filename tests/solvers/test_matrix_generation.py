@@ -61,13 +61,17 @@ def dense_of(design) -> np.ndarray:
     return np.asarray(design.gather(np.arange(design.shape[1])).dense())
 
 
-def optimum(X: np.ndarray, y: np.ndarray, gauge, constraints, form: dict, loss: str, W) -> float:
+def optimum(
+    X: np.ndarray, y: np.ndarray, gauge, constraints, form: dict, loss: str, W, tau: float = 0.0
+) -> float:
     """The optimal value as a cone program over W (p, q), a cvxpy variable, and gauge."""
     z = X @ cp.vec(W, order="C")
     fit = {
         "squared": lambda: 0.5 * cp.sum_squares(z - y),
         "logistic": lambda: cp.sum(cp.logistic(-cp.multiply(y, z))),
     }[loss]()
+    if tau:
+        fit += 0.5 * tau * cp.sum_squares(W)
     if form["form"] == "penalized":
         objective = fit + form["level"] * gauge
     elif form["form"] == "squared":
@@ -428,20 +432,7 @@ def test_ridge_beside_the_trace_norm(form: dict, loss: str, scale: float) -> Non
     r = solve(design, y, norm=norm, loss=loss, gap=GAP, tau=tau, **form)
     assert r.status is Status.CONVERGED
     X, W = dense_of(design), cp.Variable((P, Q))
-    gauge = scale * cp.normNuc(W)
-    z = X @ cp.vec(W, order="C")
-    fit = 0.5 * cp.sum_squares(z - y)
-    if loss == "logistic":
-        fit = cp.sum(cp.logistic(-cp.multiply(y, z)))
-    fit += 0.5 * tau * cp.sum_squares(W)
-    constraints = []
-    if form["form"] == "penalized":
-        fit += form["level"] * gauge
-    elif form["form"] == "squared":
-        fit += 0.5 * form["level"] * cp.square(gauge)
-    else:
-        constraints.append(gauge <= form["radius"])
-    best = float(cp.Problem(cp.Minimize(fit), constraints).solve(solver=cp.CLARABEL))
+    best = optimum(X, y, scale * cp.normNuc(W), [], form, loss, W, tau)
     assert_allclose(r.objective, best, rtol=tolerances.ORACLE)
     w = r.coef.reshape(-1)
     f, ones = losses.as_loss(loss), np.ones_like(y)
