@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn import _kernels
-from atomlearn.core.problem.pricing import priced
 from atomlearn.designs import ArrayScores
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.scores import dense_matrix
@@ -84,7 +83,7 @@ def pursuit_admm(problem: Problem, X: Array, gap: float, limit_s: float) -> Outc
         passes += 2
         w, prediction = V.reshape(-1), (X - residual).reshape(-1)
         dual = problem.negative_gradient(prediction)
-        certificate = priced(problem, None, w, prediction, dual, scores).certificate
+        certificate = problem.priced(None, w, prediction, dual, scores).certificate
         seconds = time.perf_counter() - began
         done = certificate.gap <= gap * abs(certificate.objective)
         if done or seconds > limit_s:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.interfaces import Array, WarmStart
-from atomlearn.core.problem.pricing import Pricing
+from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.solver import Solver, State
 from atomlearn.papers.fista import NamedProx, dense_start, proximal_of

@@ -12,7 +12,6 @@ import numpy as np
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Scores, WarmStart
-from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.solver import Solver, State
 from experiments.rivals.group_step import Spectrum, exact_step, majorized_step
@@ -300,4 +299,4 @@ def _active_gap(
     prediction = linear + problem.optimal_intercept(linear, intercept)
     v = problem.negative_gradient(prediction)
     scores = ArrayScores(np.concatenate([group.block.transpose_dot(v) for group in groups]))
-    return priced(restricted, None, weights, prediction, v, scores).certificate.gap
+    return restricted.priced(None, weights, prediction, v, scores).certificate.gap

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from atomlearn.core.interfaces import Array, WarmStart
-from atomlearn.core.masters.master import Master
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atom_generation import (
@@ -23,7 +23,7 @@ from atomlearn.core.solvers.atom_generation import (
     with_candidate,
     without_zeros,
 )
-from atomlearn.core.solvers.atoms import AtomSet, RayFit, refit_on_rays
+from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.solver import Solver
 
@@ -114,8 +114,8 @@ class CoGEnT(Solver):
         return GreedyState.of(after, state.truncated + truncated)
 
     def _truncate(
-        self, problem: Problem, atoms: AtomSet, fit: RayFit, threshold: float, target: float
-    ) -> tuple[AtomSet, RayFit, int]:
+        self, problem: Problem, atoms: AtomSet, fit: Refit, threshold: float, target: float
+    ) -> tuple[AtomSet, Refit, int]:
         """Remove atoms while F stays at most ``threshold``; those without weight always go."""
         truncated = 0
         atoms, fit = without_zeros(atoms, fit)
@@ -134,15 +134,15 @@ class CoGEnT(Solver):
         return atoms, fit, truncated
 
 
-def ray_objective(problem: Problem, atoms: AtomSet, fit: RayFit) -> float:
+def ray_objective(problem: Problem, atoms: AtomSet, fit: Refit) -> float:
     """Return F at w = U c with sum c for the gauge."""
-    weights, prediction = atoms.combine(fit.weights), fit.linear + fit.intercept
+    weights, prediction = atoms.combine(fit.weights), fit.prediction
     return problem.objective(weights, prediction, float(fit.weights.sum()))
 
 
-def removal_costs(problem: Problem, atoms: AtomSet, fit: RayFit) -> Array:
+def removal_costs(problem: Problem, atoms: AtomSet, fit: Refit) -> Array:
     """Return, for each atom, the change of F when it is dropped, by the quadratic model at w."""
-    prediction = fit.linear + fit.intercept
+    prediction = fit.prediction
     v = problem.negative_gradient(prediction)
     curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
     slopes = -atoms.images.transpose_dot(v)

@@ -12,9 +12,8 @@ from atomlearn.core.solvers.atom_generation import AtomGeneration
 from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.gauge import gauge_by_generation
-from atomlearn.core.solvers.observers import Observed, PrintProgress
-from atomlearn.core.solvers.progress import Progress, RunObserver
-from atomlearn.core.solvers.steps import default_solver, run
+from atomlearn.core.solvers.progress import PrintProgress, Progress, RunObserver
+from atomlearn.core.solvers.run import default_solver, run
 from atomlearn.matrices.solver.generation import MatrixGeneration
 from atomlearn.matrices.tasks import several_targets as _several_targets
 from atomlearn.papers.feature_generation import FeatureGeneration
@@ -31,7 +30,6 @@ __all__ = [
     "FeatureGeneration",
     "FrankWolfe",
     "MatrixGeneration",
-    "Observed",
     "PrintProgress",
     "Progress",
     "RunObserver",

@@ -35,7 +35,7 @@ RECEIVED = {
     "core.data.repeated": "made by a problem whose norm lifts",
     "core.interfaces.scores": "what designs answer with",
     "core.paths.cross_validation": "what cross_validate returns",
-    "core.problem.pricing": "what Problem.price returns",
+    "core.problem.objective": "what Problem.price returns, and the part of a Problem that does",
     "maps.additive.AdditiveMap": "the map of an Additive",
     "maps.anova.AnovaMap": "the map of an Anova",
     "maps.feature_map.MappedDesign": "a base class; FeatureMap has the Example",

@@ -20,14 +20,15 @@ from atomlearn.solvers.stopping import Seconds
 sys.path.insert(0, str(Path(__file__).parent))
 import math
 from types import SimpleNamespace
+from typing import Any
 
 from exact import objective, optimum
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces.certificate import Certificate
-from atomlearn.core.problem.rounding import EPS, Lengths, Measured, _reach, of_shift, rounding
-from atomlearn.core.solvers.centered_columns import centered_columns
+from atomlearn.core.problem.rounding import EPS, Lengths, Measured
+from atomlearn.core.solvers.column_generation import centered_columns
 
 #: Forms and the amount that keeps a part of the columns, in units of the scale of y.
 AMOUNTS = {"penalized": 0.5, "squared": 0.5, "constrained": 0.5}
@@ -192,18 +193,6 @@ def test_rows_without_weight_cost_no_digits_however_large_they_are(loss, norm) -
     assert abs(with_rows.objective - without.objective) <= with_rows.gap + without.gap
 
 
-def test_lengths_are_measured_again_for_other_weights() -> None:
-    X = np.diag([3.0, 4.0])
-    problem = Problem.build(
-        designs.as_design(X), np.ones(2), losses.Squared(), Regularizer(norms.L1(), "penalized", 1)
-    )
-    columns = np.array([0, 1])
-    assert problem.measured.of(problem, columns).summed.tolist() == [3.0, 4.0]
-    fewer = replace(problem, weight=np.array([1.0, 0.0]))
-    assert fewer.measured.of(fewer, columns).summed.tolist() == [3.0, 0.0]
-    assert problem.measured.of(problem, columns).summed.tolist() == [3.0, 4.0]
-
-
 def problem_of(loss, y) -> Problem:
     regularizer = Regularizer(norms.L1(), "penalized", 1.0)
     return Problem.build(designs.as_design(np.eye(y.size)), y, loss, regularizer)
@@ -216,8 +205,8 @@ def test_what_predictions_are_off_by_counts_with_slope_and_curvature():
     lengths = Lengths(np.ones(4), np.full(4, 1e6), np.zeros(4))
     none = Lengths(np.ones(4), np.zeros(4), np.zeros(4))
     weights, dual = np.array([1e3, -1e3, 1e3, -1e3]), np.full(4, 5.0)
-    at = task, columns, weights, prediction, dual, Certificate(10.0, 1.0, 1.0)
-    more = rounding(*at, lengths) - rounding(*at, none)
+    at = Certificate(10.0, 1.0, 1.0), weights, prediction, dual, columns
+    more = task.lost(*at, lengths) - task.lost(*at, none)
     off = EPS * (4.0 + math.sqrt(4.0)) * 4e9
     assert_allclose(more, 10.0 * off + 0.5 * off * off, rtol=1e-6)
 
@@ -225,24 +214,25 @@ def test_what_predictions_are_off_by_counts_with_slope_and_curvature():
 def test_the_curvature_of_losses_without_a_bound_counts_where_it_is_known():
     task = problem_of(losses.Poisson(), np.array([1.0, 2.0, 0.0]))
     prediction = np.array([0.0, 1.0, 2.0])
-    assert_allclose(of_shift(task, 1e-3, prediction), math.exp(2.0) * 3e-6)
-    assert of_shift(task, 1e-3) == 0.0
-    assert of_shift(task, 0.0, prediction) == 0.0
+    assert_allclose(task.curved(3e-6, prediction), math.exp(2.0) * 3e-6)
+    assert task.curved(3e-6) == 0.0
+    assert task.curved(0.0, prediction) == 0.0
 
 
 def test_errors_of_scores_reach_as_far_as_the_largest_where_no_norm_tells():
     whole = SimpleNamespace(restrict=lambda columns, n_features: None)
-    task = SimpleNamespace(
+    task: Any = SimpleNamespace(
         regularizer=SimpleNamespace(norm=whole), design=SimpleNamespace(shape=(3, 9))
     )
-    assert _reach(task, np.arange(3), ArrayScores(np.array([1.0, 4.0, 2.0]))) == (4.0, None)
+    scores = ArrayScores(np.array([1.0, 4.0, 2.0]))
+    assert Problem._reach(task, np.arange(3), scores) == (4.0, None)
 
 
 def test_what_an_offset_is_off_by_counts_by_the_curvature():
     task = problem_of(losses.Squared(), np.arange(1.0, 5.0))
-    at = task, np.arange(2), np.ones(2), np.zeros(4), np.zeros(4), Certificate(10.0, 1.0, 1.0)
+    at = Certificate(10.0, 1.0, 1.0), np.ones(2), np.zeros(4), np.zeros(4), np.arange(2)
     offsets = [
-        rounding(*at, Lengths(np.ones(2), np.ones(2), np.full(2, far))) for far in (0.0, 1e9)
+        task.lost(*at, Lengths(np.ones(2), np.ones(2), np.full(2, far))) for far in (0.0, 1e9)
     ]
     shift = EPS * (4.0 + math.sqrt(2.0)) * 2e9
     assert_allclose(offsets[1] - offsets[0], 0.5 * 4.0 * shift * shift, rtol=1e-6)
@@ -269,11 +259,19 @@ def test_lengths_are_measured_once_and_anew_for_other_data():
     counted = Counted(designs.as_design(X))
     task = Problem.build(counted, np.ones(6), losses.Squared(), level, sample_weight=weight)
     measured, lengths = Measured(), np.linalg.norm(X, axis=0)
-    assert_allclose(measured.of(task, np.array([3, 0])).summed, lengths[[3, 0]])
-    assert_allclose(measured.of(task, np.array([0, 2, 3])).summed, lengths[[0, 2, 3]])
+
+    def summed(of: Problem, columns: list[int]) -> np.ndarray:
+        return measured.of(of.design, of.weight, np.array(columns)).summed
+
+    assert_allclose(summed(task, [3, 0]), lengths[[3, 0]])
+    assert_allclose(
+        measured.of(task.design, task.weight, np.array([0, 2, 3])).summed, lengths[[0, 2, 3]]
+    )
     assert counted.columns_gathered == 3
     other = replace(task, design=designs.as_design(2.0 * X))
-    assert_allclose(measured.of(other, np.array([0, 4])).summed, 2.0 * lengths[[0, 4]])
+    assert_allclose(
+        measured.of(other.design, other.weight, np.array([0, 4])).summed, 2.0 * lengths[[0, 4]]
+    )
     left = replace(other, weight=np.where(np.arange(6) == 1, 0.0, 1.0))
     kept = np.linalg.norm(2.0 * np.delete(X, 1, axis=0), axis=0)
-    assert_allclose(measured.of(left, np.array([0, 4])).summed, kept[[0, 4]])
+    assert_allclose(summed(left, [0, 4]), kept[[0, 4]])

@@ -121,13 +121,13 @@ def test_a_deadline_far_away_changes_nothing(master: Master, norm: Norm, loss: s
 
 
 def test_the_current_deadline_is_the_soonest_of_the_steps_around() -> None:
-    assert Deadline.current() == Deadline.never()
+    assert Deadline.current() == Deadline()
     soon, late = Deadline.after(1e4), Deadline.after(2e4)
     with late.kept():
-        with soon.kept(), Deadline.never().kept():
+        with soon.kept(), Deadline().kept():
             assert Deadline.current() == soon
         assert Deadline.current() == late
-    assert Deadline.current() == Deadline.never()
+    assert Deadline.current() == Deadline()
 
 
 @pytest.mark.parametrize("product", ["gram", "outer", "centered_gram", "dense"])

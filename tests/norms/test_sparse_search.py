@@ -29,7 +29,7 @@ def test_exchanges_never_lower_the_value(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(3, 12)), int(rng.integers(1, 5))
     k = min(k, n)
-    search = SparseSearch.of_vectors(symmetric(seed, n), k, Deadline.never())
+    search = SparseSearch.of_vectors(symmetric(seed, n), k, Deadline())
     starts = search.supports(rng.normal(size=(n, 6)))
     before = starts.copy()
     found = search.exchanged(starts)
@@ -54,10 +54,10 @@ def test_one_start_finds_what_one_exchange_away_is_best(pairs: bool) -> None:
         A[np.ix_(block, block)] += 1.0
         wrong = np.sort(np.append(block[1:], np.setdiff1d(np.arange(40), block)[seed]))
         if pairs:
-            search = SparseSearch.of_pairs(A, 8, 8, Deadline.never())
+            search = SparseSearch.of_pairs(A, 8, 8, Deadline())
             wrong, block = np.append(wrong, block + 40), np.append(block, block + 40)
         else:
-            search = SparseSearch.of_vectors(A, 8, Deadline.never())
+            search = SparseSearch.of_vectors(A, 8, Deadline())
         assert np.array_equal(search.exchanged(wrong[None, :])[0], block)
 
 

@@ -12,7 +12,6 @@ from atomlearn import losses, norms, paths
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.paths.sweep import Sweep, sweeps
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -46,12 +45,12 @@ def drawn(seed: int) -> Problem:
 def swept(problem: Problem, n_levels: int = 12) -> tuple[Sweep, list[Any]]:
     """Return the sweep over a grid, and the problem at each of its levels."""
     grid = paths.level_grid(paths.largest_useful_level(problem), n_levels, 1e-3)
-    path = SharedLevels(problem, grid, Settings(), Pool(problem))
+    path: Any = Settings().task(problem, grid)
     assert path.advance() is None
     path.learn(None)
     assert path.advance() is not None
     assert path.sweep is not None
-    return path.sweep, [level.problem for level in path.levels]
+    return path.sweep, [level.run.inner for level in path.levels]
 
 
 @each("seed", range(20))

@@ -1,4 +1,4 @@
-"""Displays draw what was fitted; notebooks show cards."""
+"""Displays draw what was fitted."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from atomlearn import (
     AtomicRegressorCV,
     StabilitySelector,
     norms,
-    paths,
     reports,
-    solve,
 )
 from atomlearn.testing.tolerances import SAME_FLOAT64
 
@@ -85,11 +83,6 @@ def test_what_cannot_be_drawn_is_told() -> None:
         reports.PartsDisplay.from_estimator(model)
     with pytest.raises(TypeError, match="no history of gaps"):
         reports.ConvergenceDisplay.from_estimator(Ridge().fit(Z, Y))
-
-
-def test_results_and_paths_have_cards() -> None:
-    assert "relative" in solve(Z, Y, level=100.0)._repr_html_()
-    assert "largest relative gap" in paths.path(Z, Y, n_levels=4)._repr_html_()
 
 
 def test_all_targets_are_drawn_and_other_kinds_of_estimators_are_refused() -> None:

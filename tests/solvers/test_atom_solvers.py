@@ -11,17 +11,14 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from atomlearn import designs, losses, norms
 from atomlearn.core.interfaces.warm_start import WarmStart
-from atomlearn.core.solvers.atom_generation import RayState
 from atomlearn.core.solvers.atoms import truncation
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Norm, Solver
-from atomlearn.masters import SemismoothNewton
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
 from atomlearn.papers.line_search import Way, best_step
-from atomlearn.problem import Problem, Regularizer
+from atomlearn.problem import Problem
 from atomlearn.result import Status
 from atomlearn.solvers import AtomGeneration, ColumnGeneration, FrankWolfe, run
 from atomlearn.testing import tolerances
@@ -105,38 +102,6 @@ def test_the_hull_of_given_points(loss: str, form: str) -> None:
         assert abs(result.objective - best) <= tolerances.ORACLE * best
 
 
-SPREAD = np.array([2.0, 1.0, 0.5, 0.1])
-
-
-def best_signed_permutation(z: Array) -> Array:
-    """The signed permutation of SPREAD that goes farthest: its largest where |z| is largest."""
-    atom = np.empty(4)
-    atom[np.argsort(-np.abs(z))] = SPREAD
-    return np.where(z >= 0, atom, -atom)
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_signed_permutations_and_signs(loss: str, form: str) -> None:
-    """Oracles by sorting and by signs, against CVXPY over all 384 (or 64) atoms."""
-    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
-    permutations = np.array(list(itertools.permutations(SPREAD)))
-    swapped = (signs[:, None, :] * permutations).reshape(-1, 4)
-    boxes = np.array(list(itertools.product((-1.0, 1.0), repeat=6)))
-    for user, V in (
-        (UserNorm(best_signed_permutation), swapped),
-        (UserNorm(lambda z: np.where(z >= 0, 1.0, -1.0)), boxes),
-    ):
-        case = Case(loss, form, True, n_features=V.shape[1], strength=0.1, seed=6)  # type: ignore[arg-type]
-        problem = case.problem(user)
-        best = hull_optimum(problem, case.data()[0], V)
-        for solver in (AtomGeneration(tolerance=1e-8), FrankWolfe(direction="blended")):
-            result = run(problem, solver, RelativeGap(1e-7) | Iterations(3000))
-            assert result.status is Status.CONVERGED
-            assert result.columns.size
-            assert abs(result.objective - best) <= tolerances.ORACLE * best + result.gap
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_a_gauge_that_is_no_norm(form: str) -> None:
     """Nonnegative l1 as a UserNorm: atoms e_j only, none where no score is positive."""
@@ -150,30 +115,6 @@ def test_a_gauge_that_is_no_norm(form: str) -> None:
         assert result.status is Status.CONVERGED
         assert_allclose(result.objective, expected.objective, rtol=2e-9)
         assert (result.weights >= 0).all()
-
-
-def test_sparse_designs_and_float32_make_the_same_steps() -> None:
-    import scipy.sparse as sp
-
-    rng = np.random.default_rng(0)
-    X = sp.random_array((60, 300), density=0.05, rng=rng, format="csc")
-    y = np.where(rng.standard_normal(60) > 0, 1.0, -1.0)
-    for solver in (AtomGeneration(), FrankWolfe(direction="blended")):
-        found = []
-        for data in (X, X.toarray(), X.astype(np.float32)):
-            case = Case("logistic", "penalized", intercept=True)
-            problem = Problem.build(
-                as_design(data),
-                y,
-                case.problem(L1()).loss,
-                Regularizer(L1(), "penalized", 0.5),
-                fit_intercept=True,
-            )
-            result = run(problem, solver, RelativeGap(1e-7) | Iterations(2000))
-            assert result.converged
-            found.append(result.objective)
-        assert_allclose(found[1], found[0], rtol=2e-7)
-        assert_allclose(found[2], found[0], rtol=1e-5)
 
 
 # Rays.
@@ -226,27 +167,6 @@ def test_a_step_is_one_pass() -> None:
         # The result may be an earlier point, where rounding is all that is left of the gap.
         last = result.history[-1]
         assert result.passes == last.passes == last.iteration + 1
-
-
-def test_pivots_are_counted_and_few() -> None:
-    """[V] Figure 4: fewer than two steps of the master a call, thanks to warm starts."""
-    problem = Case("squared", "penalized", n_samples=60, n_features=100, seed=12).problem(
-        Groups(np.arange(100) // 5)
-    )
-    result = run(problem, AtomGeneration(), RelativeGap(1e-6) | Iterations(300))
-    assert isinstance(result.state, RayState)
-    assert result.iterations <= result.state.master_steps <= 2 * result.iterations
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_any_master_reaches_the_same_point(form: str) -> None:
-    problem = Case("logistic", form, True, seed=13).problem(Groups(GROUPS))  # type: ignore[arg-type]
-    found = [
-        run(problem, AtomGeneration(master, tolerance=1e-8), RelativeGap(1e-8) | Iterations(300))
-        for master in (AtomGeneration().master, SemismoothNewton())
-    ]
-    assert all(result.converged for result in found)
-    assert_allclose([r.objective for r in found], found[0].objective, rtol=2e-8)
 
 
 def test_bad_settings_are_refused() -> None:
@@ -327,14 +247,6 @@ def test_parts_of_a_state_make_up_its_point_and_begin_another_fit() -> None:
     assert len(run(problem, FrankWolfe(), Iterations(3)).state.parts()) == 1
 
 
-@pytest.mark.parametrize(("solver", "gap"), SOLVERS, ids=name)
-def test_limits_are_told(solver: Solver, gap: float) -> None:
-    problem = Case("logistic", "penalized", correlation=0.9, seed=16).problem(KSupport(3))
-    result = run(problem, solver, RelativeGap(1e-12) | Iterations(2))
-    assert result.status is Status.ITERATION_LIMIT
-    assert result.gap == min(record.gap for record in result.history)
-
-
 def test_no_further_progress_is_told() -> None:
     """An unreachable gap: STALLED, at a point that is right to rounding."""
     case = Case("logistic", "penalized", True, seed=17)
@@ -345,26 +257,6 @@ def test_no_further_progress_is_told() -> None:
 
 
 # Frank-Wolfe.
-
-
-def test_the_classic_rate() -> None:
-    """F_t - F* <= 2 C / (t + 2), and so the least gap, for C = max ||X (s - v)||^2 over the ball.
-
-    [Jaggi 2013, Theorem 1; the gap: Theorem 2, 27/4 C / (t + 2) for the best until t]
-    """
-    case = Case("squared", "constrained", strength=0.5, seed=20)
-    problem, X = case.problem(L1()), case.data()[0]
-    result = run(problem, FrankWolfe("classic"), RelativeGap(1e-300) | Iterations(300))
-    vertices = problem.regularizer.amount * np.hstack([X, -X, np.zeros((24, 1))])
-    squares = (vertices**2).sum(axis=0)
-    C = float((squares[:, None] + squares - 2 * vertices.T @ vertices).max())
-    best = optimum(case, L1())
-    for t, record in enumerate(result.history[1:], start=1):
-        assert record.objective - best <= 2 * C / (t + 2) * (1 + 1e-9)
-    for t in range(2, 301):
-        assert min(r.gap for r in result.history[: t + 1]) <= 6.75 * C / (t + 2)
-    # Not better than that class of methods either: far from the accuracy of the others.
-    assert result.relative_gap > 1e-6
 
 
 def test_classic_steps_of_the_paper() -> None:
@@ -382,22 +274,6 @@ def test_classic_steps_of_the_paper() -> None:
         found = np.zeros(16)
         found[state.columns] = state.weights
         assert_allclose(found, w, atol=1e-12)
-
-
-@pytest.mark.parametrize("direction", ["away", "pairwise", "blended"])
-@pytest.mark.parametrize("form", FORMS)
-def test_linear_convergence_on_a_polytope(direction: str, form: str) -> None:
-    """1e-8 where steps toward the vertex alone are still far away after as many steps."""
-    strength = 1.0 if form == "constrained" else 0.3
-    case = Case("squared", form, False, False, 0.0, strength, 60, 40, seed=22)  # type: ignore[arg-type]
-    problem = case.problem(KSupport(1))
-    solver = FrankWolfe(direction=direction)  # type: ignore[arg-type]
-    result = run(problem, solver, RelativeGap(1e-8) | Iterations(2000))
-    assert result.status is Status.CONVERGED
-    toward = run(problem, FrankWolfe(), RelativeGap(1e-8) | Iterations(result.iterations))
-    assert toward.relative_gap > 10 * result.relative_gap
-    exact = run(problem, ColumnGeneration(tolerance=1e-10), RelativeGap(1e-10))
-    assert_allclose(result.objective, exact.objective, rtol=2e-8)
 
 
 def test_local_steps_save_passes() -> None:
@@ -452,14 +328,3 @@ def test_exact_line_search(loss: str, form: str, tau: float) -> None:
             found = minimize_scalar(value, bounds=(0.0, longest), method="bounded")
             ends = value(0.0), value(longest)
             assert value(step) <= min(*ends, float(found.fun)) * (1 + 1e-12)
-
-
-def test_truncations_are_what_the_objective_allows(table):
-    X, y = table
-    value = 0.5 * y @ y
-    for form, expected in (("penalized", value / 3.0), ("squared", np.sqrt(2.0 * value / 3.0))):
-        problem = Problem.build(
-            designs.as_design(X), y, losses.Squared(), Regularizer(norms.L1(), form, 3.0)
-        )
-        found = truncation(problem, np.zeros(0), np.zeros(40), 0.0)
-        assert found == pytest.approx(expected, rel=1e-12)

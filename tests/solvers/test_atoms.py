@@ -13,10 +13,9 @@ from atomlearn import designs, losses, norms
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atom_generation import with_candidate
-from atomlearn.core.solvers.atoms import AtomSet, atom_key, refit_on_rays
+from atomlearn.core.solvers.atoms import AtomSet, atom_key
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom
-from atomlearn.masters import SequentialQP
 from atomlearn.testing.cases import each
 
 Array = NDArray[np.float64]
@@ -79,18 +78,6 @@ def test_atoms_equal_but_for_rounding_are_one() -> None:
         Atom(np.array([2, 5]), np.array([1.0, -3.000001])),
     ):
         assert atom_key(atom) != atom_key(other)
-
-
-def test_a_refit_on_rays_tells_its_linear_part(table):
-    X, y = table
-    design, regularizer = as_design(X), Regularizer(norms.L1(), "penalized", 0.5)
-    problem = Problem.build(design, y, losses.Squared(), regularizer, fit_intercept=True)
-    atoms = AtomSet.empty(40)
-    for column, sign in ((0, 1.0), (1, -1.0)):
-        atoms = atoms.append(design, Atom(np.array([column]), np.array([sign])))
-    fit = refit_on_rays(problem, SequentialQP(), atoms, np.zeros(2), float(y.mean()), 1e-10)
-    assert abs(fit.intercept) > 1.0
-    assert_allclose(fit.linear, X[:, :2] @ (fit.weights * [1.0, -1.0]), atol=1e-12)
 
 
 def test_candidates_that_are_held_are_not_added_again(table):

@@ -23,7 +23,7 @@ from atomlearn.losses import Squared
 from atomlearn.paths import path
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import Checkpoint, Observed
+from atomlearn.solvers import Checkpoint
 
 Array = NDArray[np.float64]
 
@@ -216,16 +216,18 @@ def test_other_solvers_and_broken_files_are_refused(tmp_path: Path) -> None:
 def test_paths_and_estimators_keep_one_file_a_problem(tmp_path: Path) -> None:
     X, y = _data()
     keep = (Checkpoint(tmp_path, every_s=0, many=True),)
-    solver = Observed(solvers.ColumnGeneration(), keep)
+    solver = solvers.ColumnGeneration()
     plain = AtomicRegressor("l1", alpha=0.05).fit(X, y)
-    model = AtomicRegressor("l1", alpha=0.05, solver=solver).fit(X, y)
+    model = AtomicRegressor("l1", alpha=0.05, observers=keep).fit(X, y)
     assert_array_equal(model.coef_, plain.coef_)
-    again = AtomicRegressor("l1", alpha=0.05, solver=solver).fit(X, y)
+    again = AtomicRegressor("l1", alpha=0.05, observers=keep).fit(X, y)
     assert again.n_passes_ == model.n_passes_ + 1
-    found = path(X, y, norm="l1", n_levels=4, solver=solver)
+    found = path(X, y, norm="l1", n_levels=4, solver=solver, observers=keep)
     assert len(list(tmp_path.glob("*.npz"))) == 1 + 4
     assert_allclose(
-        path(X, y, norm="l1", n_levels=4, solver=solver).objectives, found.objectives, rtol=1e-6
+        path(X, y, norm="l1", n_levels=4, solver=solver, observers=keep).objectives,
+        found.objectives,
+        rtol=1e-6,
     )
 
 

@@ -159,14 +159,6 @@ def test_the_optimum_may_have_fewer() -> None:
     assert result.columns.size < 39
 
 
-def test_inexact_and_exact_agree_where_it_matters() -> None:
-    """[T] Figure 1: the inexact F_t follows the exact one to its tolerance."""
-    X, y = data(5)
-    exact = generate(problem_of(X, y), max_blocks=4, inner_tolerance=1e-8)
-    inexact = generate(problem_of(X, y), max_blocks=4, inner_tolerance=1e-3)
-    assert_allclose(inexact.state.restricted_objective, exact.state.restricted_objective, rtol=0.05)
-
-
 def test_outer_rules() -> None:
     """eps_c and T end with SELECTED, as late as they should."""
     X, y = data(6)
@@ -179,13 +171,6 @@ def test_outer_rules() -> None:
     assert limited.status is Status.SELECTED
     assert limited.iterations == 2
     assert limited.columns.size <= 8
-
-
-def test_first_objective_is_the_loss_without_features() -> None:
-    """F_0 = C n / 2 for the squared hinge without shift: xi = 1."""
-    X, y = data(7)
-    state = generate(problem_of(X, y, C=4.0), max_blocks=1).state
-    assert_allclose(state.first_objective, 4.0 * y.size / 2)
 
 
 def test_scaling_vectors() -> None:
@@ -255,20 +240,6 @@ def test_warm_start_is_cut_into_blocks() -> None:
     assert result.state.n_blocks == -(-cold.columns.size // 4)
     assert result.state.restricted_objective >= cold.objective * (1 - 1e-12)
     assert_allclose(result.objective, cold.objective, rtol=1e-8)
-
-
-def test_passes_are_one_a_step() -> None:
-    X, y = data(11)
-    result = generate(problem_of(X, y), max_blocks=5)
-    assert result.passes == result.iterations + 1 == 6
-
-
-def test_float32_data_keeps_its_certificate() -> None:
-    X, y = data(12)
-    single = generate(problem_of(X.astype(np.float32), y), gap=1e-6)
-    double = generate(problem_of(X.astype(np.float32).astype(np.float64), y), gap=1e-6)
-    assert single.status is Status.CONVERGED
-    assert_allclose(single.objective, double.objective, rtol=1e-6)
 
 
 def test_refusals() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -13,8 +12,6 @@ from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, solve
 from atomlearn.interfaces import Norm
-from atomlearn.matrices.norms import sparse_search
-from atomlearn.matrices.settings import SETTINGS
 from atomlearn.papers import frank_wolfe
 from atomlearn.result import Result, Status
 from atomlearn.solvers import FrankWolfe, MatrixGeneration
@@ -104,12 +101,10 @@ def test_positive_semidefinite(form: dict[str, Any], direction: Any) -> None:
 @pytest.mark.parametrize(
     ("norm", "direction"),
     [
-        (norms.SparsePSD(2), "toward"),
         (norms.SparsePSD(2), "pairwise"),
         (norms.SparseRankOne(2, 2), "pairwise"),
-        (norms.Scaled(norms.SparseRankOne(1, 2), 0.5), "toward"),
     ],
-    ids=["psd", "psd pairwise", "pairs", "scaled"],
+    ids=["psd", "pairs"],
 )
 def test_sparse_atoms(norm: Norm, direction: Any) -> None:
     """Branch and bound proves the gap; the optimum is that of generation; atoms are sparse."""
@@ -124,16 +119,6 @@ def test_sparse_atoms(norm: Norm, direction: Any) -> None:
     assert part.factored is not None
     assert (np.count_nonzero(part.factored.left, axis=0) <= 2).all()
     assert_allclose(np.linalg.norm(part.factored.left, axis=0), 1.0)
-
-
-def test_a_search_without_a_bound_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sparse_search, "SETTINGS", replace(SETTINGS, branch_nodes=0))
-    y, solver = truth(5, 8, 8).reshape(-1), FrankWolfe(direction="pairwise", tolerance=2e-2)
-    norm = norms.SparseRankOne(3, 2)
-    r = solve(designs.Identity((8, 8)), y, norm=norm, level=0.3, solver=solver, gap=2e-2)
-    assert r.status is Status.SEARCH_RELATIVE
-    assert r.search_gap is not None
-    assert r.search_gap <= 2e-2 * r.objective < r.gap
 
 
 @pytest.mark.parametrize(
@@ -168,7 +153,7 @@ def test_unions_have_columns() -> None:
     assert r.matrix_parts is None
 
 
-@pytest.mark.parametrize("norm", [norms.TraceNorm(), norms.SparseRankOne(2, 2), norms.PSD()])
+@pytest.mark.parametrize("norm", [norms.TraceNorm(), norms.PSD()])
 def test_warm_starts_go_both_ways(norm: Norm) -> None:
     Y = truth(6, 5, 5)
     design, y = designs.Identity((5, 5)), (Y + Y.T).reshape(-1)

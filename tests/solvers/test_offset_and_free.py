@@ -15,14 +15,11 @@ from atomlearn import (
     FeatureGenerator,
     designs,
     losses,
-    masters,
     norms,
-    paths,
     problem,
     solve,
     solvers,
 )
-from atomlearn.core.problem.free import freed
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
@@ -86,8 +83,8 @@ def test_the_gap_holds_the_optimum(loss, form, name):
     settings = itertools.product((False, True), (None, [1], [0, 1, 2]), (False, True), (0.0, 0.5))
     first = len(loss) + len(form) + len(name)
     for seed, (intercept, free, has_offset, tau) in enumerate(settings):
-        if (seed + first) % 7:
-            continue  # each combination of three meets a seventh of the others
+        if (seed + first) % 11:
+            continue  # each combination of three meets an eleventh of the others
         X, y, weight, offset = data(seed, loss)
         if not has_offset:
             offset = None
@@ -259,40 +256,6 @@ def test_other_solvers_too(kind):
     assert_allclose(other.objective, usual.objective, rtol=2e-5)
 
 
-@pytest.mark.parametrize(
-    "master",
-    [masters.SemismoothNewton(), masters.AcceleratedGradient(), masters.SequentialQP()],
-    ids=lambda master: type(master).__name__,
-)
-def test_masters_get_models_without_free_columns(master):
-    for loss in ("squared", "logistic"):
-        X, y, weight, _ = data(8, loss)
-        X[:, 5] += 30.0  # first-order steps on f itself would take thousands
-        block = as_design(X).gather(np.arange(15))
-        restricted = problem.Problem.build(
-            block,
-            y,
-            as_loss(loss),
-            problem.Regularizer(norms.L1(), "penalized", 1.0),
-            sample_weight=weight,
-            fit_intercept=True,
-            unpenalized=[0, 1, 2],
-        )
-        refit = masters.ModelNewton(master).solve(restricted, np.zeros(15), 0.0, 1e-7)
-        assert refit.gap <= 1e-7
-        plain = solve(
-            X,
-            y,
-            loss=loss,
-            level=1.0,
-            sample_weight=weight,
-            intercept=True,
-            gap=1e-9,
-            unpenalized=[0, 1, 2],
-        )
-        assert_allclose(refit.objective, plain.objective, rtol=1e-7)
-
-
 def test_warm_starts_and_results_can_go_on():
     X, y, _weight, offset = data(9, "logistic")
     settings = {"loss": "logistic", "intercept": True, "offset": offset, "unpenalized": [0, 4]}
@@ -342,22 +305,6 @@ def test_a_free_column_that_tells_a_class_leaves_those_samples_out(classes: int)
     found = np.asarray(whole.coef)[:8]
     np.testing.assert_allclose(found, np.asarray(rest.coef), atol=1e-4)
     assert np.abs(np.asarray(whole.coef)).max() < 100.0  # nothing drifts where nothing changes
-
-
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_paths_beside_free_columns_are_those_of_single_fits(loss: str) -> None:
-    """What is projected out of the working set is kept from level to level, and extended."""
-    rng = np.random.default_rng(4)
-    X, Z = rng.normal(size=(80, 120)), rng.normal(size=(80, 2))
-    z = X[:, :5].sum(axis=1) + Z @ [2.0, -1.0] + 3.0
-    y = z + rng.normal(size=80) if loss == "squared" else np.sign(z + rng.normal(size=80))
-    given = {"loss": loss, "norm": norms.L1(), "intercept": True, "unpenalized": [120, 121]}
-    X = np.column_stack([X, Z])
-    found = paths.path(X, y, n_levels=12, ratio=0.05, gap=1e-9, **given)
-    for level, result in zip(found.levels, found.results, strict=True):
-        alone = solve(X, y, level=level, gap=1e-10, **given)
-        assert result.relative_gap <= 1e-9
-        np.testing.assert_allclose(result.objective, alone.objective, rtol=2e-9)
 
 
 def test_a_free_column_that_separates_the_classes_ends_a_search_of_levels() -> None:
@@ -472,26 +419,3 @@ def test_an_intercept_stays_where_further_columns_are_freed():
     none = problem_of(X, y, unpenalized=[0]).freed([1])
     assert task.loss.free_part(y, np.zeros(12), np.ones(12))[1] > 1.0
     assert none.loss.free_part(y, np.zeros(12), np.ones(12))[1] == 0.0
-
-
-def test_free_columns_leave_the_gap_as_small_as_it_is(table):
-    X, y = table
-    result = solve(X, y, level=0.1, unpenalized=[2], intercept=True, gap=1e-9)
-    assert result.converged
-    assert result.gap < 1e-8 * result.objective
-
-
-def test_columns_set_free_one_after_the_other_keep_the_intercept(table):
-    X, y = table
-    regularizer = Regularizer(norms.L1(), "penalized", 5.0)
-    build = Problem.build
-    once = build(
-        designs.as_design(X), y, losses.Squared(), regularizer,
-        unpenalized=[0, 2], fit_intercept=True,
-    )  # fmt: skip
-    first = build(
-        designs.as_design(X), y, losses.Squared(), regularizer,
-        unpenalized=[2], fit_intercept=True,
-    )  # fmt: skip
-    zero = np.zeros(40)
-    assert freed(first, [0]).loss_value(zero) == pytest.approx(once.loss_value(zero), 1e-13)

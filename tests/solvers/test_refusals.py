@@ -23,7 +23,6 @@ from atomlearn.core.problem.checks import (
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import EPS, Lengths, growth
-from atomlearn.core.solvers.fingerprint import fingerprint
 from atomlearn.core.solvers.progress import Progress
 from atomlearn.core.solvers.solver import checked_warm_start
 from atomlearn.designs import as_design
@@ -37,13 +36,6 @@ ONES = np.ones(4)
 def problem_of(norm: Any = None, **more: Any) -> Problem:
     level = Regularizer(norm or norms.L1(), "penalized", 1.0)
     return Problem.build(as_design(X), ONES, losses.Squared(), level, **more)
-
-
-def looped() -> Any:
-    norm = norms.UserNorm(lambda scores: None)
-    norm.weights = inside = []  # type: ignore[attr-defined]
-    inside.append(inside)
-    return inside
 
 
 REFUSED: list[tuple[Any, type[Exception], str]] = [
@@ -73,7 +65,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
      ValueError, "4 rows and y has 3 targets"),
     (lambda: problem_of(norms.UserNorm(lambda z: None)).restricted_to(as_design(X), np.arange(2)),
      TypeError, "UserNorm cannot be restricted"),
-    (lambda: problem_of(norms.LatentGroups([[0, 1], [1, 2]]), tau=1.0).lifted(),
+    (lambda: problem_of(norms.LatentGroups([[0, 1], [1, 2]]), tau=1.0).entered(True),
      ValueError, "tau > 0 mixes the overlapping parts"),
     (lambda: checked_warm_start(7, problem_of()), TypeError, "got int"),
     (lambda: checked_warm_start(WarmStart(np.array([0.5]), np.ones(1)), problem_of()),
@@ -98,7 +90,6 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
         RuntimeError,
         "saved by `run`",
     ),
-    (lambda: fingerprint(replace(problem_of(), y=looped())), ValueError, "refers to itself"),
 ]  # fmt: skip
 
 
@@ -107,16 +98,6 @@ def test_what_is_refused_and_in_which_words(number: int) -> None:
     call, kind, said = REFUSED[number]
     with pytest.raises(kind, match=said):
         call()
-
-
-def test_one_checkpoint_in_a_folder_of_its_own(tmp_path: Any) -> None:
-    file = tmp_path / "file"
-    file.write_text("")
-    with pytest.raises(ValueError, match="is a file; give a folder"):
-        solve(X, ONES, level=0.5, observers=[solvers.Checkpoint(file)])
-    two = [solvers.Checkpoint(tmp_path / "one"), solvers.Checkpoint(tmp_path / "two")]
-    with pytest.raises(ValueError, match="one Checkpoint is enough for a solve, got 2"):
-        solve(X, ONES, level=0.5, observers=two)
 
 
 def test_what_is_nearly_refused_is_taken() -> None:
@@ -129,18 +110,6 @@ def test_what_is_nearly_refused_is_taken() -> None:
     ends = checked_warm_start(WarmStart(np.array([2, 0]), np.ones(2)), problem_of())
     assert ends.columns.tolist() == [2, 0]
     assert positive("level", 1e-300, "form") == 1e-300
-
-
-def test_problems_of_some_rows_take_their_offsets_along() -> None:
-    rows, offset = np.array([2, 0]), np.array([1.0, 2.0, 3.0, 4.0])
-    whole = problem_of(offset=offset)
-    part = whole.of_rows(rows, as_design(X[rows]), np.array([2.0, 0.5]))
-    z = np.array([0.3, -0.2])
-    assert part.offset is not None
-    assert part.offset.tolist() == [3.0, 1.0]
-    expected = 0.5 * np.array([2.0, 0.5]) @ (z + offset[rows] - 1.0) ** 2
-    assert part.loss_value(z) == pytest.approx(expected, rel=1e-14)
-    assert problem_of().of_rows(rows, as_design(X[rows]), np.ones(2)).offset is None
 
 
 def test_matrices_by_their_factors() -> None:
@@ -189,11 +158,12 @@ def test_certificates_grow_by_what_rounding_hides() -> None:
 
 def test_lengths_of_columns_follow_their_columns() -> None:
     one = Lengths(np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0]))
+    task = problem_of()
     both = one.append(one.take(np.array([1])))
     assert both.scored.tolist() == [1.0, 2.0, 2.0]
     assert both.summed.tolist() == [3.0, 4.0, 4.0]
     assert both.offsets.tolist() == [5.0, 6.0, 6.0]
-    found = problem_of().measured.of(problem_of(), np.array([2, 0]))
+    found = task.measured.of(task.design, task.weight, np.array([2, 0]))
     assert_allclose(found.summed, np.linalg.norm(X[:, [2, 0]], axis=0))
     assert_allclose(found.scored, found.summed)
     assert not found.offsets.any()

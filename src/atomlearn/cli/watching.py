@@ -36,7 +36,7 @@ class Watch(RunObserver):
     {0: 1}
     """
 
-    deadline: Deadline = field(default_factory=Deadline.never)
+    deadline: Deadline = field(default_factory=Deadline)
     quiet: bool = False
     checkpoint: Path | None = None
     labels: list[str] = field(default_factory=list)

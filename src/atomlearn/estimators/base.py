@@ -19,7 +19,6 @@ from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficie
 from atomlearn.core.interfaces import Array, Deadline, Design, Loss, Norm, Task, WarmStart
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
-from atomlearn.core.paths.shared import task_of
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.core.solvers.stopping import check_rule
 from atomlearn.designs import FeatureMap, map_of
@@ -111,7 +110,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
         if self.stop is not None:
             check_rule(self.stop)
-        limit, deadline = self.time_limit, Deadline.never()
+        limit, deadline = self.time_limit, Deadline()
         if limit is not None:
             deadline = Deadline.after(positive("time_limit", limit, "seconds, for example 60"))
         solver, steps = as_solver(self.solver, tol), whole("max_iter", self.max_iter)
@@ -189,7 +188,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         tasks = []
         for problem, start in zip(problems, warm, strict=True):
             level = np.array([problem.regularizer.amount])
-            tasks.append(task_of(problem, level, settings, warm=start))
+            tasks.append(settings.task(problem, level, warm=start))
         drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
         if not any(task.results for task in tasks):
             raise KeyboardInterrupt("interrupted before the first point")

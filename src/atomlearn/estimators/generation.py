@@ -14,7 +14,6 @@ from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.partition import membership_of
 from atomlearn.core.problem.checks import check_free
-from atomlearn.core.problem.free import task_intercepts
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import FeatureMap, RowSubset, Tasks
 from atomlearn.estimators.checks import input_names
@@ -176,7 +175,7 @@ def point_of(problem: Problem, result: Result, count: int) -> tuple[Columns, Arr
     intercepts = np.full(count, float(result.intercept))
     if count > 1 and problem.loss.free is not None:
         linear = problem.design.gather(result.columns).dot(result.weights)
-        own = task_intercepts(problem, linear)
+        own = problem.task_intercepts(linear)
         intercepts = own if own.size else intercepts
     return columns, weights, intercepts
 

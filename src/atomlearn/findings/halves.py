@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 from atomlearn.core.interfaces import Array, Mask, Rows
 from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
+from atomlearn.core.paths.pool import Pool
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
@@ -68,7 +68,7 @@ def masks_of_parts(
     """
     model = clone(model)
     problem = own_problem(model, X, y)
-    if problem is None or not shares_levels(problem, model._settings()):
+    if problem is None or not model._settings().shares_levels(problem):
         return None
     masks, left = [np.zeros(0, dtype=bool)] * len(parts), list(range(len(parts)))
     walks = walks and _is_lasso(problem) and isinstance(X, np.ndarray) and levels.size > 1
@@ -101,12 +101,12 @@ def _together(
 ) -> list[list[Result]]:
     """Return the results of paths that share every reading, each ended at ``most`` columns."""
     end, waiting = None if most is None else NumberOfFeatures(most), []
-    for rows, pool in zip(parts, pool_of(problem).of_each(len(parts)), strict=True):
+    for rows, pool in zip(parts, Pool(problem).of_each(len(parts)), strict=True):
         weight = problem.weight * np.bincount(rows, minlength=problem.y.size)
         weight *= problem.weight.sum() / weight.sum()
         reached = None if end is None else end.begin()
         part = replace(problem, weight=weight)
-        waiting.append(task_of(part, levels, settings, pool, reached=reached))
+        waiting.append(settings.task(part, levels, pool, reached=reached))
     if drive(problem.design, waiting):
         raise KeyboardInterrupt("stability selection was interrupted")
     return [task.results for task in waiting]

@@ -129,7 +129,7 @@ class ScoreMatrix:
     transpose_dot: Callable[[Array], Array]
     dense: Callable[[], Array]
     memo: dict[Any, Found] = field(default_factory=dict)
-    deadline: Deadline = field(default_factory=Deadline.never)
+    deadline: Deadline = field(default_factory=Deadline)
 
 
 def dense_matrix(Z: Array) -> ScoreMatrix:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from atomlearn.core.data.standardized import centered
 from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.losses import FreeColumns, Multinomial
-from atomlearn.core.problem.free import task_intercepts
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
@@ -56,7 +55,7 @@ class TaskProblem:
         """Return the optimal intercepts at W for the columns as they were given: one pass."""
         b = self.offsets - self.means @ W
         if self.problem.loss.free is not None:
-            own = task_intercepts(self.problem, self.problem.design.predict(W.reshape(-1)))
+            own = self.problem.task_intercepts(self.problem.design.predict(W.reshape(-1)))
             b = b + own if own.size else b
         return np.asarray(b)
 

@@ -14,7 +14,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer, Progress
-from atomlearn.core.solvers.steps import run
+from atomlearn.core.solvers.run import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
 from atomlearn.papers.feature_generation import (
     FeatureGeneration,

@@ -18,7 +18,6 @@ from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.norms.groups import L2, Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 from atomlearn.designs import as_design
 from atomlearn.testing import tolerances
@@ -88,7 +87,7 @@ class MasterChecks:
         v = problem.negative_gradient(prediction)
         scores = problem.design.scores(v)
         # Inside a solve rounding is not yet part of a gap: the outer certificate adds it.
-        certificate = priced(problem, None, refit.weights, prediction, v, scores).certificate
+        certificate = problem.priced(None, refit.weights, prediction, v, scores).certificate
         slack = 1e-9 * (1e-300 + objective)
         assert_allclose(refit.gap, certificate.gap, rtol=1e-3, atol=slack)
 

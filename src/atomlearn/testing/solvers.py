@@ -19,8 +19,8 @@ from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Progress
+from atomlearn.core.solvers.run import run
 from atomlearn.core.solvers.solver import Solver
-from atomlearn.core.solvers.steps import run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.testing import tolerances

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn.core.interfaces.warm_start import WarmStart
-from atomlearn.core.solvers.atoms import RayFit
+from atomlearn.core.masters.master import Refit
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Norm
@@ -102,7 +102,7 @@ def test_removal_costs_are_exact_for_the_squared_loss() -> None:
             state = CoGEnT(eta=0.0).step(problem, state)
         atoms, c = state.atoms, state.shares
         assert atoms is not None
-        fit = RayFit(c, state.prediction, 0.0, 0, 0.0)
+        fit = Refit(c, 0.0, state.prediction, 0.0, 0.0)
         costs = removal_costs(problem, atoms, fit)
         before = problem.objective(state.weights, state.prediction, float(c.sum()))
         for number in range(c.size):

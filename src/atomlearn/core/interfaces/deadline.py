@@ -38,7 +38,7 @@ class Deadline:
 
     Examples
     --------
-    >>> Deadline.never().passed
+    >>> Deadline().passed
     False
     >>> Deadline.after(-1.0).sooner(Deadline.after(60.0)).passed
     True
@@ -48,18 +48,13 @@ class Deadline:
     work: Work | None = None
 
     @classmethod
-    def never(cls) -> Deadline:
-        """Return the deadline that never passes."""
-        return cls()
-
-    @classmethod
     def after(cls, seconds: float) -> Deadline:
         """Return the deadline so many seconds from now."""
         return cls(time.monotonic() + seconds)
 
     @classmethod
     def current(cls) -> Deadline:
-        """Return that of the step that this thread makes: ``never`` outside of a run."""
+        """Return that of the step that this thread makes: never outside of a run."""
         return _current.get()
 
     @contextmanager
@@ -81,7 +76,7 @@ class Deadline:
         """Whether the moment has come, or all steps are made."""
         if self.work is not None:
             self.work.left -= 1
-        return self.exhausted or time.monotonic() >= self.at
+        return self.left <= 0.0
 
     @property
     def exhausted(self) -> bool:

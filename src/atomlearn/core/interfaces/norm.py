@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from atomlearn.core.interfaces.arrays import Array, Columns
-from atomlearn.core.interfaces.differences import Measures, best_by_differences
+from atomlearn.core.interfaces.differences import best_by_differences
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.lift import Expansion, Part
 from atomlearn.core.interfaces.proximal import ProxJacobian as ProxJacobian
@@ -141,8 +141,7 @@ class Norm(Ratings, ABC):
             atom = values / gauge
             if float(atom @ values) >= self.polar(scores) * (1 - 1e-9):
                 return Atom(columns, atom)
-        measures = Measures(repr(self), self.value, self.polar)
-        return Atom(*best_by_differences(measures, columns, scores))
+        return Atom(*best_by_differences(self, columns, scores))
 
     # Fewer or more coordinates.
 

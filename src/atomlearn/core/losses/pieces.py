@@ -16,21 +16,16 @@ from atomlearn.core.interfaces import Array, Loss
 PIECE = 2**15
 
 
-def pieces(loss: Loss, n_samples: int) -> Iterator[slice]:
-    """Yield slices of the samples, such that the loss is a sum over them; one for few samples."""
-    size = PIECE - PIECE % loss.coupled if 0 < loss.coupled <= PIECE else n_samples
-    for start in range(0, n_samples, size):
-        yield slice(start, start + size)
-
-
 def is_one(loss: Loss, n_samples: int) -> bool:
     """Return whether all samples are one piece, and nothing needs to be cut."""
     return n_samples <= PIECE or not 0 < loss.coupled <= PIECE
 
 
 def each_piece(loss: Loss, n_samples: int) -> Iterator[tuple[slice, Loss]]:
-    """Yield the same slices, each with the loss of its samples."""
-    for piece in pieces(loss, n_samples):
+    """Yield slices of the samples, and the loss of each, such that the loss is a sum over them."""
+    size = n_samples if is_one(loss, n_samples) else PIECE - PIECE % loss.coupled
+    for start in range(0, n_samples, size):
+        piece = slice(start, start + size)
         yield piece, loss.part(piece)
 
 
@@ -88,10 +83,10 @@ def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> t
 
 def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
     """Return the sum of the curvatures at linear + shift."""
-    return sum(
-        float(own.curvature(y[part], shifted(linear[part], shift), weight[part]).sum())
-        for part, own in each_piece(loss, y.size)
-    )
+    total = 0.0
+    for part, own in each_piece(loss, y.size):
+        total += float(own.curvature(y[part], shifted(linear[part], shift), weight[part]).sum())
+    return total
 
 
 def squares(v: Array, weight: Array) -> float:

@@ -18,7 +18,6 @@ from atomlearn.core.losses import pieces
 from atomlearn.core.masters.candidate import check_restricted
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 
 #: (v, step) -> argmin_x 1/2 ||x - v||^2 + step * (tau/2 ||x||^2 + R(x))
@@ -366,6 +365,6 @@ def _certified(
     prediction = pieces.shifted(linear, intercept)
     v = problem.negative_gradient(prediction, spare)
     scores = problem.design.scores(v)
-    certificate = priced(problem, None, weights, prediction, v, scores).certificate
+    certificate = problem.priced(None, weights, prediction, v, scores).certificate
     point = _Point(weights, intercept, certificate.gap, certificate.objective)
     return point, scores.full()

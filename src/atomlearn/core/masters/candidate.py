@@ -9,7 +9,6 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.problem.pricing import priced
 from atomlearn.core.problem.problem import Problem
 
 
@@ -75,6 +74,6 @@ def certified(
         # Where slopes are near the largest float, sums over them are none: nothing is proved.
         nothing = Refit(weights, intercept, prediction, math.inf, math.inf)
         return Candidate(nothing, np.zeros(weights.size))
-    certificate = priced(problem, None, weights, prediction, v, scores).certificate
+    certificate = problem.priced(None, weights, prediction, v, scores).certificate
     refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
     return Candidate(refit, scores.full())

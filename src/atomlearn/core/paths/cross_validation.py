@@ -19,9 +19,8 @@ from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, t
 from atomlearn.core.paths.path import PathResult, path_result
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
-from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded_levels, solved
+from atomlearn.core.paths.search_ends import SearchEnd, ended_by, padded_levels, solved
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.shared import pool_of, shares_levels, task_of
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.schedule import drive
 
@@ -41,7 +40,7 @@ class CrossValidation:
     points each served; relax : the share of a refit without penalty that was chosen; paths : by
     (norm, fold), the PathResult of each output; status : CONVERGED, or
     INTERRUPTED or TIME_LIMIT where that ended the search: scores of levels that were not solved
-    are NaN then, and of folds those that are whole count, or those that had begun.
+    are NaN then, and levels that some fold has not are not chosen.
     """
 
     norms: tuple[Norm, ...]
@@ -210,10 +209,7 @@ def cross_validate(
     scores, share = _best_share(of_shares, relax, shape)
     n_folds = len(folds)
     by_norm = tuple(tuple(found[k : k + n_folds]) for k in range(0, len(found), n_folds))
-    kept = np.arange(n_folds) if status.is_converged else known_folds(scores)
-    each, selected, gaps = (part[..., kept] for part in (each, selected, gaps))
-    scores = scores[..., kept]
-    if status is Status.INTERRUPTED and not np.isfinite(scores).any():
+    if status is Status.INTERRUPTED and not np.isfinite(scores.mean(axis=2)).any():
         raise KeyboardInterrupt("a search was interrupted before it had scored anything")
     of_all = np.asarray(levels), scores, each, selected, gaps, counted.passes - before
     return CrossValidation(tuple(norms), *of_all, share, by_norm, status)
@@ -258,9 +254,7 @@ def _paths(
         for output, problem in enumerate(problems):
             fold = training_part(problem.with_norm(norm), train)
             pool, reached = next(pools), end.of(number % n_folds * len(problems) + output)
-            waiting.append(
-                task_of(fold, levels, settings, pool, reached=reached, last=end.place_of_last)
-            )
+            waiting.append(settings.task(fold, levels, pool, reached=reached, last=end.place))
             grids.append(levels)
     interrupted = drive(design, waiting, effective_n_jobs(n_jobs))
     found = [
@@ -282,12 +276,12 @@ def _pools(
         id(norm) if norm.lift(n_features) is not None else 0 for norm in norms
     ]
     for number, norm in enumerate(norms):
-        if not all(shares_levels(problem.with_norm(norm), settings) for problem in problems):
+        if not all(settings.shares_levels(problem.with_norm(norm)) for problem in problems):
             alike[number] = None
     known: dict[int | None, Iterator[Pool | None]] = {None: repeat(None)}
     for key, norm in zip(alike, norms, strict=True):
         if key not in known:
-            source, count = pool_of(problems[0].with_norm(norm)), alike.count(key) * len(problems)
+            source, count = Pool(problems[0].with_norm(norm)), alike.count(key) * len(problems)
             known[key] = iter(source.of_each(count))
     return (next(known[key]) for key in alike for _ in problems)
 

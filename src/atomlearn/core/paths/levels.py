@@ -17,7 +17,12 @@ RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1
 
 def scores_at_zero(problem: Problem) -> Scores:
     """Return z at w = 0 with the optimal intercept: one pass over the data."""
-    return problem.design.scores(problem.negative_gradient(_prediction_at_zero(problem)))
+    return problem.design.scores(dual_at_zero(problem))
+
+
+def dual_at_zero(problem: Problem) -> Array:
+    """Return v = -f' at w = 0 with the optimal intercept."""
+    return problem.negative_gradient(_prediction_at_zero(problem))
 
 
 def _prediction_at_zero(problem: Problem) -> Array:

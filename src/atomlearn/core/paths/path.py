@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,6 @@ from atomlearn.core.paths.levels import (
     scores_at_zero,
 )
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.shared import task_of
-from atomlearn.core.problem.card import card
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
@@ -40,9 +38,8 @@ class PathResult:
 
     levels : (n_levels,) levels, or radii of the constrained form, the most regularized first;
     results : one Result a level; n_features : number of columns of X; dtype : that of X;
-    readings : of the data, however many levels each served; interrupted : whether Ctrl-C cut it
-    short.
-    A path cut short from the keyboard holds the levels solved until then.
+    passes : readings of the data, however many levels each served; interrupted : whether Ctrl-C cut
+    it short. A path cut short from the keyboard holds the levels solved until then.
 
     Examples
     --------
@@ -54,10 +51,10 @@ class PathResult:
     """
 
     levels: Array
-    results: list[Result]
+    results: list[Result] = field(repr=False)
     n_features: int
     dtype: np.dtype[Any]
-    readings: float
+    passes: float
     interrupted: bool = False
 
     @property
@@ -95,23 +92,9 @@ class PathResult:
         return np.array([result.columns.size for result in self.results], dtype=np.int64)
 
     @property
-    def passes(self) -> float:
-        """Readings of the data for the whole path, however many levels each served."""
-        return self.readings
-
-    @property
     def converged(self) -> bool:
         """True where the requested gap is proved at every level, and none is missing."""
         return not self.interrupted and all(result.converged for result in self.results)
-
-    def _repr_html_(self) -> str:
-        facts = [
-            ("levels", f"{self.levels.size} from {self.levels[0]:.4g} to {self.levels[-1]:.4g}"),
-            ("columns in use", f"{self.n_selected[0]:,} to {self.n_selected[-1]:,}"),
-            ("passes", f"{self.passes:g}"),
-            ("largest relative gap", f"{self.relative_gaps.max():.2g}"),
-        ]
-        return card("Path", facts)
 
     def predict(self, design: Design) -> Array:
         """Return X w + b at every level, shape (n_levels, n_samples); columns gathered once."""
@@ -222,7 +205,7 @@ def path_of(
     before = counted.passes - (zero is not None)
     settings = replace(settings, observers=(*settings.observers, *observers))
     reached = None if until is None else until.begin()
-    task = task_of(problem, levels, settings, warm=warm, zero=zero, reached=reached)
+    task = settings.task(problem, levels, warm=warm, zero=zero, reached=reached)
     interrupted = drive(counted, [task])
     if not task.results:
         raise KeyboardInterrupt("interrupted before a level was solved")

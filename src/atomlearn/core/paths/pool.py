@@ -11,7 +11,7 @@ from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.interfaces.certificate import TINY
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths
-from atomlearn.core.solvers.centered_columns import centered_columns
+from atomlearn.core.solvers.column_generation import centered_columns
 
 #: Columns that join a pool after one reading of the data, at most.
 JOINING = 3000
@@ -23,7 +23,8 @@ class Pool:
     Parameters
     ----------
     problem : Problem
-        Its design gives the columns. Large means are taken off them where it has an intercept.
+        Its design gives the columns, lifted ones where there are any. Large means are taken off
+        them where it has an intercept.
     source : Pool, optional
         That of all paths, which gathers what this one, of a single path, is asked to hold.
 
@@ -39,7 +40,7 @@ class Pool:
     MOST_ENTRIES = 2**28
 
     def __init__(self, problem: Problem, source: Pool | None = None) -> None:
-        self._problem, self._source = problem, source
+        self._problem, self._source = problem.entered(lifts=True)[0], source
         self._settling = threading.Lock()
         self.columns: Columns = np.zeros(0, dtype=np.int64)
         self.lengths = Lengths.none()
@@ -49,19 +50,14 @@ class Pool:
         self._gram: Array | None = None
 
     @property
-    def size(self) -> int:
-        """Number of columns."""
-        return int(self.columns.size)
-
-    @property
     def room(self) -> int:
         """Number of columns that may still join; sparse data may be in the pool as a whole."""
         n_samples, n_features = self._problem.design.shape
         sparse = self._problem.design.stored_sparse()
         if sparse is not None and sparse.nnz <= self.MOST_ENTRIES:
-            return n_features - self.size
+            return n_features - self.columns.size
         of_one = self.MOST_ENTRIES if self._source is None else self.MOST_ENTRIES // 2
-        own = max(of_one // max(n_samples, 1) - self.size, 0)
+        own = max(of_one // max(n_samples, 1) - self.columns.size, 0)
         return own if self._source is None else min(own, self._source.room)
 
     @property
@@ -82,9 +78,9 @@ class Pool:
 
     def positions(self, columns: Columns) -> Columns:
         """Return where these columns are, -1 for those that are not in the pool."""
-        if not self.size:
+        if not self.columns.size:
             return np.full(columns.size, -1, dtype=np.int64)
-        at = np.minimum(np.searchsorted(self._sorted, columns), self.size - 1)
+        at = np.minimum(np.searchsorted(self._sorted, columns), self.columns.size - 1)
         return np.where(self._sorted[at] == columns, self._places[at], -1)
 
     def add(self, columns: Columns) -> int:
@@ -106,7 +102,7 @@ class Pool:
         """Bring the data of all columns here; paths with pools of their own may do so together."""
         with self._settling:
             settled = self.block.shape[1]
-            if settled < self.size:
+            if settled < self.columns.size:
                 gathered, lengths = self._gathered(self.columns[settled:])
                 self.block = self.block.append(gathered) if settled else gathered
                 self.lengths = self.lengths.append(lengths)

@@ -50,9 +50,9 @@ class PoolRefit:
     def solve(self, problem: Problem, warm: PoolPoint | None, own: bool = False) -> PoolPoint:
         """Return the solution over the pool, from a point at another level, or of its ``own``."""
         pool = self.pool
-        if self.block.shape[1] < pool.size:
+        if self.block.shape[1] < pool.columns.size:
             self.block = self.block.grown(pool.block)
-        weights, shift = np.zeros(pool.size), 0.0
+        weights, shift = np.zeros(pool.columns.size), 0.0
         if warm is not None:
             weights[warm.positions], shift = warm.weights, warm.shift
         weights = problem.inside(pool.columns, weights)

@@ -1,17 +1,23 @@
-"""Settings: how exactly each problem of a path is solved, and by which solver."""
+"""Settings: how exactly each problem of a path is solved, by which solver, and in which task."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from atomlearn.core.interfaces import Deadline, WarmStart, is_whole
+from atomlearn.core.interfaces import Array, Deadline, Scores, WarmStart, is_whole
+from atomlearn.core.paths.ends import Reached
+from atomlearn.core.paths.pool import Pool
+from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.checkpoint import Checkpoint
+from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.run import How, SteppedLevels, default_solver, run
+from atomlearn.core.solvers.schedule import Task
 from atomlearn.core.solvers.solver import Solver
-from atomlearn.core.solvers.steps import default_solver, run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
 
 
@@ -36,7 +42,7 @@ class Settings:
     solver: Solver | None = None
     stop: StoppingRule | None = None
     observers: tuple[Observer, ...] = ()
-    deadline: Deadline = field(default_factory=Deadline.never)
+    deadline: Deadline = field(default_factory=Deadline)
     checkpoint: str | os.PathLike[str] | None = None
     search: bool = False
 
@@ -46,30 +52,63 @@ class Settings:
                 f"max_iter must be a whole number >= 0, for example 1000, got {self.max_iter!r}"
             )
 
-    @property
-    def rules(self) -> StoppingRule:
-        """The rules that end each run."""
+    def how(self, problem: Problem) -> How:
+        """Return solver, rules and observers of the runs of a problem."""
+        solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
         rules: StoppingRule = RelativeGap(self.gap) | Iterations(self.max_iter)
-        return rules if self.stop is None else rules | self.stop
-
-    def solver_for(self, problem: Problem) -> Solver:
-        """Return the solver that was chosen, or the default of the problem's norm."""
-        return self.solver or default_solver(problem.regularizer.norm, self.gap)
-
-    def observers_of_runs(self) -> tuple[Observer, ...]:
-        """Return all that see a run: the observers, and what keeps it in the folder."""
-        if self.checkpoint is None:
-            return self.observers
-        return (*self.observers, Checkpoint(self.checkpoint, many=True))
+        rules = rules if self.stop is None else rules | self.stop
+        keepers = [] if self.checkpoint is None else [Checkpoint(self.checkpoint, many=True)]
+        return How(solver, rules, (*self.observers, *keepers), self.search)
 
     def within(self, share: float) -> Settings:
         """Return the same for the next of several searches: its share of the time that is left."""
-        if self.deadline == Deadline.never():
-            return self
         return replace(self, deadline=Deadline.after(share * self.deadline.left))
 
     def run(self, problem: Problem, warm: WarmStart | None = None) -> Result:
         """Return the solution of ``problem`` from the warm start, with the solver's state."""
-        problem = problem.until(problem.deadline.sooner(self.deadline))
-        watching = self.observers_of_runs()
-        return run(problem, self.solver_for(problem), self.rules, watching, warm)
+        solver, rules, observers, _ = self.how(problem)
+        return run(problem.until(self.deadline), solver, rules, observers, warm)
+
+    def task(
+        self,
+        problem: Problem,
+        levels: Array,
+        pool: Pool | None = None,
+        *,
+        warm: WarmStart | None = None,
+        zero: Scores | None = None,
+        reached: Reached | None = None,
+        last: Callable[[], int | None] | None = None,
+    ) -> Task:
+        """Return the task that solves a problem at the levels, in their order.
+
+        Levels share readings where the problem allows that and there are several of them.
+        ``pool``, ``zero``, ``reached``, ``last`` : see ``SharedLevels``.
+        """
+        problem, how = problem.until(self.deadline), self.how(problem)
+        if warm is None and len(levels) > 1 and self.shares_levels(problem):
+            pool = pool or Pool(problem)
+            return SharedLevels(problem, levels, how, self.gap, pool, zero, reached, last)
+        return SteppedLevels(problem, levels.tolist(), how, warm, reached)
+
+    def shares_levels(self, problem: Problem) -> bool:
+        """Return whether levels of the problem can be guessed, solved and priced together.
+
+        Not where another solver was chosen; not where the norm, or the one over lifted coordinates,
+        rates no columns; not where the data is read once for each vector.
+        """
+        loss, norm = problem.loss, problem.regularizer.norm
+        if not (
+            self.solver in (None, ColumnGeneration(tolerance=self.gap))
+            and loss.bare.coupled <= 1
+            and loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
+            and problem.metric is None
+            and problem.design.passes_of_many(2) < 2.0
+            and norm.solver(self.gap) is None
+        ):
+            return False
+        lift = norm.lift(problem.design.shape[1])
+        if lift and problem.tau:
+            return False  # refused, with what to do about it, by whoever solves one level
+        norm = lift.norm if lift else norm
+        return norm.over_columns and norm.solver(0.0) is None and norm.rates_columns

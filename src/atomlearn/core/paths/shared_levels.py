@@ -15,18 +15,17 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Columns, Scores, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.paths.ends import Reached
+from atomlearn.core.paths.levels import dual_at_zero
 from atomlearn.core.paths.pool import JOINING, Pool
 from atomlearn.core.paths.refits import PoolPoint, PoolRefit
-from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.sweep import Sweep, sweeps
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.progress import Resumed
-from atomlearn.core.solvers.run import Run
+from atomlearn.core.solvers.run import How, Run
 from atomlearn.core.solvers.schedule import Answer, Asked, Task
 from atomlearn.core.solvers.solver import State, checked_warm_start
-from atomlearn.core.solvers.steps import stepped
 
 #: Levels that are solved before one reading prices all of them, at most.
 AHEAD = 16
@@ -50,16 +49,6 @@ class Level:
     alone: bool = False
     result: Result | None = None
 
-    @property
-    def problem(self) -> Problem:
-        """The problem at this level, in the coordinates that it is solved in."""
-        return self.run.inner
-
-    @property
-    def status(self) -> Status | None:
-        """Why it is final; None where it is not."""
-        return self.run.status
-
 
 class SharedLevels(Task):
     """The levels of one path, which share readings of the data with each other and other paths.
@@ -70,9 +59,11 @@ class SharedLevels(Task):
         At any level.
     levels : (n_levels,)
         In their order.
-    settings : Settings
+    how : How
+    gap : float
+        Relative gap that is asked for.
     pool : Pool
-        The columns that may matter, in the coordinates of ``pool_of``.
+        The columns that may matter.
     zero : Scores, optional
         At w = 0, where they are known.
     reached, last : callable, optional
@@ -83,22 +74,19 @@ class SharedLevels(Task):
         self,
         problem: Problem,
         levels: Array,
-        settings: Settings,
+        how: How,
+        gap: float,
         pool: Pool,
         zero: Scores | None = None,
         reached: Reached | None = None,
         last: Callable[[], int | None] | None = None,
     ) -> None:
-        problem = problem.until(problem.deadline.sooner(settings.deadline))
-        self.problem, self.settings, self.pool = problem, settings, pool
-        self.reached, self.last = reached, last
-        solver, rules = settings.solver_for(problem), settings.rules
-        self.inner, self.lift = problem.centered().entered(solver.lifts)
-        how = self.lift, solver, rules, settings.observers_of_runs(), settings.search
+        self.problem, self.pool, self.reached, self.last = problem, pool, reached, last
+        self.inner, self.lift = problem.centered().entered(how.solver.lifts)
         self.levels = [
-            Level(Run(problem.at(x), self.inner.at(x), *how)) for x in map(float, levels)
+            Level(Run(problem.at(x), self.inner.at(x), self.lift, how)) for x in levels.tolist()
         ]
-        self.refit = PoolRefit(pool, settings.gap)
+        self.refit = PoolRefit(pool, gap)
         self.zero = zero if zero is None or self.lift is None else self.lift.expansion.scores(zero)
         self.large_only = (
             self.lift is None and problem.regularizer.norm.asks_large and not problem.tau
@@ -120,7 +108,7 @@ class SharedLevels(Task):
             if self.levels[0].run.resumes:
                 self.kept = [level.run.begin() for level in self.levels]
             known = self.zero is not None or any(self.kept)
-            return Asked([self._dual_at_zero()], None) if self._seeds and not known else None
+            return Asked([dual_at_zero(self.inner)], None) if self._seeds and not known else None
         self.batch = self._swept() or self._solved()
         return self._asked() if self.batch else None
 
@@ -136,17 +124,17 @@ class SharedLevels(Task):
             return
         if answer is not None:
             self._certified(scores, answer.vectors)
-        alone = [level for level in self.levels if level.alone and level.status is None]
+        alone = [level for level in self.levels if level.alone and level.run.status is None]
         for level in alone:
             self._solve_alone(level)
         self._end()
-        if not (answer or alone) or all(level.status is not None for level in self.levels):
+        if not (answer or alone) or all(level.run.status is not None for level in self.levels):
             self._finish()
 
     def interrupt(self) -> None:
         """End with the levels that have a point with a proof."""
         for level in self.levels:
-            if level.status is None and level.run.best is not None:
+            if level.run.status is None and level.run.best is not None:
                 level.run.status = Status.INTERRUPTED
         self._finish()
 
@@ -154,10 +142,10 @@ class SharedLevels(Task):
         """Take the results in their order, up to the first level without one."""
         self.done, self.results = True, []
         for level in self.levels:
-            if level.status is None:
+            if level.run.status is None:
                 break
             self.results.append(self._result(level))
-            if level.status is Status.INTERRUPTED:
+            if level.run.status is Status.INTERRUPTED:
                 break
 
     @property
@@ -166,10 +154,6 @@ class SharedLevels(Task):
         n_samples, n_features = self.inner.design.shape
         fits = n_samples * n_features <= WHOLE and n_features <= JOINING
         return not (fits and self.inner.design.listable)
-
-    def _dual_at_zero(self) -> Array:
-        linear = np.zeros(self.inner.design.shape[0])
-        return self.inner.negative_gradient(linear + self.inner.optimal_intercept(linear))
 
     def _seed(self, zero: Scores | None) -> None:
         if not self._seeds:
@@ -185,7 +169,7 @@ class SharedLevels(Task):
         for level, kept in zip(self.levels, self.kept, strict=False):
             if kept is None:
                 continue
-            warm = checked_warm_start(WarmStart.of_arrays(kept.arrays), level.problem)
+            warm = checked_warm_start(WarmStart.of_arrays(kept.arrays), level.run.inner)
             self.pool.add(warm.columns[: self.pool.room])
             positions = self.pool.positions(warm.columns)
             if (positions >= 0).all():
@@ -203,8 +187,8 @@ class SharedLevels(Task):
         self.pool.settle()
         if not sweeps(self.inner, self.pool):
             return []
-        with self.levels[0].run:
-            amounts = np.array([level.problem.regularizer.amount for level in self.levels])
+        with self.levels[0].run.clocked():
+            amounts = np.array([level.run.inner.regularizer.amount for level in self.levels])
             sweep = Sweep.of(self.inner, self.pool, amounts)
         batch = self.levels[: sweep.levels.size]
         for level, point in zip(batch, sweep.points(), strict=True):
@@ -217,7 +201,7 @@ class SharedLevels(Task):
     def _solved(self) -> list[Level]:
         """Return the next levels with their points over the pool; none where all are final."""
         self.pool.settle()
-        pending = [number for number, level in enumerate(self.levels) if level.status is None]
+        pending = [number for number, level in enumerate(self.levels) if level.run.status is None]
         batch: list[Level] = []
         before = None
         # Once the time is out, one reading says of all levels what is proved; so it is with points
@@ -233,9 +217,9 @@ class SharedLevels(Task):
             if warm is None:
                 warm = before or (self.levels[number - 1].point if number else None)
             try:
-                with level.run as run:
+                with level.run.clocked():
                     own = level.point is not None
-                    before = self.refit.solve(level.problem.until(run.deadline), warm, own)
+                    before = self.refit.solve(level.run.inner.until(level.run.deadline), warm, own)
                     level.point = before
             except FloatingPointError:  # a step beyond the floats
                 level.alone = True
@@ -274,30 +258,30 @@ class SharedLevels(Task):
             self.sweep = None
             for level, certificate in zip(batch, certificates, strict=True):
                 self._seen(level, certificate, vectors)
-                if level.status is not None:
+                if level.run.status is not None:
                     self._result(level)
             return
         for level, z in zip(batch, scores, strict=True):
             point, columns, lengths = self._at(level)
-            with level.run:
+            with level.run.clocked():
                 try:
-                    price = level.problem.price(
+                    price = level.run.inner.price(
                         columns, point.weights, point.prediction, lengths=lengths, scores=z
                     )
                 except LookupError:  # no large score was there at all
                     self._solve_alone(level)
                     continue
                 self._seen(level, price.certificate, vectors)
-        wrong = [level for level in batch if level.status is None]
+        wrong = [level for level in batch if level.run.status is None]
         for level in batch:
-            if level.status is Status.CONVERGED and level.point:
+            if level.run.status is Status.CONVERGED and level.point:
                 self.last_reference = level.point.reference
         joined = self._join(batch, scores)
         for level in wrong:
             if not joined and level.readings > 1:
                 self._solve_alone(level)
         for level in batch:
-            if level.status is not None:
+            if level.run.status is not None:
                 self._result(level)
 
     def _at(self, level: Level) -> tuple[PoolPoint, Columns, Lengths]:
@@ -320,15 +304,15 @@ class SharedLevels(Task):
 
         Levels that are final vote too: they are near what comes next.
         """
-        if all(level.status is not None for level in self.levels):
+        if all(level.run.status is not None for level in self.levels):
             return 0
         norm = self.inner.regularizer.norm
         found, ranks = [], []
         for level, scores in zip(batch, found_scores, strict=True):
             point, columns, _ = self._at(level)
-            if level.status is Status.PERFECT_FIT or point.reference <= 0:
+            if level.run.status is Status.PERFECT_FIT or point.reference <= 0:
                 continue
-            shifted = level.problem.shifted(scores, columns, point.weights)
+            shifted = level.run.inner.shifted(scores, columns, point.weights)
             rated = norm.rated(shifted, SHARE * point.reference)
             found.append(rated)
             ranks.append(np.arange(rated.size))
@@ -349,7 +333,7 @@ class SharedLevels(Task):
             intercept = point.shift - float(lengths.offsets @ point.weights)
             start = WarmStart(columns, point.weights, intercept)
         counted = Counted.of(self.problem.design)
-        for _ in stepped(level.run, start, counted, float(level.readings)):
+        for _ in level.run.steps(start, counted, float(level.readings)):
             pass
         result = self._result(level)
         found = result.columns if result.lifted is None else result.lifted[0]
@@ -363,7 +347,7 @@ class SharedLevels(Task):
         if self.reached is None:
             return
         for level in self.levels[self.n_told :]:
-            if level.status is None:
+            if level.run.status is None:
                 return
             self.n_told += 1
             if self.reached(level.run.problem, self._result(level)):

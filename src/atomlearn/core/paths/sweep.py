@@ -29,7 +29,7 @@ def sweeps(problem: Problem, pool: Pool) -> bool:
     """Return whether all levels of the problem, which the pool holds whole, are solved at once."""
     (n_samples, size), norm = problem.design.shape, problem.regularizer.norm
     return (
-        0 < size == pool.size <= min(MOST_COLUMNS, max(n_samples, FEW_COLUMNS))
+        0 < size == pool.columns.size <= min(MOST_COLUMNS, max(n_samples, FEW_COLUMNS))
         and problem.loss.is_quadratic
         and problem.regularizer.form == "penalized"
         and problem.metric is None
@@ -61,7 +61,7 @@ class Sweep:
         """Solve the levels, as many as the deadline allows."""
         y, s, total = problem.y, problem.weight, float(problem.weight.sum())
         A = np.asarray(pool.block.dense(), dtype=np.float64)
-        price = l1_weights(problem.regularizer.norm, pool.size)
+        price = l1_weights(problem.regularizer.norm, pool.columns.size)
         assert price is not None
         middle = float(s @ y) / total if problem.fit_intercept else 0.0
         H, c = pool.gram(s), (s * (y - middle)) @ A

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Array, Atom, Columns, Lift, Norm, WarmStart
+from atomlearn.core.interfaces import Array, Columns, Lift, Norm, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
-from atomlearn.core.problem.card import card
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +32,6 @@ class Record:
     n_columns: int
     skipped: float | None = None
     vectors: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class KeptTerms:
-    """What a result from a pickle knows of the solver's last state: where another can begin."""
-
-    atoms: tuple[tuple[Atom, float], ...]
-    terms: tuple[MatrixPart, ...] | None
-
-    def parts(self) -> tuple[tuple[Atom, float], ...]:
-        """Return atoms a_h with weights c_h > 0, w = sum c_h a_h."""
-        return self.atoms
-
-    def warm_parts(self) -> tuple[MatrixPart, ...] | None:
-        """Return the terms of a matrix with what may enter them next."""
-        return self.terms
 
 
 @dataclass(slots=True, repr=False)
@@ -175,16 +158,9 @@ class Result:
             self.norm,
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: everything but the data that the solver still had at hand."""
-        values: dict[str, Any] = object.__getstate__(self)[1]  # type: ignore[index]  # of slots
-        if self.state is not None:
-            values["state"] = KeptTerms(self.state.parts(), self.state.warm_parts())
-        return values
-
-    def __setstate__(self, values: dict[str, Any]) -> None:
-        for name, value in values.items():
-            setattr(self, name, value)
+    def __getstate__(self) -> Any:
+        """Return what a pickle holds: everything but the solver's state, which holds data."""
+        return object.__getstate__(replace(self, state=None))
 
     def lowered(self, lift: Lift) -> Result:
         """Return the result over the features: w = L u, with u kept and told apart by sets."""
@@ -199,11 +175,14 @@ class Result:
         )
 
     def with_free(self, free: Columns, coefficients: Array, intercept: float) -> Result:
-        """Return the result with the coefficients of the free columns, and their intercept."""
+        """Return the result with the coefficients of the free columns, and their intercept.
+
+        ``coefficients`` : those of columns of X come first.
+        """
         columns = np.union1d(self.columns, free)
         weights = np.zeros(columns.size)
         weights[np.searchsorted(columns, self.columns)] = self.weights
-        weights[np.searchsorted(columns, free)] += coefficients
+        weights[np.searchsorted(columns, free)] += coefficients[: free.size]
         used = np.flatnonzero(weights)
         parts = self.matrix_parts
         if parts is not None:
@@ -263,10 +242,6 @@ class Result:
             ranks = [p.factored.weights.size for p in self.matrix_parts if p.factored is not None]
             lines.insert(4, f"matrix        {self.shape}, terms of rank or atoms {ranks}")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        facts = [line.split(maxsplit=1) for line in str(self).splitlines()[1:]]
-        return card(str(self.status), [(name, value) for name, value in facts])
 
     def __repr__(self) -> str:
         return (

@@ -13,11 +13,11 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Atom, WarmStart
 from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.masters.master import Master
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.sequential_qp import SequentialQP
-from atomlearn.core.problem.pricing import Pricing
+from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.solvers.atoms import AtomSet, RayFit, refit_on_rays
+from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.solver import Solver, State
 
@@ -165,7 +165,7 @@ def priced_atoms(
         prediction,
         gauge=float(shares.sum()),
         tolerance=tolerance,
-        lengths=problem.measured.of(problem, atoms.columns),
+        lengths=problem.measured.of(problem.design, problem.weight, atoms.columns),
     )
     return RayState(
         columns=atoms.columns,
@@ -186,14 +186,14 @@ def _entering(price: Pricing) -> Atom | None:
     return atom if atom.columns.size and enters else None
 
 
-def without_zeros(atoms: AtomSet, fit: RayFit) -> tuple[AtomSet, RayFit]:
+def without_zeros(atoms: AtomSet, fit: Refit) -> tuple[AtomSet, Refit]:
     """Return the atoms with a weight, and the fit over them."""
     used = np.flatnonzero(fit.weights > 0)
     return atoms.take(used), replace(fit, weights=fit.weights[used])
 
 
 def following(
-    problem: Problem, state: RayState, atoms: AtomSet, fit: RayFit, tolerance: float
+    problem: Problem, state: RayState, atoms: AtomSet, fit: Refit, tolerance: float
 ) -> RayState:
     """Return the priced state of this fit, the one after ``state``: one pass over the data."""
     after = priced_atoms(problem, atoms, fit.weights, fit.intercept, tolerance)

@@ -15,7 +15,7 @@ from scipy.sparse import csc_array
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Atom, Block, Columns, Design
-from atomlearn.core.masters.master import Master
+from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.combine import Nonnegative
@@ -138,17 +138,6 @@ def atom_key(atom: Atom) -> int:
     return hash((f"{largest:.9e}", columns.tobytes(), whole[kept].tobytes()))
 
 
-@dataclass(frozen=True, slots=True)
-class RayFit:
-    """Weights c >= 0 of the atoms: (t,); X U c and the intercept; master steps; certified gap."""
-
-    weights: Array
-    linear: Array
-    intercept: float
-    steps: int
-    gap: float
-
-
 def refit_on_rays(
     problem: Problem,
     master: Master,
@@ -156,7 +145,7 @@ def refit_on_rays(
     weights: Array,
     intercept: float,
     gap_target: float,
-) -> RayFit:
+) -> Refit:
     """argmin over c >= 0, b of  f(X U c + b) + tau/2 ||U c||^2 + R(sum c)  ([V] (5) and (6)).
 
     The master gets it as a problem over the block X U with the norm sum c on c >= 0. Masters that
@@ -171,9 +160,7 @@ def refit_on_rays(
         regularizer=Regularizer(Nonnegative(L1()), form, amount),
         metric=atoms.gram,
     )
-    refit = ModelNewton(master).solve(rays, weights, intercept, gap_target)
-    linear = refit.prediction - refit.intercept
-    return RayFit(refit.weights, linear, refit.intercept, refit.steps, refit.gap)
+    return ModelNewton(master).solve(rays, weights, intercept, gap_target)
 
 
 def truncation(problem: Problem, weights: Array, prediction: Array, gauge: float) -> float:

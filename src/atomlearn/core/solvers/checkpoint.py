@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import time
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from atomlearn.core.solvers.fingerprint import fingerprint, sample
 from atomlearn.core.solvers.progress import Progress, Resumed, RunObserver
 from atomlearn.core.solvers.solver import Solver
 
-_FORMAT, _VERSION = "atomlearn checkpoint", 1
+_FORMAT, _VERSION = "atomlearn checkpoint", 2
 
 
 class Checkpoint(RunObserver):
@@ -126,11 +125,11 @@ def _write(place: _Place, progress: Progress) -> None:
         "iteration": state.iteration,
         "passes": progress.passes,
         "seconds": progress.seconds,
+        "history": [asdict(record) for record in progress.history],
     }
     arrays = solver.saved(state)
-    history = np.array([astuple(record) for record in progress.history], dtype=np.float64)
     content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
-    _write_whole(place.file, about, content | {"entries": place.entries, "history": history})
+    _write_whole(place.file, about, content | {"entries": place.entries})
 
 
 def _write_whole(file: Path, about: dict[str, Any], content: Arrays) -> None:
@@ -166,7 +165,7 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
             raise ValueError(f"it is version {about['version']!r} of {about['format']!r}")
         same_problem, known = about["problem"] == digest, held["entries"]
         same_data = known.shape == entries.shape and np.allclose(known, entries)
-        history = [_record_of(row) for row in held["history"].tolist()]
+        history = [Record(**record) for record in about["history"]]
         arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
         numbers = int(about["iteration"]), float(about["passes"]), float(about["seconds"])
     except Exception as error:  # a damaged file raises whatever its bytes lead to
@@ -186,19 +185,3 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
             "with that one, or give another folder"
         )
     return Resumed(arrays, *numbers, history, f"the checkpoint {file}")
-
-
-def _record_of(row: list[float]) -> Record:
-    """Return a line of the history; whole numbers were written as float64."""
-    iteration, passes, seconds, objective, gap, relative_gap, n_columns, skipped, vectors = row
-    return Record(
-        int(iteration),
-        passes,
-        seconds,
-        objective,
-        gap,
-        relative_gap,
-        int(n_columns),
-        None if math.isnan(skipped) else skipped,  # None was written as NaN
-        int(vectors),
-    )

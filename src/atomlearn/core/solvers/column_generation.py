@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.masters.choose import default_master
 from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.problem.pricing import Pricing
+from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.rounding import Lengths
-from atomlearn.core.solvers.centered_columns import appended, centered_columns
+from atomlearn.core.problem.rounding import Lengths, counted
 from atomlearn.core.solvers.solver import Solver, State
 
 #: Entries of a block up to which a re-fit to the end costs nothing that could be measured beside a
@@ -111,7 +111,10 @@ class ColumnGeneration(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
-        columns, weights, takes_all = warm.columns, warm.weights, self._takes_all(problem)
+        columns, weights = warm.columns, warm.weights
+        # Taking few columns, all of them, costs less than asking which ones are needed.
+        few = math.prod(problem.design.shape) <= SMALL and problem.design.listable
+        takes_all = few and self.batch is None and not problem.deadline.passed
         if takes_all:
             columns = np.arange(problem.design.shape[1])
             weights = np.zeros(columns.size)
@@ -120,12 +123,6 @@ class ColumnGeneration(Solver):
         if not (takes_all or self.batch):
             state.free = self.master.candidates_for_free(problem)
         return self._price(problem, state)
-
-    def _takes_all(self, problem: Problem) -> bool:
-        """Return whether taking all columns costs less than asking which ones are needed."""
-        few = math.prod(problem.design.shape) <= SMALL
-        quick = self.batch is None and not problem.deadline.passed
-        return quick and few and problem.design.listable
 
     def _fitted(
         self, problem: Problem, columns: Columns, weights: Array, intercept: float
@@ -265,3 +262,52 @@ class ColumnGeneration(Solver):
             # The best atom alone may be larger: its neighbours are worth a look too.
             best = norm.best_columns(price.scores, 2 * best.size)
         return price.entering(best)
+
+
+def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths]:
+    """Return these columns, with large means taken off where f allows that, and lengths.
+
+    Only dense columns whose mean is beyond their spread: others would gain nothing.
+
+    With an intercept, f(X w + b) is f((X - 1 m')w + b') with b = b' - m'w, for any m: the same
+    problem. But a year, or an altitude, is hundreds of times its spread; taken off, steps over such
+    columns are as short, and lose as few digits, as over any others. Where adding a number to all
+    predictions changes nothing (Cox), nothing has to be given back.
+    """
+    gathered = problem.design.gather(columns)
+    block, places = gathered.distinct()
+    used = counted(problem.weight)
+    squares = block.squared_norms(used)
+    lengths, nothing = np.sqrt(squares)[places], np.zeros(columns.size)
+    # Scores of columns that the design centers itself are sums over the columns before.
+    scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
+    if block.stored() is None:
+        return gathered, Lengths(scored, scored, nothing)
+    allowed = problem.fit_intercept or problem.loss.task == "survival"
+    if not (allowed and columns.size):
+        return gathered, Lengths(scored, lengths, nothing)
+    means = block.transpose_dot(problem.weight) / float(problem.weight.sum())
+    # Of weighted samples the mean may not be the nearest constant: then this is a bit too often.
+    large = 2.0 * block.shape[0] * means * means > squares
+    if not large.any():
+        return gathered, Lengths(scored, lengths, nothing)
+    offsets = np.where(large, means, 0.0)
+    block = DenseBlock(np.asfortranarray(block.dense() - offsets))
+    taken_up = offsets[places] if problem.fit_intercept else nothing
+    summed = np.sqrt(block.squared_norms(used))[places]
+    return gathered.with_distinct(block), Lengths(scored, summed, taken_up)
+
+
+def appended(
+    block: Block, lengths: Lengths, more: Block, further: Lengths
+) -> tuple[Block, Lengths]:
+    """Return the columns followed by others, and the lengths of both.
+
+    What is a feature of the block already stays that column, with the offset taken off there,
+    which may differ in its last bit from the one taken off when it was gathered again.
+    """
+    block, lengths = block.append(more), lengths.append(further)
+    places = block.distinct()[1]
+    first = np.zeros(block.n_distinct, dtype=np.int64)
+    first[places[::-1]] = np.arange(places.size)[::-1]
+    return block, lengths.take(first[places])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
 from contextlib import suppress
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType
 from typing import Any
 
-import joblib
 import numpy as np
+from joblib.hashing import NumpyHasher
 
 from atomlearn.core.interfaces import Array, Loss, Norm
 from atomlearn.core.norms.parameters import Parameters
@@ -34,7 +33,7 @@ def fingerprint(problem: Problem) -> str:
         problem.y,
         problem.weight,
     )
-    return str(joblib.hash(_described(parts)))
+    return str(_Hasher("md5").hash(parts))
 
 
 def sample(problem: Problem) -> Array:
@@ -45,45 +44,27 @@ def sample(problem: Problem) -> Array:
     return np.asarray(problem.design.gather(columns).dense(), dtype=np.float64)[rows]
 
 
-def _in_order(part: Any) -> list[Any]:
-    return sorted(part, key=repr)
+class _Hasher(NumpyHasher):  # type: ignore[misc]
+    """Tells parts by their parameters, not by what they remember, and functions by their code."""
 
-
-def _of_function(part: FunctionType) -> list[Any]:
-    held = [cell.cell_contents for cell in part.__closure__ or ()]
-    return [part.__code__, part.__defaults__, part.__kwdefaults__, held]
-
-
-#: What makes parts of these types what they are: no order of keys, nothing remembered.
-_PIECES: dict[type, Callable[[Any], list[Any]]] = {
-    dict: lambda part: _in_order(part.items()),
-    list: list,
-    tuple: list,
-    set: _in_order,
-    frozenset: _in_order,
-    CodeType: lambda part: [part.co_code, part.co_names, part.co_consts],
-    MethodType: lambda part: [part.__func__, part.__self__],
-    FunctionType: _of_function,
-}
-
-
-def _described(part: Any, depth: int = 0) -> Any:
-    """Return what makes a part what it is, for joblib."""
-    if depth > 20:
-        raise ValueError("a norm or loss refers to itself and has no fingerprint")
-    kind = type(part)
-    if kind in _PIECES:
-        pieces = _PIECES[kind](part)
-    elif isinstance(part, Parameters):
-        pieces = sorted(part.get_params(deep=False).items())
-    elif isinstance(part, Loss | Norm) or dataclasses.is_dataclass(part):
-        pieces = _parameters(part)
-    elif part is None or kind in (bool, int, float, str, bytes):
-        return part
-    else:
-        # By itself: joblib tells one object that stands twice from two that are equal.
-        return joblib.hash(part)
-    return kind.__qualname__, [_described(piece, depth + 1) for piece in pieces]
+    def reducer_override(self, part: Any) -> Any:
+        """Return what makes a part what it is, as pickles take it."""
+        kind = type(part)
+        pieces: Any
+        if kind is FunctionType:
+            held = [cell.cell_contents for cell in part.__closure__ or ()]
+            pieces = part.__code__, part.__defaults__, part.__kwdefaults__, held
+        elif kind is CodeType:
+            pieces = part.co_code, part.co_names, part.co_consts
+        elif kind is frozenset:
+            pieces = sorted(part, key=repr)
+        elif issubclass(kind, Parameters):
+            pieces = sorted(part.get_params(deep=False).items())
+        elif issubclass(kind, Loss | Norm) or dataclasses.is_dataclass(kind):
+            pieces = _parameters(part)
+        else:
+            return NotImplemented
+        return tuple, ((kind.__qualname__, pieces),)
 
 
 def _parameters(part: Any) -> list[tuple[str, Any]]:

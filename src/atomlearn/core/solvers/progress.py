@@ -1,11 +1,12 @@
-"""Progress: what stopping rules and observers see; RunObserver: what observers may be told."""
+"""Progress: what stopping rules and observers see after each step; the observers; stalls."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, TextIO
 
 from atomlearn.core.interfaces import Arrays, Lift, WarmStart
 from atomlearn.core.interfaces.certificate import Status
@@ -21,7 +22,7 @@ class Progress:
     problem, solver : as they were given to the run; search : whether the run is a part of a
     cross-validation, whose point is not kept; state : the solver's state; passes : passes
     over the data so far; seconds : wall time so far, observers excluded; history : one Record a
-    step, this one included; skipped : of Record; lift, origin : what takes a point of the solver
+    step, this one included; lift, origin : what takes a point of the solver
     to one of the problem as it was given.
 
     Examples
@@ -42,7 +43,6 @@ class Progress:
     passes: float = 0.0
     seconds: float = 0.0
     history: list[Record] = field(default_factory=list)
-    skipped: float | None = None
     lift: Lift | None = None
     origin: float = 0.0
 
@@ -58,22 +58,15 @@ class Progress:
             point = self.lift.lowered_start(point)
         return replace(point, intercept=point.intercept + self.origin)
 
-    def record(self, vectors: int = 1) -> None:
-        """Add a line to the history; ``vectors`` : how many points shared the last reading."""
-        certificate = self.state.certificate
-        self.history.append(
-            Record(
-                iteration=self.state.iteration,
-                passes=self.passes,
-                seconds=self.seconds,
-                objective=certificate.objective,
-                gap=certificate.gap,
-                relative_gap=certificate.relative_gap,
-                n_columns=self.n_columns,
-                skipped=self.skipped,
-                vectors=vectors,
-            )
-        )
+    def record(
+        self, state: State, passes: float, seconds: float, vectors: int, skipped: float | None
+    ) -> None:
+        """Take the state after a step, and add a line to the history."""
+        self.state, self.passes, self.seconds = state, passes, seconds
+        at, n_columns = state.certificate, state.n_active()
+        bounds = at.objective, at.gap, at.relative_gap
+        record = Record(state.iteration, passes, seconds, *bounds, n_columns, skipped, vectors)
+        self.history.append(record)
 
 
 #: Called with the Progress after each step, outside the timed part.
@@ -137,6 +130,48 @@ class RunObserver:
 
     def end(self, progress: Progress) -> None:
         """See the last state of the run, whatever ended it."""
+
+
+@dataclass(slots=True)
+class PrintProgress:
+    """Print one line a step: iteration, passes, seconds, objective, relative gap, columns.
+
+    Over implicit pairs also the share of the work that bounds spared.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> from atomlearn import solve, solvers
+    >>> lines = io.StringIO()
+    >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[solvers.PrintProgress(lines)])
+    >>> "relative gap" in lines.getvalue()
+    True
+    """
+
+    stream: TextIO | None = None
+    every: int = 1
+    _printed: bool = field(default=False, init=False)
+
+    def __call__(self, progress: Progress) -> None:
+        stream = self.stream or sys.stderr
+        if not self._printed:
+            print(
+                f"{'step':>5} {'passes':>8} {'seconds':>9} {'objective':>14} "
+                f"{'relative gap':>13} {'columns':>8}",
+                file=stream,
+            )
+            self._printed = True
+        record = progress.history[-1]
+        if record.iteration % self.every:
+            return
+        spared = "" if record.skipped is None else f"  {100 * record.skipped:.0f}% skipped"
+        print(
+            f"{record.iteration:>5} {record.passes:>8.1f} {record.seconds:>9.2f} "
+            f"{record.objective:>14.7g} {record.relative_gap:>13.2e} {record.n_columns:>8}{spared}",
+            file=stream,
+            flush=True,
+        )
 
 
 @dataclass(slots=True)

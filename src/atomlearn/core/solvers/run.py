@@ -1,4 +1,4 @@
-"""Run: one problem at one level on its way to its result. It owns counting, the clock, stopping.
+"""The run of a problem at one level to its result: the clock, the steps, the stop, and ``run``.
 
 Solves, levels of paths and folds of cross-validations are all runs: whatever makes the steps,
 observers, stopping rules, time limits, checkpoints and interrupts are the same.
@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from atomlearn.core.interfaces import Deadline, Lift
+from atomlearn.core.data.wrappers import Counted
+from atomlearn.core.interfaces import Deadline, Lift, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.deadline import Work
-from atomlearn.core.problem.free import free_part
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
+from atomlearn.core.solvers.atom_generation import AtomGeneration
+from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer, Progress, Resumed, RunObserver, Stall
-from atomlearn.core.solvers.solver import Solver, State
-from atomlearn.core.solvers.stopping import StoppingRule
+from atomlearn.core.solvers.schedule import Answer, Task, drive
+from atomlearn.core.solvers.smoothing import SmoothedSteps
+from atomlearn.core.solvers.solver import Solver, State, checked_warm_start
+from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 
 #: A solver that stops by choice returns its last point, one that was cut short its best.
 LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
@@ -29,6 +36,18 @@ CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
 #: Problems of fewer entries are proved in some hundred steps of masters, or are held by rounding:
 #: after so many steps, one or two seconds, they have stalled. A step of the solver adds two.
 SMALL, MOST_WORK, MORE_WORK = 10_000, 8000, 2
+
+
+class How(NamedTuple):
+    """How a problem is solved: what makes the steps, what ends them, and who is told of them.
+
+    search : whether the run is a part of a cross-validation.
+    """
+
+    solver: Solver
+    rules: StoppingRule
+    observers: tuple[Observer, ...] = ()
+    search: bool = False
 
 
 class Run:
@@ -40,12 +59,7 @@ class Run:
         As it was given.
     inner, lift : Problem, Lift or None
         What the solver works on: centered, in lifted coordinates if it has any; and the way back.
-    solver : Solver
-        Makes the steps; its own observers, if it brings any, see the run too.
-    rules : StoppingRule
-    observers : iterable of callables
-    search : bool
-        Whether it is a part of a cross-validation.
+    how : How
 
     Attributes
     ----------
@@ -53,28 +67,17 @@ class Run:
     certificate of that very point; seconds : spent on it so far, without the time of observers.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        inner: Problem,
-        lift: Lift | None,
-        solver: Solver,
-        rules: StoppingRule,
-        observers: Iterable[Observer] = (),
-        search: bool = False,
-    ) -> None:
+    def __init__(self, problem: Problem, inner: Problem, lift: Lift | None, how: How) -> None:
         if math.prod(problem.design.shape) < SMALL:
-            inner = inner.until(inner.deadline.sooner(Deadline(work=Work(MOST_WORK))))
-        self.problem, self.inner, self.lift = problem, inner, lift
-        self.solver, self.rules = solver, rules
-        self.observers = (*observers, *solver.observers)
-        self.told = [each for each in self.observers if isinstance(each, RunObserver)]
+            inner = inner.until(Deadline(work=Work(MOST_WORK)))
+        self.problem, self.inner, self.lift, self.how = problem, inner, lift, how
+        self.told = [each for each in how.observers if isinstance(each, RunObserver)]
         keepers = sum(each.resumes for each in self.told)
         if keepers > 1:
             raise ValueError(f"one Checkpoint is enough for a solve, got {keepers}")
         #: Whether an observer may know where to go on.
         self.resumes = keepers > 0
-        self.progress = Progress(problem, solver, search, lift=lift, origin=inner.origin)
+        self.progress = Progress(problem, how.solver, how.search, lift=lift, origin=inner.origin)
         self.status: Status | None = None
         self.best: State | None = None
         self.seconds = 0.0
@@ -84,7 +87,7 @@ class Run:
 
     def begin(self) -> Resumed | None:
         """Tell the observers that the run begins; return what it goes on from, if anything."""
-        known = [o.begin(self.problem, self.solver) for o in self.told]
+        known = [o.begin(self.problem, self.how.solver) for o in self.told]
         resumed = next((each for each in known if each is not None), None)
         if resumed is not None:
             self.seconds, self._before = resumed.seconds, resumed.passes
@@ -92,13 +95,20 @@ class Run:
             self.progress.history = resumed.history[:-1]
         return resumed
 
-    def __enter__(self) -> Run:
-        """Let the clock run."""
-        self._since = time.monotonic()
-        return self
+    @contextmanager
+    def clocked(self) -> Iterator[None]:
+        """Let the clock run in a block, in which trial steps of steep losses may overflow.
 
-    def __exit__(self, *error: object) -> None:
-        self.seconds, self._since = self._elapsed(), None
+        A point of an infinite objective is left, and what is not a number proves nothing.
+        """
+        bounded = math.isfinite(self.problem.loss.smoothness)
+        kind: Literal["ignore"] | None = None if bounded else "ignore"
+        self._since = time.monotonic()
+        try:
+            with np.errstate(over=kind, invalid=kind):
+                yield
+        finally:
+            self.seconds, self._since = self._elapsed(), None
 
     def _elapsed(self) -> float:
         since = self._since
@@ -107,12 +117,51 @@ class Run:
     @property
     def deadline(self) -> Deadline:
         """When the next step has to end: by the problem's deadline, or by a rule of seconds."""
-        return self.inner.deadline.sooner(Deadline.after(self.rules.seconds - self._elapsed()))
+        return self.inner.deadline.sooner(Deadline.after(self.how.rules.seconds - self._elapsed()))
+
+    def steps(
+        self, start: WarmStart | Resumed | None, counted: Counted, passes: float = 0.0
+    ) -> Iterator[None]:
+        """Make the solver's steps until there is a reason to stop; yield after each.
+
+        ``passes`` : that the run has made until now. A run that has stalled, or whose solver knows
+        that no step of its own can change the point, ends in any case.
+        """
+        solver, problem = self.how.solver, self.inner
+        if problem.loss.smoothed(1.0) is not None:
+            solver = SmoothedSteps(solver)
+        before, searched = counted.passes, counted.searched
+        with self.clocked():
+            problem = problem.until(self.deadline)
+            if isinstance(start, Resumed):
+                state = start.state(problem, solver)
+            else:
+                state = solver.start(problem, start)
+        while True:
+            with self.clocked():
+                done, possible = np.subtract(counted.searched, searched).tolist()
+                skipped = 1.0 - done / possible if possible > 0 else None
+                self.seen(state, passes + counted.passes - before, skipped=skipped)
+                if self.status is not None:
+                    return
+                problem = self.inner.until(self.deadline)
+                if problem.deadline.work is not None:
+                    problem.deadline.work.left += MORE_WORK
+                try:
+                    with problem.deadline.kept():
+                        state = solver.step(problem, state)
+                except TimeIsUp:
+                    self.status = self.out_of() or Status.TIME_LIMIT
+                    return
+                except FloatingPointError:  # a step beyond the floats: the last good point stays
+                    self.status = Status.STALLED
+                    return
+            yield
 
     def seen(
         self, state: State, passes: float, vectors: int = 1, skipped: float | None = None
-    ) -> Status | None:
-        """Take a point that was priced: record and show it; return why to stop here, or None.
+    ) -> None:
+        """Take a point that was priced: record and show it, and set why to stop here, if so.
 
         ``passes`` over the data since the run began; ``vectors`` : how many points shared the last
         one; ``skipped`` : see Record.
@@ -121,31 +170,21 @@ class Run:
             state.certificate, state.intercept, state.prediction
         )
         progress = self.progress
-        progress.state, progress.passes = state, passes + self._before
-        progress.seconds, progress.skipped = self._elapsed(), skipped
-        progress.record(vectors)
+        progress.record(state, passes + self._before, self._elapsed(), vectors, skipped)
         # Where bounds of a search stay open, they say nothing on which point is the better one.
         best = self.best
         if best is None or state.certificate.closable <= best.certificate.closable:
             self.best = state
-        self._show()
-        self.status = self._reason(state)
-        return self.status
-
-    def _show(self) -> None:
-        """Call the observers, whose time does not count."""
+        # The time of observers does not count.
         began = time.monotonic()
-        for observe in self.observers:
-            observe(self.progress)
-        pause = time.monotonic() - began
+        for observe in self.how.observers:
+            observe(progress)
         if self._since is not None:
-            self._since += pause
-
-    def _reason(self, state: State) -> Status | None:
-        status = self.rules.reason(self.progress) or state.exhausted
+            self._since += time.monotonic() - began
+        status = self.how.rules.reason(progress) or state.exhausted
         if status is None and self.inner.is_perfect(state.certificate):
             status = Status.PERFECT_FIT
-        return status or self._stall.reason(state) or self.out_of()
+        self.status = status or self._stall.reason(state) or self.out_of()
 
     def out_of(self) -> Status | None:
         """Return why the run must end now: its steps are made, or its time is up; else None."""
@@ -186,7 +225,149 @@ class Run:
         if self.lift is not None:
             result = result.lowered(self.lift)
         if self.problem.free is not None:
-            free = free_part(inner, state.prediction)
+            free = inner.loss.free.free_part(inner.y, state.prediction, inner.weight)
             result = result.with_free(self.problem.free, *free)
         result.norm = self.problem.regularizer.norm
         return result
+
+
+class SteppedLevels(Task):
+    """Levels of a problem one after the other, each by the steps of a solver.
+
+    Parameters
+    ----------
+    problem : Problem
+    levels : sequence of float
+        In their order; each begins at the solution before it.
+    how : How
+    warm : WarmStart, optional
+        Where the first level begins.
+    reached : callable, optional
+        Asked of the problem and the result of each level: is this the last one?
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        levels: Sequence[float],
+        how: How,
+        warm: WarmStart | None = None,
+        reached: Callable[[Problem, Result], bool] | None = None,
+    ) -> None:
+        self.counted = Counted.of(problem.design)
+        self.problem = replace(problem, design=self.counted)
+        self.inner, self.lift = self.problem.centered().entered(how.solver.lifts)
+        self.levels, self.how, self.warm, self.reached = levels, how, warm, reached
+        self.results = []
+        self.run: Run | None = None
+        self.steps: Iterator[None] = iter(())
+
+    def advance(self) -> None:
+        """Go to the end of a level; where time is limited, step by step, in turns with others."""
+        run = self.run or self._begin()
+        for _ in self.steps:
+            if run.deadline.at < math.inf:
+                return
+
+    def _begin(self) -> Run:
+        level = self.levels[len(self.results)]
+        problem, inner = self.problem.at(level), self.inner.at(level)
+        run = self.run = Run(problem, inner, self.lift, self.how)
+        start: WarmStart | Resumed | None = run.begin()
+        if start is None and self.warm is not None:
+            warm = checked_warm_start(self.warm, problem)
+            warm = replace(warm, intercept=warm.intercept - inner.origin)
+            start = warm if self.lift is None else self.lift.start(warm)
+        self.steps = run.steps(start, self.counted)
+        return run
+
+    def learn(self, answer: Answer | None) -> None:
+        """Take the result of a level that has ended."""
+        run = self.run
+        if run is None or run.status is None:
+            return
+        result, self.run = run.result(), None
+        self.results.append(result)
+        last = len(self.results) == len(self.levels) or run.status in CUT
+        self.done = last or bool(self.reached and self.reached(run.problem, result))
+        if not self.done:
+            self.warm, result.state = result.warm_start(), None
+
+    def interrupt(self) -> None:
+        """Keep the best point of the level that was being solved."""
+        if self.run is not None and self.run.best is not None:
+            self.run.status = self.run.status or Status.INTERRUPTED
+            self.learn(None)
+        self.done = True
+
+
+def run(
+    problem: Problem,
+    solver: Solver,
+    stop: StoppingRule,
+    observers: Iterable[Observer] = (),
+    warm: WarmStart | None = None,
+) -> Result:
+    """Step the solver until a stopping rule gives its reason.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : Solver
+    stop : StoppingRule
+        For example ``stopping.RelativeGap(1e-6) | stopping.Seconds(60)``. A run that has stalled,
+        or whose solver knows that no step of its own can change the point, ends in any case.
+    observers : iterable of callables
+        Called with the Progress after each step; a ``RunObserver`` also at the begin and the end.
+        A ``Checkpoint`` that knows this very problem is gone on from.
+    warm : WarmStart, optional
+        Where to begin, the first time.
+
+    Returns
+    -------
+    Result
+        The last point of a solver that stopped by choice, else the best one.
+
+    Notes
+    -----
+    Ctrl-C ends the run after the last finished step with status INTERRUPTED and the best point
+    so far. It is raised before the first point, when there is nothing to return.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, norms, problem, solvers
+    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
+    >>> penalty = problem.Regularizer(norms.L1(), "penalized", 1.0)
+    >>> task = problem.Problem.build(designs.as_design(X), y, losses.as_loss("squared"), penalty)
+    >>> result = solvers.run(task, solvers.ColumnGeneration(), solvers.stopping.RelativeGap(1e-9))
+    >>> result.coef.round(6).tolist()
+    [2.0, 0.0, -1.0]
+    """
+    check_rule(stop)
+    if not isinstance(solver, Solver):
+        raise TypeError(
+            "solver must be a Solver such as solvers.ColumnGeneration(), got "
+            f"{type(solver).__name__}"
+        )
+    how = How(solver, stop, tuple(observers))
+    task = SteppedLevels(problem, [problem.regularizer.amount], how, warm)
+    drive(task.counted, [task])
+    if not task.results:
+        raise KeyboardInterrupt("interrupted before the first point")
+    return task.results[0]
+
+
+def default_solver(norm: Norm, tolerance: float) -> Solver:
+    """Return column generation over subspaces where the norm allows it, over rays elsewhere.
+
+    ``tolerance`` is the relative gap that will be asked for. Norms that can neither be restricted
+    to a few columns nor lifted get ``AtomGeneration``. Norms may name their own solver: those of
+    matrices name ``MatrixGeneration``.
+    """
+    own: Solver | None = norm.solver(tolerance)
+    if own is not None:
+        return own
+    if norm.over_columns:
+        return ColumnGeneration(tolerance=tolerance)
+    return AtomGeneration(tolerance=tolerance)

@@ -87,21 +87,17 @@ def drive(design: Design, tasks: Sequence[Task], at_once: int | None = None) -> 
                         tasks[number].learn(None)
                     else:
                         waiting[number] = question
-                if waiting:
-                    _serve(design, tasks, waiting)
+                # The data is read once for as many of the waiting tasks as fit.
+                served = _served(design, waiting) if waiting else []
+                together = [waiting.pop(number) for number in served]
+                answers = _read(design, together) if together else []
+                for number, answer in zip(served, answers, strict=True):
+                    tasks[number].learn(answer)
     except KeyboardInterrupt:
         for task in tasks:
             task.interrupt()
         return True
     return False
-
-
-def _serve(design: Design, tasks: Sequence[Task], waiting: dict[int, Asked]) -> None:
-    """Read the data once, for as many of the waiting tasks as fit."""
-    served = _served(design, waiting)
-    together = [waiting.pop(number) for number in served]
-    for number, answer in zip(served, _read(design, together), strict=True):
-        tasks[number].learn(answer)
 
 
 def _served(design: Design, waiting: dict[int, Asked]) -> list[int]:

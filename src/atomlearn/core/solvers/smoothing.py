@@ -22,12 +22,11 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Arrays, Loss, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.rounding import rounding
 from atomlearn.core.solvers.solver import Solver, State
 
 #: The first width, in mean residuals of the start, and what it is multiplied with each time. Wide
 #: problems are easy and narrow ones are near; measured on 40 problems of 100 x 300.
-FIRST, FACTOR, LEAST = 0.1, 0.3, 1e-7
+FIRST, FACTOR = 0.1, 0.3
 #: The smooth problem is left once its gap is this share of the whole, which others have to close.
 ENOUGH = 0.1
 #: Smooth problems in a row that bring nothing, after which rounding rules.
@@ -90,11 +89,6 @@ class SmoothedSteps(Solver):
     inner: Solver
 
     @property
-    def lifts(self) -> bool:  # type: ignore[override]
-        """As the solver inside."""
-        return self.inner.lifts
-
-    @property
     def state_format(self) -> str:  # type: ignore[override]
         """As the solver inside."""
         return self.inner.state_format
@@ -115,10 +109,6 @@ class SmoothedSteps(Solver):
         following = self.inner.step(at.of(problem), inside)
         following.iteration = iteration + 1
         return self._judged(problem, following, at)
-
-    def saved(self, state: Any) -> Arrays:
-        """As the solver inside."""
-        return self.inner.saved(state)
 
     def restored(self, problem: Problem, arrays: Arrays) -> State:
         """Return the state that was saved, in the first smooth problem."""
@@ -175,5 +165,5 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     columns, lengths = state.columns, state.lengths
     loss = problem.plain_loss
     lost = problem.loss.slack(problem.y, prediction, v, problem.weight)
-    at = columns, state.weights, prediction, steepest, exact, lengths
-    return exact.widened(lost + rounding(replace(problem, loss=loss), *at))
+    at = exact, state.weights, prediction, steepest, columns, lengths
+    return exact.widened(lost + replace(problem, loss=loss).lost(*at))

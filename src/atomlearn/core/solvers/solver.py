@@ -87,13 +87,11 @@ class Solver(ABC):
 
     lifts : whether problems whose norm is lifted (latent groups, unions) reach the solver in their
     lifted coordinates; solvers over atoms work on the features themselves.
-    observers : those that the solver brings to each of its runs.
     state_format : name of what ``saved`` gives, "" for the point and its atoms: a checkpoint goes
     on with solvers of the same format.
     """
 
     lifts: ClassVar[bool] = True
-    observers: ClassVar[tuple[Any, ...]] = ()
     state_format: ClassVar[str] = ""
 
     @abstractmethod

@@ -27,14 +27,12 @@ class StoppingRule(ABC):
     >>> rule = Sparse() | stopping.Seconds(60)
     """
 
+    #: After how many seconds the rule will stop a run, if not before; infinite: maybe never.
+    seconds: float = math.inf
+
     @abstractmethod
     def reason(self, progress: Progress) -> Status | None:
         """Return why to stop after this step, or None."""
-
-    @property
-    def seconds(self) -> float:
-        """After how many seconds the rule will stop a run, if not before; infinite: maybe never."""
-        return math.inf
 
     def __or__(self, other: StoppingRule) -> StoppingRule:
         check_rule(other)
@@ -63,7 +61,7 @@ class FirstOf(StoppingRule):
         return None
 
     @property
-    def seconds(self) -> float:
+    def seconds(self) -> float:  # type: ignore[override]
         return min(rule.seconds for rule in self.rules)
 
 
@@ -150,7 +148,7 @@ class Seconds(StoppingRule):
         return Status.TIME_LIMIT if progress.seconds >= self.limit else None
 
     @property
-    def seconds(self) -> float:
+    def seconds(self) -> float:  # type: ignore[override]
         return self.limit
 
 
