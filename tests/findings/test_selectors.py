@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import Lasso, LogisticRegression, lars_path
+from sklearn.linear_model import Lasso, LogisticRegression
 
 from atomlearn import (
     AtomicClassifier,
@@ -27,7 +27,6 @@ from atomlearn.findings import (
     unimodal,
 )
 from atomlearn.findings.gaussian import _spectrum, generator, knockoffs_of, standardized
-from atomlearn.findings.halves import first_columns
 from atomlearn.findings.importance import path_with_scores
 from atomlearn.findings.knockoffs import e_threshold, e_values
 
@@ -299,39 +298,7 @@ def test_noise_is_below_the_bound_and_signal_is_found() -> None:
     assert np.mean(false) <= np.mean(bounds) + 0.5
 
 
-def first_on_the_path(
-    X: np.ndarray, y: np.ndarray, most: int, top: float, bottom: float
-) -> set[int]:
-    """The columns of the lasso's path between two levels, from breakpoint to breakpoint."""
-    levels, _, coefs = lars_path(X - X.mean(axis=0), y - y.mean(), method="lasso")
-    found: list[int] = []
-    for k in range(len(levels) - 1):
-        if levels[k] <= bottom:
-            break
-        between = np.flatnonzero(0.5 * (coefs[:, k] + coefs[:, k + 1]))
-        if levels[k + 1] < top:
-            found += [j for j in between.tolist() if j not in found]
-    return set(found[:most])
-
-
-@pytest.mark.parametrize("kind", ["independent", "correlated", "0 and 1"])
-def test_walks_in_lockstep_are_those_of_each_half(kind: str) -> None:
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        X = rng.standard_normal((90, 60))
-        X = X + 1.5 * rng.standard_normal((90, 1)) if kind == "correlated" else X
-        X = (X > 0.5).astype(float) if kind == "0 and 1" else X
-        y = X[:, :5].sum(axis=1) + rng.standard_normal(90)
-        parts = [np.sort(rng.permutation(90)[:45]) for _ in range(8)]
-        largest = float(np.abs((y - y.mean()) @ (X - X.mean(axis=0))).max()) / 90
-        found, sure = first_columns(X, y, parts, 12, 0.9 * largest, 0.1 * largest, True, 1e-6)
-        assert sure.all()
-        for mask, rows in zip(found, parts, strict=True):
-            expected = first_on_the_path(X[rows], y[rows], 12, 0.9 * largest, 0.1 * largest)
-            assert set(np.flatnonzero(mask).tolist()) == expected
-
-
-def test_copies_of_columns_are_walked_or_not_believed() -> None:
+def test_copies_of_columns_share_what_they_explain() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 10))
     X = np.hstack([X, X, X[:, :2].sum(axis=1, keepdims=True)])
