@@ -43,9 +43,7 @@ class Ranked:
         return float(np.quantile(self.null, 1.0 - level, method="higher"))
 
 
-def _permuted(
-    y: Array, x: Array, baseline: float, rng: np.random.Generator, left: Array
-) -> Array:
+def _permuted(y: Array, x: Array, baseline: float, rng: np.random.Generator, left: Array) -> Array:
     """Return draws of baseline + sum_k y_k'x_k over orders of the rows of x.
 
     Of many rows they are quantiles of the normal limit. ``left`` : an orthonormal basis that y and
