@@ -1,4 +1,4 @@
-"""The Python of docs/scaling.md runs as it stands, and its table is what the model prints."""
+"""The table of docs/scaling.md is what the model prints."""
 
 from __future__ import annotations
 
@@ -12,18 +12,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
-
-
-def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("dask.array")
-    names: dict[str, Any] = {}
-    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 2
-    for block in blocks:
-        exec(compile(block, "scaling.md", "exec"), names)
-    assert names["result"].converged
-    assert set(range(5)) <= set(names["result"].columns.tolist())
-    assert "float32" in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")
