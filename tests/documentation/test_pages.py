@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 import atomlearn
+from atomlearn import solve
 from atomlearn.cli import main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -66,6 +67,24 @@ def matrices(names: dict[str, Any], printed: str) -> None:
     assert len({*zip(np.repeat([0, 1, 2], 20), names["labels"], strict=True)}) == 3
 
 
+def own_norm(names: dict[str, Any], printed: str) -> None:
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        z = rng.standard_normal(9) if seed % 2 else -np.abs(rng.standard_normal(9))
+        columns, values = names["best_interval"](z)
+        sums = [abs(z[i:j].sum()) for i in range(9) for j in range(i + 1, 10)]
+        assert values @ z[columns] == pytest.approx(max(sums))
+    assert names["result"].relative_gap <= 1e-6
+    assert names["model"].norm_ == names["intervals"]
+    lasso = min(
+        float(np.linalg.norm(solve(names["X"], names["y"], level=level).coef - names["truth"]))
+        for level in (10.0, 20.0, 40.0, 80.0)
+    )
+    assert np.linalg.norm(names["model"].coef_ - names["truth"]) < 0.5 * lasso
+    assert names["value"] == pytest.approx(2.5, rel=1e-8)
+    assert names["gap"] <= 2.5e-8
+
+
 def scaling(names: dict[str, Any], printed: str) -> None:
     assert names["result"].converged
     assert set(range(5)) <= set(names["result"].columns.tolist())
@@ -85,6 +104,7 @@ FOUND: dict[str, Callable[[dict[str, Any], str], None]] = {
     "first_contact.md": first_contact,
     "implicit.md": implicit,
     "matrices.md": matrices,
+    "own_norm.md": own_norm,
     "scaling.md": scaling,
     "structured.md": structured,
 }

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.norm import Form
@@ -18,7 +18,6 @@ from atomlearn.solvers import ColumnGeneration, run
 from atomlearn.testing.problems import Case, all_cases
 from atomlearn.testing.solvers import SolverChecks
 from experiments.rivals import BlockCoordinateDescent, active_groups
-from experiments.rivals.group_step import Spectrum, exact_step
 
 Array = NDArray[np.float64]
 
@@ -27,25 +26,6 @@ NORMS = (L1(), Groups(GROUPS), Groups(GROUPS, weights=[1.0, 0.5, 2.0, 1.0]))
 
 
 # The sub-problem of a group.
-
-
-@pytest.mark.parametrize("size", [1, 2, 5, 12])
-@pytest.mark.parametrize("n_rows", [3, 8])
-def test_exact_step_satisfies_its_optimality_conditions(size: int, n_rows: int) -> None:
-    """M u - q + level u / ||u|| = 0, or u = 0 where ||q|| <= level, at any rank and scale."""
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        A = rng.standard_normal((n_rows, size)) * 10.0 ** rng.uniform(-3, 3)
-        A[:, seed % size] *= 10.0 ** rng.uniform(-4, 0)
-        M, q = A.T @ A, A.T @ rng.standard_normal(n_rows)
-        level = float(np.linalg.norm(q)) * 10.0 ** rng.uniform(-6, 0.1)
-        u = exact_step(Spectrum.of(M), q, level)
-        scale = float(np.linalg.norm(q))
-        if u.any():
-            residual = M @ u - q + level * u / np.linalg.norm(u)
-            assert np.linalg.norm(residual) <= 1e-9 * scale
-        else:
-            assert scale <= level * (1 + 1e-9)
 
 
 # The method.
@@ -104,20 +84,3 @@ def test_refusals_name_the_remedy() -> None:
 class TestActiveGroups(SolverChecks):
     solver = active_groups(tolerance=1e-7)
     monotone = True
-
-
-def test_active_groups_lets_one_group_in_at_each_pass() -> None:
-    problem = Case("squared", "penalized", seed=44, strength=0.1).problem(NORMS[1])
-    solver = active_groups()
-    state = solver.start(problem)
-    for _ in range(4):
-        sizes = state.columns.size
-        assert state.candidates.size in (0, 1, 2, 3, 4)
-        group = next((g for g in GROUPS if state.candidates[0] in g), [state.candidates[0]])
-        assert_array_equal(np.sort(state.candidates), np.sort(group))
-        state = solver.step(problem, state)
-        assert state.columns.size == sizes + len(group)
-    result = run(problem, solver, RelativeGap(1e-8))
-    assert_allclose(
-        result.objective, run(problem, ColumnGeneration(), RelativeGap(1e-8)).objective, rtol=2e-8
-    )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core.solvers.atoms import RayFit
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, Groups, KSupport
@@ -16,7 +14,6 @@ from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
 from atomlearn.testing.solvers import SolverChecks
 from experiments.rivals import CoGEnT
-from experiments.rivals.cogent import removal_costs
 
 GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7, 8], [10, 11]]
 NORMS = (L1(), L2(), KSupport(3), Groups(GROUPS, weights=[1.0, 0.5, 2.0, 1.0]))
@@ -55,37 +52,3 @@ def test_truncation_removes_atoms() -> None:
     assert greedy.state.truncated > 0
     assert greedy.state.shares.size <= forward.state.shares.size
     assert_allclose(greedy.objective, forward.objective, rtol=2e-7)
-
-
-def test_truncation_keeps_the_share_of_the_decrease_it_must() -> None:
-    """F after a step <= eta F(before) + (1 - eta) F(after the forward step)."""
-    problem = Case("logistic", "penalized", True, tau=0.1, seed=31).problem(KSupport(3))
-    for eta in (0.0, 0.3, 0.9):
-        solver, forward = CoGEnT(eta=eta), AtomGeneration()
-        state = solver.start(problem)
-        for _ in range(12):
-            full = forward.step(problem, state)
-            following = solver.step(problem, state)
-            before, best = state.certificate.objective, full.certificate.objective
-            bound = eta * before + (1 - eta) * best
-            assert following.certificate.objective <= bound * (1 + 1e-9)
-            state = following
-
-
-def test_removal_costs_are_exact_for_the_squared_loss() -> None:
-    for form in ("penalized", "squared"):
-        problem = Case("squared", form, tau=0.3, seed=32).problem(KSupport(3))  # type: ignore[arg-type]
-        state = CoGEnT().start(problem)
-        for _ in range(8):
-            state = CoGEnT(eta=0.0).step(problem, state)
-        atoms, c = state.atoms, state.shares
-        assert atoms is not None
-        fit = RayFit(c, state.prediction, 0.0, 0, 0.0)
-        costs = removal_costs(problem, atoms, fit)
-        before = problem.objective(state.weights, state.prediction, float(c.sum()))
-        for number in range(c.size):
-            fewer = np.where(np.arange(c.size) == number, 0.0, c)
-            after = problem.objective(
-                atoms.combine(fewer), atoms.images.dot(fewer), float(fewer.sum())
-            )
-            assert_allclose(costs[number], after - before, rtol=1e-9, atol=1e-12 * before)
