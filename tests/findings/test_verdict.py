@@ -20,6 +20,7 @@ from atomlearn.findings import (
     held_out_verdict,
     regression_verdict,
     survival_verdict,
+    trials,
 )
 from atomlearn.findings.ranking import areas
 from atomlearn.findings.trials import Trial
@@ -177,8 +178,11 @@ def test_nothing_held_out_is_nothing_known(noise_csv: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.repeats
-def test_few_rows_are_judged_by_permutations_of_the_whole_cross_validation() -> None:
+def test_few_rows_are_judged_by_permutations_of_the_whole_cross_validation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A signal that 18 held-out rows alone miss is told, and of noise about as many as promised."""
+    monkeypatch.setattr(trials, "N_REPEATS", 39)
     rng = np.random.default_rng(3)
     X = rng.standard_normal((60, 20))
     y = 0.8 * X[:, 0] + rng.standard_normal(60)
