@@ -17,6 +17,7 @@ import scipy.linalg as la
 from numpy.polynomial import Chebyshev
 from numpy.typing import ArrayLike
 from scipy.sparse.linalg import eigsh
+from sklearn.covariance import ledoit_wolf_shrinkage
 
 from atomlearn.core.interfaces import Array
 from atomlearn.findings.precision import inverse_of, scaled_by, shrunk, sparse_precision
@@ -240,14 +241,11 @@ def _root_times(times: Callable[[Array], Array], V: Array) -> Array:
 
 def _ledoit_wolf(X: Array) -> Knockoffs:
     """Return knockoffs for (1 - g) X'X / n + g I: from the n x n Gram matrix alone, S = s I."""
-    n_rows, n_columns = X.shape
     values, _, right = _principal(X)
-    squared, mean = float(values @ values), float(values.sum()) / n_columns
-    noise = (float(np.mean(np.sum(X**2, axis=1) ** 2)) - squared) / n_rows
-    share = float(np.clip(noise / max(squared - mean**2 * n_columns, 1e-300), 1e-3, 1.0))
-    spectrum, rest = (1 - share) * values + share * mean, share * mean
+    share = max(float(ledoit_wolf_shrinkage(X, assume_centered=True)), 1e-3)
+    spectrum, rest = (1 - share) * values + share, share  # of columns of variance 1
     # The covariance has these eigenvalues along ``right``, and one in all other directions, if any.
-    every = spectrum if spectrum.size == n_columns else np.append(spectrum, rest)
+    every = spectrum if spectrum.size == X.shape[1] else np.append(spectrum, rest)
     s = SHARE * 2.0 * float(every.min())
 
     def along(of_spectrum: Array, of_rest: float, V: Array) -> Array:
