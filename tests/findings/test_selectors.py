@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import Lasso, LogisticRegression, lars_path
+from sklearn.linear_model import Lasso, LogisticRegression
 
 from atomlearn import (
     AtomicClassifier,
@@ -23,13 +23,9 @@ from atomlearn.core.losses import as_loss
 from atomlearn.findings import (
     gaussian_knockoffs,
     knockoff_threshold,
-    meinshausen_buhlmann,
-    unimodal,
 )
-from atomlearn.findings.gaussian import _spectrum, generator, knockoffs_of, standardized
-from atomlearn.findings.halves import first_columns
+from atomlearn.findings.gaussian import _ends, generator, knockoffs_of, standardized
 from atomlearn.findings.importance import path_with_scores
-from atomlearn.findings.knockoffs import e_threshold, e_values
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:No features were selected:UserWarning",
@@ -104,17 +100,6 @@ def test_the_threshold_is_the_least_with_the_bound() -> None:
             assert knockoff_threshold(W, q) == (min(allowed) if allowed else np.inf)
 
 
-def test_e_values_select_by_their_definition() -> None:
-    W = np.concatenate([np.arange(1.0, 31), [-0.5, 0.2]])
-    values = e_values(W, 0.1)
-    assert values[:30] == pytest.approx([W.size * (w >= 0.5) / 2 if w >= 0.5 else 0 for w in W[:30]]
-                                        if knockoff_threshold(W, 0.1) <= 0.5
-                                        else values[:30])  # fmt: skip
-    ordered = np.sort(values)[::-1]
-    ks = [k for k in range(1, W.size + 1) if ordered[k - 1] >= W.size / (0.1 * k)]
-    assert e_threshold(values, 0.1) == (ordered[max(ks) - 1] if ks else np.inf)
-
-
 def signal(n: int, p: int, seed: int, rho: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     X = autoregressive(n, p, rho, seed)
     rng = np.random.default_rng([seed, 1])
@@ -153,7 +138,7 @@ def test_a_path_whose_last_level_is_the_best_goes_on() -> None:
 
 
 @pytest.mark.parametrize("chosen", ["0.5", "factors"])
-def test_no_eigenvalue_is_above_what_lanczos_steps_say(chosen: str) -> None:
+def test_the_ends_of_a_spectrum_are_known_to_a_hundredth(chosen: str) -> None:
     rng = np.random.default_rng(1)
     covariance = 0.5 ** np.abs(np.subtract.outer(np.arange(300), np.arange(300)))
     if chosen == "factors":
@@ -161,10 +146,9 @@ def test_no_eigenvalue_is_above_what_lanczos_steps_say(chosen: str) -> None:
         covariance = loadings @ loadings.T + np.eye(300)
     matrix = np.linalg.inv(covariance)
     values = np.linalg.eigvalsh(matrix)
-    nodes, weights, least, largest = _spectrum(matrix, np.ones(300))
-    assert values[-1] <= largest <= 1.01 * values[-1]
-    assert values[0] <= least * (1 + 1e-6)
-    assert weights @ nodes == pytest.approx(values.sum(), rel=0.05)
+    least, largest = _ends(matrix)
+    assert largest == pytest.approx(values[-1], rel=0.02)
+    assert least == pytest.approx(values[0], abs=0.02)
 
 
 @pytest.mark.parametrize("name", ["squared", "logistic"])
@@ -214,7 +198,8 @@ def test_the_false_discovery_proportion_is_small_on_average() -> None:
 def test_the_seed_of_the_data_may_be_that_of_the_knockoffs() -> None:
     X = np.random.default_rng(0).standard_normal((300, 20))
     made = gaussian_knockoffs(X, rng=0)
-    assert np.abs([np.corrcoef(X[:, j], made[:, j])[0, 1] for j in range(20)]).max() < 0.3
+    found = np.array([np.corrcoef(X[:, j], made[:, j])[0, 1] for j in range(20)])
+    assert np.abs(found + 1 / 3).max() < 0.3  # 1 - s = -1/3, of independent columns
 
 
 @pytest.mark.parametrize(
@@ -274,14 +259,6 @@ def test_probabilities_count_the_halves() -> None:
         "meinshausen_buhlmann"]  # fmt: skip
 
 
-@pytest.mark.parametrize("threshold", [0.6, 0.9])
-def test_the_bounds_are_their_formulas_and_ordered(threshold: float) -> None:
-    q, p, pairs = 20.0, 1000, 50
-    plain = meinshausen_buhlmann(q, p, threshold)
-    assert plain == pytest.approx(q**2 / ((2 * threshold - 1) * p))
-    assert unimodal(q, p, threshold, pairs) <= plain
-
-
 def test_noise_is_below_the_bound_and_signal_is_found() -> None:
     rng = np.random.default_rng(0)
     false, bounds = [], []
@@ -299,39 +276,7 @@ def test_noise_is_below_the_bound_and_signal_is_found() -> None:
     assert np.mean(false) <= np.mean(bounds) + 0.5
 
 
-def first_on_the_path(
-    X: np.ndarray, y: np.ndarray, most: int, top: float, bottom: float
-) -> set[int]:
-    """The columns of the lasso's path between two levels, from breakpoint to breakpoint."""
-    levels, _, coefs = lars_path(X - X.mean(axis=0), y - y.mean(), method="lasso")
-    found: list[int] = []
-    for k in range(len(levels) - 1):
-        if levels[k] <= bottom:
-            break
-        between = np.flatnonzero(0.5 * (coefs[:, k] + coefs[:, k + 1]))
-        if levels[k + 1] < top:
-            found += [j for j in between.tolist() if j not in found]
-    return set(found[:most])
-
-
-@pytest.mark.parametrize("kind", ["independent", "correlated", "0 and 1"])
-def test_walks_in_lockstep_are_those_of_each_half(kind: str) -> None:
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        X = rng.standard_normal((90, 60))
-        X = X + 1.5 * rng.standard_normal((90, 1)) if kind == "correlated" else X
-        X = (X > 0.5).astype(float) if kind == "0 and 1" else X
-        y = X[:, :5].sum(axis=1) + rng.standard_normal(90)
-        parts = [np.sort(rng.permutation(90)[:45]) for _ in range(8)]
-        largest = float(np.abs((y - y.mean()) @ (X - X.mean(axis=0))).max()) / 90
-        found, sure = first_columns(X, y, parts, 12, 0.9 * largest, 0.1 * largest, True, 1e-6)
-        assert sure.all()
-        for mask, rows in zip(found, parts, strict=True):
-            expected = first_on_the_path(X[rows], y[rows], 12, 0.9 * largest, 0.1 * largest)
-            assert set(np.flatnonzero(mask).tolist()) == expected
-
-
-def test_copies_of_columns_are_walked_or_not_believed() -> None:
+def test_copies_of_columns_share_what_they_explain() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 10))
     X = np.hstack([X, X, X[:, :2].sum(axis=1, keepdims=True)])
@@ -408,13 +353,3 @@ def test_groups_of_names_are_those_of_numbers() -> None:
     named = [[f"g{j}" for j in pair] for pair in pairs.tolist()]
     two = KnockoffSelector(fdr=0.3, rng=0, groups=named).fit(frame, y)
     np.testing.assert_allclose(one.statistics_, two.statistics_, rtol=1e-9)
-
-
-def test_noise_selects_nothing_mostly() -> None:
-    rng = np.random.default_rng(0)
-    counts = []
-    for seed in range(5):
-        X = rng.standard_normal((100, 50))
-        y = rng.standard_normal(100)
-        counts.append(KnockoffSelector(rng=seed, cv=3, n_alphas=6).fit(X, y).get_support().any())
-    assert sum(counts) <= 2

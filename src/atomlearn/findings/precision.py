@@ -29,14 +29,14 @@ TOGETHER = 512
 
 def inverse_of(covariance: Array) -> Array:
     """Return the inverse of a positive definite matrix."""
-    factor, failed = la.lapack.dpotrf(0.5 * (covariance + covariance.T), lower=1, clean=1)
-    if failed:
+    try:
+        factor = la.cho_factor(covariance)
+    except la.LinAlgError as error:
         raise ValueError(
             "covariance must be positive definite; add a small ridge to its diagonal, or let it be "
             'estimated: covariance="auto"'
-        )
-    half = la.lapack.dpotri(factor, lower=1)[0]
-    return np.asarray(half + np.tril(half, -1).T)
+        ) from error
+    return np.asarray(la.cho_solve(factor, np.eye(len(covariance))))
 
 
 def scaled_by(matrix: Any, root: Array) -> Any:

@@ -25,50 +25,43 @@ MOST_PAIRED = 1_000
 class Ranked:
     """A statistic, its standard error, and draws of it with the labels permuted.
 
-    score, error : at the labels as they are; null : (n_draws,) with permuted labels, or None where
-    rows are many: ``null_spread`` is the standard deviation of the permutation distribution then.
+    score, error : at the labels as they are; null : (n_draws,) with permuted labels.
     """
 
     score: float
     error: float
     baseline: float
-    null: Array | None
-    null_spread: float
+    null: Array
 
     def p_value(self) -> float:
         """Return P(permuted score >= score), never 0."""
-        if self.null is None:
-            tail = norm.sf((self.score - self.baseline) / max(self.null_spread, 1e-300))
-            return max(float(tail), 1e-300)
         least = self.score - 1e-12
         return float((1 + np.count_nonzero(self.null >= least)) / (1 + self.null.size))
 
     def critical(self, level: float) -> float:
         """Return the score from which on a guess would be rejected at this level."""
-        if self.null is None:
-            return self.baseline + float(norm.isf(level)) * self.null_spread
         return float(np.quantile(self.null, 1.0 - level, method="higher"))
 
 
-def _permuted(
-    y: Array, x: Array, baseline: float, rng: np.random.Generator, left: Array
-) -> tuple[Array | None, float]:
-    """Return draws of baseline + sum_k y_k'x_k over orders of the rows of x, or their spread.
+def _permuted(y: Array, x: Array, baseline: float, rng: np.random.Generator, left: Array) -> Array:
+    """Return draws of baseline + sum_k y_k'x_k over orders of the rows of x.
 
-    ``left`` : an orthonormal basis that y and x are free of; a permuted column of length 1 is made
-    free of it once more, and as long as before.
+    Of many rows they are quantiles of the normal limit. ``left`` : an orthonormal basis that y and
+    x are free of; a permuted column of length 1 is made free of it once more, and as long as
+    before.
     """
     n_rows = len(y)
     n_draws = min(9_999, MOST_DRAWN // n_rows)
     if n_draws < 999:
-        return None, float(np.sqrt(np.sum((y.T @ y) * (x.T @ x)) / (n_rows - 1)))
+        spread = np.sqrt(np.sum((y.T @ y) * (x.T @ x)) / (n_rows - 1))
+        return np.asarray(baseline + spread * norm.ppf(np.arange(1, 10_000) / 10_000))
     orders = rng.permuted(np.tile(np.arange(n_rows), (n_draws, 1)), axis=1)
     null = np.full(n_draws, baseline)
     for mine, theirs in zip(y.T, x.T, strict=True):
         permuted = theirs[orders]
         kept = 1.0 - np.sum((permuted @ left) ** 2, axis=1)
         null += permuted @ mine / np.sqrt(np.maximum(kept, 1e-12))
-    return null, 0.0
+    return null
 
 
 def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
@@ -80,7 +73,7 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
     weights = (positive - shares) / (codes.size**2 * shares * (1.0 - shares) * shares.size)
     ranks -= ranks.mean(axis=0)
     none = np.zeros((codes.size, 0))
-    return Ranked(score, _length(influence), 0.5, *_permuted(weights, ranks, 0.5, rng, none))
+    return Ranked(score, _length(influence), 0.5, _permuted(weights, ranks, 0.5, rng, none))
 
 
 def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
@@ -139,8 +132,7 @@ def correlations(
     score = float(each.mean())
     influence = (x * y - 0.5 * each * (x**2 + y**2)).mean(axis=1)
     error = _length(influence) * np.sqrt(len(y) / max(freedom - 3, 1)) / max(1 - score**2, 1e-12)
-    null, spread = _permuted(y / y.shape[1], x, 0.0, rng, left)
-    return Ranked(score, float(error), 0.0, null, spread)
+    return Ranked(score, float(error), 0.0, _permuted(y / y.shape[1], x, 0.0, rng, left))
 
 
 def correlation_of(truth: Array, predicted: Array, known: Array | None) -> float:
@@ -195,7 +187,7 @@ def ranked_concordance(
     off = 0.5 + 0.5 * np.sign(risk[first] - risk[second]) - value
     influence = np.bincount(first, off, time.size) + np.bincount(second, off, time.size)
     draws = [concordance_of(rng.permutation(risk), first, second) for _ in range(999)]
-    return Ranked(value, _length(influence / first.size), 0.5, np.array(draws), 0.0)
+    return Ranked(value, _length(influence / first.size), 0.5, np.array(draws))
 
 
 def _length(values: Array) -> float:

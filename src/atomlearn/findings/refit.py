@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import norm as normal
 from sklearn.base import is_classifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.estimators.regressor import AtomicRegressor
@@ -139,17 +139,14 @@ def estimates(
 def _unpenalized(X: Array, y: Array, classes: bool) -> Array:
     if not X.shape[1]:
         return np.zeros(0)
-    if not classes:
-        centered = X - X.mean(axis=0)
-        return np.asarray(np.linalg.lstsq(centered, y - y.mean(), rcond=None)[0])
-    if np.unique(y).size < 2:
+    if classes and np.unique(y).size < 2:
         return np.full(X.shape[1], np.nan)
     Z, _, scales = standardized(X)
+    # A trace of ridge: classes that can be separated have no finite estimate.
+    model = LogisticRegression(C=1e4, max_iter=200) if classes else LinearRegression()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # A trace of ridge: classes that can be separated have no finite estimate.
-        model = LogisticRegression(C=1e4, max_iter=200).fit(Z, y)
-    return np.asarray(model.coef_[0] / scales)
+        return np.asarray(model.fit(Z, y).coef_.ravel() / scales)
 
 
 def _debiased(

@@ -34,7 +34,7 @@ from atomlearn.estimators.checks import keep
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.findings.halves import masks_of_parts
+from atomlearn.findings.halves import first_columns, masks_of_parts
 from atomlearn.findings.held_out import rows_of, unsearched
 from atomlearn.norms import Groups
 
@@ -88,8 +88,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         Seed of the halves.
     alphas : array, optional
         Weights of the penalty to walk along, from the largest on, instead of the estimator's own
-        ``alpha``: a feature counts as selected by a half if it is at any of them (of the lasso
-        with ``max_features``: anywhere between the first and the last).
+        ``alpha``: a feature counts as selected by a half if it is at any of them.
     max_features : int, optional
         The most features a half may select: along ``alphas`` those that come first, and by default
         half as many as it has rows, beyond which a fit tells little; else those of the largest
@@ -118,7 +117,8 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     Notes
     -----
     ``AtomicRegressor`` and ``AtomicClassifier`` (two classes, plain columns) are fitted to all
-    halves at once, which share each reading of the data; other estimators one half after another.
+    halves at once, which share each reading of the data (a lasso over few columns is left to
+    scikit-learn's coordinate descent); other estimators one half after another.
 
     References
     ----------
@@ -228,13 +228,14 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         order: Any,
     ) -> list[Mask]:
         """Return what each half selects: all halves at once where the model is one of ours."""
-        walks = self.max_features is not None
-        most = self.max_features if walks or self.alphas is None else max(len(parts[0]) // 2, 1)
+        most = self.max_features
+        if most is None and self.alphas is not None:
+            most = max(len(parts[0]) // 2, 1)
         levels = np.array([]) if self.alphas is None else np.asarray(self.alphas, dtype=np.float64)
         levels = np.sort(levels)[::-1]
         if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
             falling = levels if levels.size else np.array([float(base.alpha)])
-            together = masks_of_parts(base, X, y, parts, falling, most, walks)
+            together = masks_of_parts(base, X, y, parts, falling, most)
             if together is not None:
                 return together
         models = [clone(base).set_params(alpha=float(level)) for level in levels] or [base]
@@ -244,12 +245,8 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
             warnings.simplefilter("ignore", UserWarning)
             for rows in parts:
                 part, told = rows_of(X, rows), fit_parameters(base, rows, groups, order)
-                found = np.zeros(self.n_features_in_, dtype=bool)
-                for model in models:
-                    mask, sizes = selected_by(clone(model).fit(part, y[rows], **told))
-                    # Those of levels before come first.
-                    found = _largest(found | mask, np.where(found, np.inf, sizes), most)
-                masks.append(found)
+                fitted = (clone(model).fit(part, y[rows], **told) for model in models)
+                masks.append(first_columns((selected_by(one)[1] for one in fitted), most))
         return masks
 
     def _get_support_mask(self) -> Mask:
@@ -271,15 +268,6 @@ def codes_of(y: NDArray[Any]) -> Columns | None:
     values, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     few = values.size <= max(2, len(y) // 10) and counts.min() >= 2
     return codes if few else None
-
-
-def _largest(mask: Mask, sizes: Array, most: int | None) -> Mask:
-    """Return the mask with at most so many features, those of the largest sizes."""
-    if most is None or np.count_nonzero(mask) <= most:
-        return mask
-    kept = np.zeros(mask.size, dtype=bool)
-    kept[np.argsort(-np.where(mask, sizes, -1.0), kind="stable")[:most]] = True
-    return kept & mask
 
 
 def meinshausen_buhlmann(q: float, p: int, threshold: float) -> float:

@@ -187,7 +187,7 @@ class Trial:
         draws = np.array(null)
         numbers = self._baseline == 0.0
         error = float(np.std(np.arctanh(np.clip(draws, -0.999, 0.999)) if numbers else draws))
-        ranked = Ranked(score, error, self._baseline, draws, 0.0)
+        ranked = Ranked(score, error, self._baseline, draws)
         words = "as wide as scores of permuted rows spread"
         fewer = 0 if self._codes is None else int(np.bincount(self._codes).min())
         guess = "a guess" if self.known is None else "the covariates alone"

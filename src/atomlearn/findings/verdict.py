@@ -280,9 +280,6 @@ def judged(
     word: Word = "better" if p_value <= LEVEL else "no better"
     if word == "no better" and critical > useful:
         word = "too few rows to tell"
-    by = "the limit of all permutations"
-    if ranked.null is not None:
-        by = f"{ranked.null.size:,} permutations"
     rows, of_what = f"{n_rows:,} rows that the model was not fitted to", "held-out targets"
     if n_folds:
         rows = f"{n_rows:,} rows, each by a model of the other {n_folds - 1} of {n_folds} folds"
@@ -290,7 +287,7 @@ def judged(
     how = {
         "score": f"{name} on {rows}",
         "interval": f"{100 * coverage:.0f}% interval: {words}",
-        "p_value": f"share of {by} of the {of_what} with at least this {name}, one-sided",
+        "p_value": f"share of permutations of the {of_what} with at least this {name}, one-sided",
         "verdict": f"better where p <= {LEVEL:g}, here from {name} {critical:.3f} on; too "
         f"few rows where a useful signal ({useful:g}) would have been missed more often than not",
     }

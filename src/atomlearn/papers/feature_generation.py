@@ -174,12 +174,32 @@ class FeatureGeneration(Solver):
             order = order[warm.weights[order] != 0]
             members, omega = warm.columns[order].astype(np.int64), warm.weights[order]
             labels = _blocks_of(units_of(problem, members), norm.k)
-        state = _state(problem, members, labels, omega, intercept)
-        origin = problem.optimal_intercept(np.zeros_like(problem.weight), state.intercept)
-        state.first_objective = problem.loss_value(np.full(problem.y.shape[0], origin))
+        return self._price(problem, self._begun(problem, members, labels, omega, intercept))
+
+    def _begun(
+        self, problem: Problem, members: Columns, labels: Columns, omega: Array, intercept: float
+    ) -> GenerationState:
+        """Return the state of these blocks, with their optimal intercept, not priced yet."""
+        block = CachedBlock(problem.design.gather(members))
+        linear = block.dot(omega)
+        intercept = problem.optimal_intercept(linear, intercept)
+        origin = problem.optimal_intercept(np.zeros_like(problem.weight), intercept)
+        state = GenerationState(
+            columns=members,
+            weights=omega,
+            intercept=intercept,
+            prediction=linear + intercept,
+            certificate=None,  # type: ignore[arg-type]  # _price sets it
+            block=block,
+            members=members,
+            labels=labels,
+            omega=omega,
+            found=dict.fromkeys(members.tolist(), 0),
+            first_objective=problem.loss_value(np.full(problem.y.shape[0], origin)),
+        )
         restricted = self._subproblem(problem, state)
         state.restricted_objective = restricted.objective(omega, state.prediction)
-        return self._price(problem, state)
+        return state
 
     def saved(self, state: GenerationState) -> Arrays:
         """Return blocks, weights and the order of selection, for a checkpoint."""
@@ -189,20 +209,16 @@ class FeatureGeneration(Solver):
             "omega": state.omega,
             "found": np.array(list(state.found.items()), dtype=np.int64).reshape(-1, 2),
             "intercept": np.array(state.intercept),
-            "restricted_objective": np.array(state.restricted_objective),
             "restricted_gap": np.array(state.restricted_gap),
-            "first_objective": np.array(state.first_objective),
         }
 
     def restored(self, problem: Problem, arrays: Arrays) -> GenerationState:
         """Return the state of a checkpoint, priced anew: one pass."""
         members, labels = (arrays[name].astype(np.int64) for name in ("members", "labels"))
         omega = arrays["omega"].astype(np.float64)
-        state = _state(problem, members, labels, omega, float(arrays["intercept"]))
+        state = self._begun(problem, members, labels, omega, float(arrays["intercept"]))
         state.found = {int(column): int(step) for column, step in arrays["found"]}
-        state.restricted_objective = float(arrays["restricted_objective"])
         state.restricted_gap = float(arrays["restricted_gap"])
-        state.first_objective = float(arrays["first_objective"])
         return self._price(problem, state)
 
     def step(self, problem: Problem, state: GenerationState) -> GenerationState:
@@ -329,27 +345,6 @@ class FeatureGeneration(Solver):
         if limit is not None and gain <= limit * state.first_objective:
             return Status.SELECTED
         return None
-
-
-def _state(
-    problem: Problem, members: Columns, labels: Columns, omega: Array, intercept: float
-) -> GenerationState:
-    """Return the state of these blocks, with their optimal intercept, not priced yet."""
-    block = CachedBlock(problem.design.gather(members))
-    linear = block.dot(omega)
-    intercept = problem.optimal_intercept(linear, intercept)
-    return GenerationState(
-        columns=members,
-        weights=omega,
-        intercept=intercept,
-        prediction=linear + intercept,
-        certificate=None,  # type: ignore[arg-type]  # _price sets it
-        block=block,
-        members=members,
-        labels=labels,
-        omega=omega,
-        found=dict.fromkeys(members.tolist(), 0),
-    )
 
 
 def _count(problem: Problem, state: GenerationState) -> int:

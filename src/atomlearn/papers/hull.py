@@ -19,15 +19,10 @@ ZERO = -1
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """c + s change for s in [0, longest]; at the end ``emptied`` has no share left.
-
-    change : (t,); emptied : the vertex that loses its share, None: all but ``sole``.
-    """
+    """c + s change (t,) for s in [0, longest]."""
 
     change: Array
     longest: float
-    emptied: int | None = None
-    sole: int = ZERO
 
 
 @dataclass(slots=True)
@@ -46,7 +41,12 @@ class Hull:
     def share_of_zero(self) -> float:
         """1 - sum c / reach."""
         rest = 1.0 - float(self.shares.sum()) / self.reach if self.reach > 0 else 1.0
-        return rest if rest > 1e-14 else 0.0  # else rounding, and not in use
+        return rest if rest > self._rounding else 0.0
+
+    @property
+    def _rounding(self) -> float:
+        """A share up to which a vertex is not in use: the error of the sum of all."""
+        return float(np.finfo(np.float64).eps * (self.shares.size + 1))
 
     def used(self) -> tuple[AtomSet | FactoredAtoms, Array]:
         """Return the atoms with a share, and their weights."""
@@ -99,18 +99,18 @@ class Hull:
 
     def toward(self, vertex: int) -> Move:
         """x + s (v - x), s <= 1."""
-        return Move(self._unit(vertex) - self.shares, 1.0, sole=vertex)
+        return Move(self._unit(vertex) - self.shares, 1.0)
 
     def away(self, vertex: int) -> Move:
         """x + s (x - u), until u has no share left."""
         share = self._share(vertex)
         longest = share / (1.0 - share) if share < 1.0 else 0.0
-        return Move(self.shares - self._unit(vertex), longest, vertex)
+        return Move(self.shares - self._unit(vertex), longest)
 
     def exchange(self, giving: int, taking: int) -> Move:
         """x + s (v - u), until u has no share left."""
         change = self._unit(taking) - self._unit(giving)
-        return Move(change, self._share(giving) if self.reach > 0 else 0.0, giving)
+        return Move(change, self._share(giving) if self.reach > 0 else 0.0)
 
     def move(self, problem: Problem, move: Move, length: float | None = None) -> None:
         """Go so far along the move; None: to the exact minimum of F."""
@@ -118,12 +118,8 @@ class Hull:
             length = best_step(
                 problem, self._way(problem, move.change), move.longest, self.intercept
             )
-        shares = np.maximum(self.shares + length * move.change, 0.0)
-        if length == move.longest:
-            if move.emptied is None:
-                shares = self._unit(move.sole)
-            elif move.emptied != ZERO:
-                shares[move.emptied] = 0.0
+        shares = self.shares + length * move.change
+        shares[shares <= self._rounding * self.reach] = 0.0
         total = float(shares.sum())
         self.shares = shares * (self.reach / total) if total > self.reach else shares
 

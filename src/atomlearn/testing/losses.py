@@ -83,9 +83,10 @@ class LossChecks:
 
     @each("seed", range(3))
     def test_convex_and_smooth(self, seed: int) -> None:
-        """The gradient is monotone and L-Lipschitz, the curvature between 0 and L."""
+        """The gradient is monotone and L-Lipschitz, 0 <= curvature <= L; Fenchel and Young."""
         y, first, weight = self.sample(seed)
-        second = self.sample(seed + 1000)[1]
+        second, ones = self.sample(seed + 1000)[1], np.ones_like(y)
+        self.assert_equality_of_fenchel_young(y, first, self.loss.gradient(y, first, ones))
         curvature, move = self.loss.curvature(y, first, weight), second - first
         ends = [self.loss.gradient(y, z, weight) for z in (first, second)]
         change, slack = ends[1] - ends[0], SAME_FLOAT64 * (1.0 + np.abs(ends[0]) + np.abs(ends[1]))
@@ -109,13 +110,6 @@ class LossChecks:
         bound = SAME_FLOAT64 * (1.0 + value + np.abs(inner))
         wrong = ~(np.abs(value + conjugate - inner) <= bound)
         assert not wrong.any(), f"f(z) + f*(f'(z)) != <z, f'(z)> at z = {prediction[wrong]}"
-
-    @each("seed", range(3))
-    def test_fenchel_young_equality(self, seed: int) -> None:
-        """f(z) + f*(f'(z)) = <z, f'(z)>."""
-        y, prediction, _ = self.sample(seed)
-        dual = self.loss.gradient(y, prediction, np.ones_like(y))
-        self.assert_equality_of_fenchel_young(y, prediction, dual)
 
     @each("seed", range(20))
     def test_conjugate_is_the_supremum(self, seed: int) -> None:

