@@ -83,9 +83,6 @@ class CodedBlock(Block):
                 result[np.ix_(theirs, mine)] = product.T
         return result
 
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        return DenseBlock(self.dense()).outer(diagonal, positions)
-
     def take(self, positions: Columns) -> CodedBlock:
         used, part = np.unique(self.part[positions], return_inverse=True)
         tables = [self.tables[p] for p in used]

@@ -127,8 +127,5 @@ class CachedBlock(Block):
         known = held.matrix
         return known.copy() if positions is None else known[np.ix_(positions, positions)]
 
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        return self.inner.outer(diagonal, positions)
-
 
 forward_the_rest(CachedBlock, Block, Design)

@@ -70,7 +70,7 @@ class DenseDesign(Design):
         """The array that was given, of which ``rows`` may use a part; read-only use."""
         return self._X
 
-    def stored(self) -> NDArray[Any] | None:
+    def stored(self) -> Any:
         """Return X itself, read-only use, where BLAS can read all of it in place; else None."""
         return self._X if self._rows is None else None
 

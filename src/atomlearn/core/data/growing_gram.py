@@ -135,7 +135,7 @@ def _room(size: int) -> Array:
 def _products(block: Block, columns: Array) -> Array:
     """Return B'A for a few dense columns B."""
     array = block.stored()
-    if array is None or columns.shape[1] == 1:
+    if block.is_sparse or array is None or columns.shape[1] == 1:
         return np.array([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
 
     def product(rows: slice) -> Array:

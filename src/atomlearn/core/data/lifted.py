@@ -24,7 +24,7 @@ class Lifted(Derived):
                 f"Lifted: the expansion is of {expansion.shape[0]} features, but the design has "
                 f"{design.shape[1]} columns"
             )
-        self.design = design
+        super().__init__(design)
         self.expansion = expansion
 
     @property
@@ -47,9 +47,8 @@ class Lifted(Derived):
         if self.expansion.repeats:
             return RepeatedBlock(block, at.features, at.rows)
         local = at.matrix(columns.size)
-        stored = block.stored_sparse()
-        if stored is not None:
-            return SparseBlock.of(stored @ local)
+        if block.is_sparse:
+            return SparseBlock.of(block.stored() @ local)
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def taken_off(self, columns: Columns) -> Array:

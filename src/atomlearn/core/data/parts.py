@@ -87,7 +87,8 @@ class SpreadRows(Derived):
     """Some rows of a design that has no way of its own: v is zero at the others."""
 
     def __init__(self, design: Design, rows: Rows) -> None:
-        self.design, self.rows = design, rows
+        super().__init__(design)
+        self.rows = rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -143,7 +144,7 @@ class ColumnSubset(Derived):
     """
 
     def __init__(self, design: Design, columns: ArrayLike) -> None:
-        self.design = design
+        super().__init__(design)
         self.columns = check_columns(columns, design.shape[1])
 
     @property

@@ -44,7 +44,8 @@ class RepeatedBlock(Block):
         return RepeatedBlock(distinct, self.features, self.positions)
 
     def dot(self, weights: Array) -> Array:
-        return self.base.dot(self._collected(weights, self.positions))
+        sums = np.bincount(self.positions, weights=weights, minlength=self.features.size)
+        return self.base.dot(sums.astype(np.float64, copy=False))
 
     def transpose_dot(self, v: Array) -> Array:
         return self.base.transpose_dot(v)[self.positions]
@@ -59,12 +60,6 @@ class RepeatedBlock(Block):
         chosen = self.positions if positions is None else self.positions[positions]
         used, place = np.unique(chosen, return_inverse=True)
         return self.base.gram(curvature, used)[np.ix_(place.ravel(), place.ravel())]
-
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        chosen = self.positions if positions is None else self.positions[positions]
-        total = self._collected(diagonal, chosen)
-        used = np.flatnonzero(total)
-        return self.base.outer(total[used], used)
 
     def take(self, positions: Columns) -> RepeatedBlock:
         chosen = self.positions[positions]
@@ -95,7 +90,3 @@ class RepeatedBlock(Block):
             np.concatenate([self.features, other.features[new]]),
             np.concatenate([self.positions, target[other.positions]]),
         )
-
-    def _collected(self, weights: Array, positions: Columns) -> Array:
-        sums = np.bincount(positions, weights=weights, minlength=self.features.size)
-        return sums.astype(np.float64, copy=False)

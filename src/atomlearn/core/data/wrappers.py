@@ -43,6 +43,7 @@ class Concatenated(Design):
         sizes = [design.shape[1] for design in self.designs]
         self._starts: Columns = np.cumsum([0, *sizes], dtype=np.int64)
         self._dtype = np.result_type(*(design.dtype for design in self.designs))
+        self.reads_at_once = all(design.reads_at_once for design in self.designs)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -78,9 +79,6 @@ class Concatenated(Design):
     def scores_many(self, V: Array) -> Sequence[Scores]:
         parts = [design.scores_many(V) for design in self.designs]
         return [ConcatenatedScores(each) for each in zip(*parts, strict=True)]
-
-    def passes_of_many(self, count: int) -> float:
-        return max(design.passes_of_many(count) for design in self.designs)
 
     def _owned(self, columns: Columns) -> Iterator[tuple[Design, Columns, Columns]]:
         """Yield each design in use, the places of its columns, and their numbers in it."""
@@ -175,7 +173,7 @@ class Counted(Forwarding):
         return self._counts.columns_gathered
 
     def _read(self, vectors: int) -> None:
-        self._counts.passes += self.inner.passes_of_many(vectors)
+        self._counts.passes += min(vectors, 1) if self.inner.reads_at_once else vectors
 
     def scores(self, v: Array) -> Scores:
         self._read(1)
@@ -200,7 +198,7 @@ class Counted(Forwarding):
         return self.inner.predict(weights)
 
     def product(self, W: Array) -> Array:
-        self._counts.passes += self.inner.passes_of_many(W.shape[1])
+        self._read(W.shape[1])
         return self.inner.product(W)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
@@ -210,8 +208,3 @@ class Counted(Forwarding):
     def with_rows(self, rows: Rows) -> Counted:
         """Return the design of these rows; it counts into this one."""
         return Counted(RowSubset(self.inner, rows), self._counts)
-
-    def rescaled(self, factors: Array) -> Counted | None:
-        """Return the design with its columns multiplied; it counts into this one."""
-        scaled = self.inner.rescaled(factors)
-        return None if scaled is None else Counted(scaled, self._counts)

@@ -28,7 +28,7 @@ def shares_levels(problem: Problem, settings: Settings) -> bool:
         and problem.loss.bare.coupled <= 1
         and problem.loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
         and problem.metric is None
-        and problem.design.passes_of_many(2) < 2.0
+        and problem.design.reads_at_once
         and norm.solver(settings.gap) is None
         and _rates_columns(problem)
     )

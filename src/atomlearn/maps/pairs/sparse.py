@@ -12,10 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
 from atomlearn.core.data.compressed import take_compressed
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core.data.sparse import SparseDesign, block_of_entries
 from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts, peak_of
@@ -46,7 +45,7 @@ class SparsePairs(PairProducts):
     @cached_property
     def matrix(self) -> sp.csc_array:
         """X by columns, rows sorted."""
-        given = self.base.stored_sparse()
+        given = self.base.stored()
         matrix: sp.csc_array = given.tocsc() if given.format == "csr" else given
         if not matrix.has_sorted_indices:
             matrix = matrix.copy()
@@ -56,7 +55,7 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def _by_rows(self) -> sp.csr_array:
-        given = self.base.stored_sparse()
+        given = self.base.stored()
         return given if given.format == "csr" else self.matrix.tocsr()
 
     @cached_property
@@ -65,7 +64,7 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def _largest(self) -> float:
-        return peak_of(self.base.stored_sparse().data)
+        return peak_of(self.base.stored().data)
 
     @property
     def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -114,24 +113,10 @@ class SparsePairs(PairProducts):
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
         n_samples, n_inputs = self.shape
-        if "matrix" not in vars(self):
-            # For a few pairs, as in predictions, X is not turned by columns: the inputs are.
-            inputs, places = np.unique(np.concatenate([i, j[j >= 0]]), return_inverse=True)
-            if 4 * inputs.size < n_inputs:
-                few = SparsePairs(_sparse_columns(self.base, inputs))
-                second = np.full(j.size, -1)
-                second[j >= 0] = places[i.size :]
-                _ = few.matrix
-                return few.block(places[: i.size], second, scales)
         product = self._products(i, j)
         data = product.data * np.repeat(scales, np.diff(product.indptr))
-        block = SparseBlock(data, product.indices, product.indptr, n_samples)
-        stored = self.base.stored_sparse().nnz
-        if stored >= LIMITS.dense_from * n_samples * n_inputs:
-            return DenseBlock(block.dense())
-        if prefers_dense(n_samples, i.size, data.size):
-            return DenseBlock(block.dense(), nonzeros=data.size)
-        return block
+        full = self.base.stored().nnz >= LIMITS.dense_from * n_samples * n_inputs
+        return block_of_entries((data, product.indices, product.indptr), n_samples, full)
 
     def largest(self) -> float:
         return self._largest
@@ -278,8 +263,7 @@ def _sum_leading(
 
 def _sparse_columns(base: Design, columns: Columns) -> SparseDesign:
     block = base.gather(columns)
-    stored = block.stored_sparse()
-    return SparseDesign(sp.csc_array(block.dense()) if stored is None else stored)
+    return SparseDesign(block.stored() if block.is_sparse else sp.csc_array(block.dense()))
 
 
 def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:

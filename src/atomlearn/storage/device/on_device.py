@@ -92,6 +92,7 @@ class OnDevice(Design):
         if precision == "float32" and tensor.dtype != np.float32:
             raise ValueError("precision='float32' is for float32 tensors, and X is float64")
         self._tensor: HeldTensor = tensor
+        self.is_sparse = tensor.is_sparse
         self.precision = str(tensor.dtype) if precision == "auto" else precision
         # ||x_j|| on the device; the rounding that bounds on errors are for, and their two parts.
         self._lengths: Any = None
@@ -111,11 +112,6 @@ class OnDevice(Design):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self._tensor.dtype
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether X is a sparse tensor."""
-        return self._tensor.is_sparse
 
     @property
     def nonzeros(self) -> int:
@@ -187,11 +183,6 @@ class OnDevice(Design):
     def gather(self, columns: Columns) -> Block:
         columns = existing_columns(columns, self.shape[1])
         return self._tensor.gather(columns)
-
-    def rescaled(self, factors: Array) -> OnDevice | None:
-        """Return X diag(factors), one factor a column, where X is sparse: values are copied."""
-        scaled = self._tensor.rescaled(factors)
-        return None if scaled is None else OnDevice(scaled, precision=self.precision)
 
     def _errors(self, rounding: SingleRounding) -> tuple[Any, Any]:
         """Return s and t on the device: sums of ``single`` are off by at most s ||v|| + t."""

@@ -126,16 +126,6 @@ class SparseTensor(HeldTensor):
             self._host = X
         return self._host
 
-    def rescaled(self, factors: Array) -> SparseTensor:
-        """Return X diag(factors), rounded to the type of X."""
-        each = torch_module().repeat_interleave(
-            self._to_device(np.asarray(factors, dtype=np.float64)),
-            self._starts.diff(),
-            output_size=self.nonzeros,
-        )
-        values = (self._values * each).to(self._values.dtype)
-        return SparseTensor(values, self._rows, self._starts, self.shape)
-
     def check_finite(self) -> None:
         bad = (~torch_module().isfinite(self._values)).nonzero()
         if bad.numel():

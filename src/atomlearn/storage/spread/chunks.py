@@ -122,7 +122,7 @@ class Chunk:
         self.design: DenseDesign | SparseDesign
         if is_sparse(held):
             self.design = SparseDesign(held)
-            self.held = self.design.stored_sparse()
+            self.held = self.design.stored()
         else:
             self.held = aligned(held)
             self.design = DenseDesign(self.held)
@@ -154,7 +154,7 @@ def held_chunk(
             f"the chunk of X at row {row}, column {column} is a {type(piece).__name__} of shape "
             f"{given.shape}; Dask announced {shape}: rebuild X with the right chunks"
         )
-    held = given.stored_sparse() if isinstance(given, SparseDesign) else given.array
+    held: Any = given.stored()
     chunk = Chunk(held.astype(dtype, copy=False))
     sums = chunk.design.scores(np.ones(shape[0])).full()
     for place in np.flatnonzero(~np.isfinite(sums)).tolist():
@@ -189,7 +189,6 @@ def prediction_of(chunk: Chunk, weights: Array) -> Array:
 def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
     """Return some columns of a chunk: sparse where it is."""
     block = chunk.design.gather(aligned(columns))
-    stored = block.stored_sparse()
-    if stored is not None:
-        return stored
+    if block.is_sparse:
+        return block.stored()
     return sp.csc_array(block.dense()) if is_sparse(chunk.held) else block.dense()

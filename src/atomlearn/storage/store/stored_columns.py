@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
+from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.data.sparse import block_of_entries
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.store.store_file import READING, ByteFile, StoreError, as_bytes
 
@@ -279,12 +280,7 @@ class SparseColumns(ColumnsOnDisk):
             values, rows, _ = self._read(slice(column, column + 1), None)
             target = slice(int(pointers[place]), int(pointers[place + 1]))
             data[target], indices[target] = values, rows
-        block = SparseBlock(data, indices, pointers, self.n_samples)
-        if self._full:
-            return DenseBlock(block.dense())
-        if prefers_dense(self.n_samples, columns.size, total):
-            return DenseBlock(block.dense(), nonzeros=total)
-        return block
+        return block_of_entries((data, indices, pointers), self.n_samples, self._full)
 
 
 class GenotypeColumns(ColumnsOnDisk):
