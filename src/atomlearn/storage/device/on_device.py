@@ -36,8 +36,8 @@ class OnDevice(Design):
     ----------
     X : tensor (n_samples, n_features), float32 or float64
         Read where it is, never written to. Dense tensors are never copied as a whole. Sparse ones
-        are PyTorch's: CSC is read in place where the rows of each column increase; CSR, COO and
-        unsorted CSC are brought into that form on their device, one copy, duplicates added up.
+        are PyTorch's: CSC is read in place; CSR and COO are brought into that form on their
+        device, one copy, and what a COO tensor names twice is added up.
     precision : {"auto", "float32", "float64"}, default="auto"
         In which precision the device looks for the best columns. "float64": all sums are float64,
         made from tiles of X. "float32": X'v in float32 first, with a proved bound on the error of

@@ -18,17 +18,17 @@ from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import block_of_entries
 from atomlearn.core.interfaces import Array, Block, Columns
-from atomlearn.storage.device.layouts import add_up, by_columns, torch_module
+from atomlearn.storage.device.layouts import by_columns, torch_module
 from atomlearn.storage.device.tensors import BUDGET, HeldTensor, as_written, dtype_of, to_host
 
 
 class SparseTensor(HeldTensor):
     """The sums and columns that OnDevice asks of sparse X.
 
-    Held as values, rows and starts of compressed columns: those of a CSC tensor itself where its
-    rows increase in each column; anything else is brought into that form once, on its device, and
-    what a COO tensor that is not coalesced names twice is added up. Rows are 32-bit where that is
-    enough. All indices are checked before any of them is followed.
+    Held as values, rows and starts of compressed columns: those of a CSC tensor itself; anything
+    else is brought into that form once, on its device, and what a COO tensor that is not coalesced
+    names twice is added up. Rows are 32-bit where that is enough. PyTorch checks all indices
+    before any of them is followed.
     """
 
     is_sparse = True
@@ -45,7 +45,7 @@ class SparseTensor(HeldTensor):
     def of(cls, X: Any) -> SparseTensor:
         """Return a sparse tensor of any layout of PyTorch, checked and by columns."""
         shape = int(X.shape[0]), int(X.shape[1])
-        return cls(*by_columns(X.detach(), *shape), shape)
+        return cls(*by_columns(X.detach()), shape)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_host": None}
@@ -77,7 +77,7 @@ class SparseTensor(HeldTensor):
         weights = self._to_device(v)
         starts, ends = self._single_segments()
         sums = _sums(self._values, self._rows, starts, weights)
-        return sums.double() if ends is None else add_up(sums.double(), ends)
+        return sums.double() if ends is None else _add_up(sums.double(), ends)
 
     def terms(self) -> tuple[Any, Any]:
         lengths = self._starts.diff().double()
@@ -199,10 +199,15 @@ def _sums(values: Any, rows: Any, starts: Any, v: Any) -> Any:
     it has none for the device, run by run from the products of all entries.
     """
     if not _has_product(values.device.type, values.dtype):
-        return add_up(values * v[rows.long()], starts)
+        return _add_up(values * v[rows.long()], starts)
     size = (starts.numel() - 1, v.numel())
     with as_written(values):
         return torch_module().mv(_compressed(starts, rows, values, size), v)
+
+
+def _add_up(values: Any, starts: Any) -> Any:
+    """Return the sum of each run of values."""
+    return torch_module().segment_reduce(values, "sum", offsets=starts.long())
 
 
 def _compressed(starts: Any, indices: Any, values: Any, size: tuple[int, int]) -> Any:
