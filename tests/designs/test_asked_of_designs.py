@@ -172,10 +172,10 @@ def test_repeated_columns_grow_and_shrink() -> None:
     both = block.append(other)
     assert both.distinct()[0].shape[1] == SOME.size + 2
     assert_allclose(both.dense(), whole, **CLOSE)
-    assert_allclose(both.take(np.array([7, 6, 0])).dense(), whole[:, [7, 6, 0]], **CLOSE)
-    assert both.take(np.array([4, 0, 2])).distinct()[0].shape[1] == 1
-    assert both.take(np.array([4, 6, 0])).distinct()[0].shape[1] == 2
-    empty = block.take(np.zeros(0, dtype=np.int64))
+    assert_allclose(both.gather(np.array([7, 6, 0])).dense(), whole[:, [7, 6, 0]], **CLOSE)
+    assert both.gather(np.array([4, 0, 2])).distinct()[0].shape[1] == 1
+    assert both.gather(np.array([4, 6, 0])).distinct()[0].shape[1] == 2
+    empty = block.gather(np.zeros(0, dtype=np.int64))
     assert_allclose(empty.append(block).dense(), array, **CLOSE)
     c = np.linspace(0.1, 1.0, N)
     assert_allclose(block.gram(c), array.T @ (c[:, None] * array), **CLOSE)
@@ -192,12 +192,12 @@ def test_repeated_columns_grow_and_shrink() -> None:
 def test_grams_that_grow_are_those_of_all_columns(kind: str, centered: bool, step: int) -> None:
     """Few columns at a time or many, of every kind of block."""
     block, array = BLOCKS[kind]
-    block, array = block.take(np.arange(4)[::-1]), array[:, :4][:, ::-1]
+    block, array = block.gather(np.arange(4)[::-1]), array[:, :4][:, ::-1]
     block, array = block.append(block).append(block), np.tile(array, (1, 3))
     c = np.random.default_rng(5).uniform(0.1, 1.0, size=array.shape[0])
     gram = GrowingGram(c, centered)
     for size in range(2, array.shape[1] + 1, step):
-        gram.extend_to(block.take(np.arange(size)))
+        gram.extend_to(block.gather(np.arange(size)))
     gram.extend_to(block)
     means = c @ array / c.sum() if centered else np.zeros(array.shape[1])
     expected = (array - means).T @ (c[:, None] * (array - means))

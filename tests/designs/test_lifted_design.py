@@ -62,7 +62,7 @@ def test_blocks_that_grow_and_shrink_are_those_of_repeated_columns(storage):
         for step in range(4):
             if step % 2:
                 kept = rng.permutation(columns.size)[: max(1, columns.size // 2)]
-                block, columns = block.take(kept), columns[kept]
+                block, columns = block.gather(kept), columns[kept]
             else:
                 new = np.setdiff1d(rng.permutation(M)[:9], columns)
                 block = block.append(design.gather(new))

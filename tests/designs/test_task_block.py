@@ -64,7 +64,7 @@ def test_blocks_of_one_design_stay_structured() -> None:
     design = Tasks(np.random.default_rng(0).normal(size=(ROWS, P)), Q)
     longer = CachedBlock(design.gather(np.arange(0))).append(design.gather(np.array([3, 60])))
     assert isinstance(longer.inner, TaskBlock)
-    assert isinstance(longer.take(np.array([1])).inner, TaskBlock)
+    assert isinstance(longer.gather(np.array([1])).inner, TaskBlock)
 
 
 def test_rows_may_be_chosen() -> None:

@@ -305,7 +305,7 @@ class DesignChecks:
         columns = np.random.default_rng(5).permutation(array.shape[1])
         block = design.gather(columns)
         positions = np.array([4, 1, 7, 1], dtype=np.int64)
-        self.check_block(block.take(positions), columns[positions])
+        self.check_block(block.gather(positions), columns[positions])
         self.check_block(block.gather(positions), columns[positions])
 
     def test_append_leaves_predecessors_alone(self) -> None:

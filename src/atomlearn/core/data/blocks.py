@@ -131,11 +131,11 @@ class DenseBlock(Block):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         return _kernels.squared_norms_dense(self._array, curvature)
 
-    def take(self, positions: Columns) -> DenseBlock:
+    def gather(self, columns: Columns) -> DenseBlock:
         n_columns = self.shape[1]
-        if positions.size == n_columns and (positions == np.arange(n_columns)).all():
+        if columns.size == n_columns and (columns == np.arange(n_columns)).all():
             return self
-        return DenseBlock(_kernels.gather_dense(self._array, positions, None, self.dtype))
+        return DenseBlock(_kernels.gather_dense(self._array, columns, None, self.dtype))
 
     def with_rows(self, rows: Rows) -> DenseBlock:
         """Return the block of these rows, in their order, repeated rows included."""
@@ -227,7 +227,7 @@ class SparseBlock(Block):
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S: samples are the vectors of the sum."""
-        chosen = self if positions is None else self.take(positions)
+        chosen = self if positions is None else self.gather(positions)
         return weighted_squares(chosen.stored().tocsr(), curvature)
 
     def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
@@ -243,11 +243,11 @@ class SparseBlock(Block):
         weights = np.ones(self._n_samples) if curvature is None else curvature
         return _kernels.sparse_dots(*self._parts, weights, squared=True)
 
-    def take(self, positions: Columns) -> SparseBlock:
+    def gather(self, columns: Columns) -> SparseBlock:
         n_columns = self.shape[1]
-        if positions.size == n_columns and (positions == np.arange(n_columns)).all():
+        if columns.size == n_columns and (columns == np.arange(n_columns)).all():
             return self
-        return SparseBlock(*take_compressed(*self._parts, positions), self._n_samples)
+        return SparseBlock(*take_compressed(*self._parts, columns), self._n_samples)
 
     def append(self, other: Block) -> Block:
         check_same_rows(self, other)

@@ -77,14 +77,11 @@ class CachedBlock(Block):
     def dense(self) -> Array:
         return self.inner.dense()
 
-    def take(self, positions: Columns) -> CachedBlock:
-        taken = CachedBlock(self.inner.take(positions))
-        if self._growing is not None and self._growing.size == self.shape[1]:
-            taken._growing = self._growing.take(positions)
-        return taken
-
     def gather(self, columns: Columns) -> CachedBlock:
-        return self.take(columns)
+        taken = CachedBlock(self.inner.gather(columns))
+        if self._growing is not None and self._growing.size == self.shape[1]:
+            taken._growing = self._growing.take(columns)
+        return taken
 
     def append(self, other: Block) -> CachedBlock:
         return self.grown(self.inner.append(CachedBlock.of(other).inner))

@@ -68,8 +68,8 @@ class CenteredBlock(Block):
         half = 0.5 * float(curvature.sum())
         return self._inner.transpose_dot(curvature) - half * self._offsets
 
-    def take(self, positions: Columns) -> CenteredBlock:
-        return CenteredBlock(self._inner.take(positions), self._offsets[positions])
+    def gather(self, columns: Columns) -> CenteredBlock:
+        return CenteredBlock(self._inner.gather(columns), self._offsets[columns])
 
     def with_rows(self, rows: Rows) -> CenteredBlock:
         """Return the block of these rows, in their order, repeated rows included."""

@@ -74,7 +74,7 @@ class GrowingGram:
             buffer = _room(total) if start else np.empty((total, total))
             buffer[:start, :start] = self.matrix
             self._buffer = buffer
-        fresh = block if start == 0 else block.take(np.arange(start, total))
+        fresh = block if start == 0 else block.gather(np.arange(start, total))
         if self.centered:
             means[start:] = fresh.transpose_dot(self.curvature) / self.curvature.sum()
         if start == 0 and self.basis is None:

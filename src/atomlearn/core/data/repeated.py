@@ -61,12 +61,12 @@ class RepeatedBlock(Block):
         used, place = np.unique(chosen, return_inverse=True)
         return self.base.gram(curvature, used)[np.ix_(place.ravel(), place.ravel())]
 
-    def take(self, positions: Columns) -> RepeatedBlock:
-        chosen = self.positions[positions]
+    def gather(self, columns: Columns) -> RepeatedBlock:
+        chosen = self.positions[columns]
         used, place = np.unique(chosen, return_inverse=True)
         if used.size == self.features.size:
             return RepeatedBlock(self.base, self.features, chosen)
-        return RepeatedBlock(self.base.take(used), self.features[used], place.ravel())
+        return RepeatedBlock(self.base.gather(used), self.features[used], place.ravel())
 
     def append(self, other: Block) -> RepeatedBlock:
         if not isinstance(other, RepeatedBlock):
@@ -84,7 +84,7 @@ class RepeatedBlock(Block):
             known = self.features[places] == other.features
         new = np.flatnonzero(~known)
         target = np.where(known, places, self.features.size - 1 + np.cumsum(~known))
-        base = self.base.append(other.base.take(new)) if new.size else self.base
+        base = self.base.append(other.base.gather(new)) if new.size else self.base
         return RepeatedBlock(
             base,
             np.concatenate([self.features, other.features[new]]),

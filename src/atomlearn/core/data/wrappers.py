@@ -94,7 +94,7 @@ class Concatenated(Design):
         block, *others = [design.gather(mine) for design, _, mine in parts]
         for part in others:
             block = block.append(part)
-        return block.take(np.argsort(np.concatenate([places for _, places, _ in parts])))
+        return block.gather(np.argsort(np.concatenate([places for _, places, _ in parts])))
 
     def taken_off(self, columns: Columns) -> Array:
         offsets = np.zeros(columns.size)

@@ -177,7 +177,8 @@ class Design(ABC):
 class Block(Design):
     """A few columns of X in memory: what a master works on. Products are float64 throughout.
 
-    A block is a design too (its scores are cheap), so that the restricted problem is a problem.
+    A block is a design too (its scores are cheap), so that the restricted problem is a problem, and
+    ``gather`` gives some of its columns, as a copy or a view.
     ``np.asarray(block)`` gives the dense (n_samples, n_columns) array.
 
     Examples
@@ -208,10 +209,6 @@ class Block(Design):
 
     #: Whether columns are stored as numbers, of which Gram matrices are fast products.
     keeps_gram: bool = False
-
-    @abstractmethod
-    def take(self, positions: Columns) -> Block:
-        """Return the block of the columns at these positions (a copy or a view)."""
 
     @abstractmethod
     def append(self, other: Block) -> Block:
@@ -256,9 +253,6 @@ class Block(Design):
         right : (q, s). None where the columns are not q tasks of one feature after the other.
         """
         return None
-
-    def gather(self, columns: Columns) -> Block:
-        return self.take(columns)
 
     def predict(self, weights: Array) -> Array:
         return self.dot(weights)

@@ -160,7 +160,7 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
     kept = kept_hessian(problem)
     if kept is None:
         chosen, factor = _chosen(problem, at, prices), None
-        H = hessian(problem, block.take(chosen), at.refit.prediction)
+        H = hessian(problem, block.gather(chosen), at.refit.prediction)
     else:
         chosen, H = np.arange(found.size), kept.matrix
         # The factor of H + tau M is told from that of H + tau I by the sign.

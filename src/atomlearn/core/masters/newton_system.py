@@ -106,7 +106,7 @@ class NewtonSystem:
         factors = self.jacobian.dense_factors()
         if factors.shape[1]:
             used = np.flatnonzero(factors.any(axis=1))
-            images = self.block.take(used).dense()[curved] @ factors[used]
+            images = self.block.gather(used).dense()[curved] @ factors[used]
             images *= root[:, None]
             solved = cho_solve(factor, images, check_finite=False)
             weights = self._woodbury(images.T @ solved, solved.T @ target)

@@ -139,4 +139,4 @@ class Pool:
         if source is None:
             return centered_columns(self._problem, columns)
         at = source.positions(columns)
-        return source.block.take(at), source.lengths.take(at)
+        return source.block.gather(at), source.lengths.take(at)

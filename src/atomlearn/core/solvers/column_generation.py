@@ -232,7 +232,7 @@ class ColumnGeneration(Solver):
         if state.columns.size <= 4 * used.size + 1000:
             return state
         assert state.block is not None
-        state.block = state.block.take(used)
+        state.block = state.block.gather(used)
         state.lengths = state.lengths.take(used)
         state.columns = state.columns[used]
         state.weights = state.weights[used]

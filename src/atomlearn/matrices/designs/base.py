@@ -101,8 +101,8 @@ class OperatorBlock(Block):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         return self._stored().squared_norms(curvature)
 
-    def take(self, positions: Columns) -> Block:
-        return self._stored().take(positions)
+    def gather(self, columns: Columns) -> Block:
+        return self._stored().gather(columns)
 
     def append(self, other: Block) -> Block:
         return self._stored().append(DenseBlock(np.asarray(other.dense(), dtype=np.float64)))

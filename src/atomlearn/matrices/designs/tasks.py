@@ -132,7 +132,7 @@ class TaskBlock(Block):
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S, task by task."""
-        chosen = self if positions is None else self.take(positions)
+        chosen = self if positions is None else self.gather(positions)
         result = np.zeros((chosen.tasks.size, chosen.tasks.size))
         weights = self._of_tasks(curvature)
         order = np.argsort(chosen.tasks, kind="stable")
@@ -174,9 +174,9 @@ class TaskBlock(Block):
     def stored(self) -> Any:
         return self.explicit().stored()
 
-    def take(self, positions: Columns) -> TaskBlock:
+    def gather(self, columns: Columns) -> TaskBlock:
         """Return the columns at these positions, over the same features."""
-        return TaskBlock(self.features, self.places[positions], self.tasks[positions], self.n_tasks)
+        return TaskBlock(self.features, self.places[columns], self.tasks[columns], self.n_tasks)
 
     def append(self, other: Block) -> Block:
         if not isinstance(other, TaskBlock) or other.n_tasks != self.n_tasks:
