@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.compressed import take_compressed, weighted_squares
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Rows
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline
 
 
 def check_same_rows(first: Block, second: Block) -> None:
@@ -23,14 +24,12 @@ def check_same_rows(first: Block, second: Block) -> None:
         )
 
 
+@dataclass(slots=True)
 class _Room:
     """A Fortran array that successive blocks share; its first ``used`` columns are taken."""
 
-    __slots__ = ("array", "used")
-
-    def __init__(self, array: NDArray[Any], used: int) -> None:
-        self.array = array
-        self.used = used
+    array: NDArray[Any]
+    used: int
 
 
 class DenseBlock(Block):
@@ -53,12 +52,12 @@ class DenseBlock(Block):
 
     keeps_gram = True
 
-    def __init__(self, array: NDArray[Any] | _Room) -> None:
-        if not isinstance(array, _Room):
+    def __init__(self, array: NDArray[Any], room: _Room | None = None) -> None:
+        if room is None:
             single = np.asarray(array).dtype == np.float32
             array = np.asarray(array, dtype=np.float32 if single else np.float64, order="F")
-            array = _Room(array, array.shape[1])
-        self._room = room = array
+            room = _Room(array, array.shape[1])
+        self._room = room
         self._array = room.array[:, : room.used]
         self._array.flags.writeable = False
 
@@ -137,11 +136,6 @@ class DenseBlock(Block):
             return self
         return DenseBlock(_kernels.gather_dense(self._array, columns, None, self.dtype))
 
-    def with_rows(self, rows: Rows) -> DenseBlock:
-        """Return the block of these rows, in their order, repeated rows included."""
-        everything = np.arange(self.shape[1])
-        return DenseBlock(_kernels.gather_dense(self._array, everything, rows, self.dtype))
-
     def append(self, other: Block) -> Block:
         check_same_rows(self, other)
         n_samples, size = self.shape
@@ -157,7 +151,7 @@ class DenseBlock(Block):
             room.array[:, :size] = self._array
         room.array[:, size:total] = columns
         room.used = total
-        return DenseBlock(room)
+        return DenseBlock(room.array, room)
 
 
 class SparseBlock(Block):

@@ -10,11 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.core.data import entries
 from atomlearn.core.data.compressed import checked_parts, is_sparse
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.frames import frame_to_array, is_table, library_of, narrowest, table_names
-from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Design
 from atomlearn.core.interfaces.numbers import unmasked
@@ -105,7 +104,7 @@ def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | Sparse
     _check_shape(array.shape, X)
     design = DenseDesign(array)
     if check_finite:
-        _check_finite_dense(array, design, table_names(X))
+        entries.check_finite(design, table_names(X))
     return design
 
 
@@ -191,18 +190,6 @@ def check_kind(dtype: np.dtype[Any]) -> None:
         )
 
 
-def _check_finite_dense(array: NDArray[Any], design: DenseDesign, names: list[str] | None) -> None:
-    # One threaded pass without a copy: a sum is finite only where all its terms are.
-    sums = design.scores(np.ones(array.shape[0])).full()
-    for column in np.flatnonzero(~np.isfinite(sums)):
-        # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
-        for rows in LIMITS.pieces(array.shape[0], 1):
-            bad = np.flatnonzero(~np.isfinite(array[rows, column]))
-            if bad.size:
-                row = rows.start + int(bad[0])
-                refuse_entry(array[row, column], row, int(column), names)
-
-
 def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
     _check_shape(X.shape, X)
     check_kind(X.dtype)
@@ -213,7 +200,7 @@ def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
         X = type(X)((converted, indices, indptr), shape=X.shape)
     design = SparseDesign(X)
     if check_finite:
-        _check_finite_sparse(X)
+        entries.check_finite(design)
     return design
 
 
@@ -238,15 +225,3 @@ def as_compressed(X: Any) -> Any:
             f"{X.format.upper()} array of shape {tuple(X.shape)} is broken ({error}); rebuild it "
             "with scipy.sparse.coo_array((values, (rows, columns)), shape)"
         ) from error
-
-
-def _check_finite_sparse(X: Any) -> None:
-    data = X.data
-    for part in LIMITS.pieces(data.shape[0], 1):
-        bad = np.flatnonzero(~np.isfinite(data[part]))
-        place = part.start + int(bad[0]) if bad.size else data.shape[0]
-        if place < int(X.indptr[-1]):
-            major = int(np.searchsorted(X.indptr, place, side="right")) - 1
-            minor = int(X.indices[place])
-            row, column = (minor, major) if X.format == "csc" else (major, minor)
-            refuse_entry(data[place], row, column, None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces import Array, Columns, Design
 
 
 def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> None:
@@ -17,6 +17,23 @@ def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> 
         f"X contains {what} at (row, column) = ({row}, {column}){name}; impute missing values "
         "(for example with sklearn.impute.SimpleImputer) or leave such rows out"
     )
+
+
+def check_finite(
+    design: Design, names: list[str] | None = None, first: tuple[int, int] = (0, 0)
+) -> None:
+    """Refuse NaN and infinity, with row and column: one pass without a copy.
+
+    first : where this piece begins in X.
+    """
+    # A sum is finite only where all its terms are.
+    sums = design.scores(np.ones(design.shape[0])).full()
+    for column in np.flatnonzero(~np.isfinite(sums)).tolist():
+        # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
+        entries = design.gather(np.array([column])).dense()[:, 0]
+        bad = np.flatnonzero(~np.isfinite(entries))
+        if bad.size:
+            refuse_entry(entries[bad[0]], first[0] + int(bad[0]), first[1] + column, names)
 
 
 def existing_columns(columns: Columns, n_features: int) -> Columns:

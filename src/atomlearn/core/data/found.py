@@ -31,16 +31,11 @@ class FoundScores(Scores):
     def __init__(self, columns: Columns, values: Array, bound: float, n_columns: int) -> None:
         self._columns, self._values = columns, values
         self._bound, self._n_columns = bound, n_columns
-        self._order: Columns | None = None
+        self._order: Columns = np.argsort(-np.abs(values), kind="stable")
 
     @property
     def n_columns(self) -> int:
         return self._n_columns
-
-    def _ordered(self) -> Columns:
-        if self._order is None:
-            self._order = np.argsort(-np.abs(self._values), kind="stable")
-        return self._order
 
     def _unknown(self, asked: str) -> LookupError:
         return LookupError(
@@ -49,7 +44,7 @@ class FoundScores(Scores):
         )
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        places = self._ordered()[: min(int(count), self._n_columns)]
+        places = self._order[: min(int(count), self._n_columns)]
         values = self._values[places]
         few = places.size < min(count, self._n_columns)
         if few or (values.size and abs(values[-1]) < self._bound):
@@ -59,7 +54,7 @@ class FoundScores(Scores):
     def above(self, bound: float) -> tuple[Columns, Array]:
         if bound < self._bound:
             raise self._unknown(f"all from {bound:.3g} on")
-        places = self._ordered()
+        places = self._order
         places = places[: np.searchsorted(-np.abs(self._values[places]), -bound, side="right")]
         return self._columns[places], self._values[places]
 

@@ -78,10 +78,6 @@ class RowSubset(Forwarding):
     def names(self) -> list[str] | None:
         return self.design.names
 
-    def with_rows(self, rows: Rows) -> RowSubset:
-        """Return the design of these rows of this one."""
-        return RowSubset(self.design, self.rows[rows])
-
 
 class SpreadRows(Derived):
     """Some rows of a design that has no way of its own: v is zero at the others."""

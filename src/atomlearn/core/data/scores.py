@@ -56,7 +56,7 @@ class ShiftedScores(Scores):
     def top(self, count: int) -> tuple[Columns, Array]:
         count = max(0, min(int(count), self.n_columns))
         columns, values = self._base.top(min(count + self._columns.size, self.n_columns))
-        untouched = ~self._is_shifted(columns)
+        untouched = ~np.isin(columns, self._columns)
         shifted = self._base.at(self._columns) - self._shift
         return largest(
             np.concatenate([columns[untouched], self._columns]),
@@ -67,7 +67,7 @@ class ShiftedScores(Scores):
     def at(self, columns: Columns) -> Array:
         values = np.array(self._base.at(columns), dtype=np.float64)
         if self._columns.size:
-            touched = self._is_shifted(columns)
+            touched = np.isin(columns, self._columns)
             places = np.searchsorted(self._columns, columns[touched])
             values[touched] -= self._shift[places]
         return values
@@ -87,15 +87,6 @@ class ShiftedScores(Scores):
         sums = np.bincount(labels[members], weights=values * values, minlength=n_groups)
         norms[touched] = np.sqrt(sums[touched])
         return norms
-
-    def _is_shifted(self, columns: Columns) -> NDArray[np.bool_]:
-        if not self._columns.size:
-            return np.zeros(columns.shape, dtype=bool)
-        places = np.searchsorted(self._columns, columns)
-        found: NDArray[np.bool_] = (
-            self._columns[np.minimum(places, self._columns.size - 1)] == columns
-        )
-        return found
 
 
 class ConcatenatedScores(Scores):

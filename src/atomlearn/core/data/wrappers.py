@@ -68,11 +68,6 @@ class Concatenated(Design):
     def listable(self) -> bool:
         return all(design.listable for design in self.designs)
 
-    @property
-    def searched(self) -> tuple[float, float]:
-        done, possible = zip(*(design.searched for design in self.designs), strict=True)
-        return sum(done), sum(possible)
-
     def scores(self, v: Array) -> Scores:
         return ConcatenatedScores([design.scores(v) for design in self.designs])
 

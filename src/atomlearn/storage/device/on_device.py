@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.entries import existing_columns, one_weight_each
+from atomlearn.core.data.entries import check_finite, existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores, largest
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.device.dense import DenseTensor
@@ -99,7 +99,7 @@ class OnDevice(Design):
         self._slack: tuple[SingleRounding, Any, Any] | None = None
         if tensor is not X:
             _check_double(X)
-            tensor.check_finite()
+            check_finite(self)
 
     def __repr__(self) -> str:
         kind = "sparse " if self.is_sparse else ""

@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import block_of_entries
 from atomlearn.core.interfaces import Array, Block, Columns
@@ -125,13 +124,6 @@ class SparseTensor(HeldTensor):
             X.indptr = self._begins.astype(X.indices.dtype)
             self._host = X
         return self._host
-
-    def check_finite(self) -> None:
-        bad = (~torch_module().isfinite(self._values)).nonzero()
-        if bad.numel():
-            place = int(bad[0])
-            column = int(np.searchsorted(self._begins, place, side="right")) - 1
-            refuse_entry(float(self._values[place]), int(self._rows[place]), column, None)
 
     # --- entries --------------------------------------------------------------------------------
 

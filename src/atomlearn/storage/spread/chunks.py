@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.convert import held_design
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.entries import refuse_entry
+from atomlearn.core.data.entries import check_finite
 from atomlearn.core.data.frames import frame_to_array, narrowest
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Columns
@@ -156,12 +156,7 @@ def held_chunk(
         )
     held: Any = given.stored()
     chunk = Chunk(held.astype(dtype, copy=False))
-    sums = chunk.design.scores(np.ones(shape[0])).full()
-    for place in np.flatnonzero(~np.isfinite(sums)).tolist():
-        entries = chunk.design.gather(np.array([place])).dense()[:, 0]
-        bad = np.flatnonzero(~np.isfinite(entries))
-        if bad.size:
-            refuse_entry(entries[bad[0]], row + int(bad[0]), column + place, None)
+    check_finite(chunk.design, first=(row, column))
     return chunk
 
 
