@@ -71,10 +71,6 @@ class CenteredBlock(Block):
     def gather(self, columns: Columns) -> CenteredBlock:
         return CenteredBlock(self._inner.gather(columns), self._offsets[columns])
 
-    def with_rows(self, rows: Rows) -> CenteredBlock:
-        """Return the block of these rows, in their order, repeated rows included."""
-        return CenteredBlock(chosen_rows(self._inner, rows), self._offsets)
-
     def append(self, other: Block) -> CenteredBlock:
         inner, offsets = other, np.zeros(other.shape[1])
         if isinstance(other, CenteredBlock):

@@ -37,7 +37,6 @@ class SparseTensor(HeldTensor):
         self._values, self._rows, self._starts = values, rows, starts
         # Of the processor too, which cuts columns into pieces.
         self._begins = np.array(to_host(starts), dtype=np.int64)
-        self._segments: tuple[Any, Any] | None = None
         self._host: sp.csc_array | None = None
 
     @classmethod
@@ -74,13 +73,11 @@ class SparseTensor(HeldTensor):
 
     def single(self, v: NDArray[np.float32]) -> Any:
         weights = self._to_device(v)
-        starts, ends = self._single_segments()
-        sums = _sums(self._values, self._rows, starts, weights)
-        return sums.double() if ends is None else _add_up(sums.double(), ends)
+        return _sums(self._values, self._rows, self._starts, weights).double()
 
     def terms(self) -> tuple[Any, Any]:
         lengths = self._starts.diff().double()
-        return lengths.clamp(max=float(BUDGET.single_terms)), lengths
+        return lengths, lengths
 
     def predict(self, weights: Array) -> Array:
         """Return X w, summed in float64, in an order that the device chooses."""
@@ -163,22 +160,6 @@ class SparseTensor(HeldTensor):
                 starts = self._to_device(numbers).to(self._rows.dtype)
             yield part, self._values[entries].double(), self._rows[entries], starts
             start = part.stop
-
-    def _single_segments(self) -> tuple[Any, Any]:
-        """Return the starts of the sums in float32, and which of them make a column (None: one)."""
-        if self._segments is None:
-            lengths = np.diff(self._begins)
-            counts = np.maximum(1, -(-lengths // BUDGET.single_terms))
-            ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-            if ends[-1] == lengths.size:
-                self._segments = self._starts, None
-            else:
-                number = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
-                starts = np.repeat(self._begins[:-1], counts) + BUDGET.single_terms * number
-                starts = np.append(starts, self._begins[-1])
-                made = self._to_device(starts).to(self._starts.dtype)
-                self._segments = made, self._to_device(ends)
-        return self._segments
 
 
 # --- sums over runs of entries --------------------------------------------------------------------
