@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.cached_block import CachedBlock, GrowingGram
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.coefficients import (
     coefficient_matrix,
@@ -17,10 +17,9 @@ from atomlearn.core.data.coefficients import (
     nonzero_coefficients,
 )
 from atomlearn.core.data.forwarding import Forwarding
-from atomlearn.core.data.found import FoundScores
-from atomlearn.core.data.growing_gram import GrowingGram
+from atomlearn.core.data.lifted import RepeatedBlock
 from atomlearn.core.data.parts import part_of
-from atomlearn.core.data.repeated import RepeatedBlock
+from atomlearn.core.data.scores import FoundScores
 from atomlearn.core.data.standardized import largest_magnitudes, scaled_design
 from atomlearn.core.masters.newton_system import _of_samples
 from atomlearn.designs import Concatenated, Standardized, as_design

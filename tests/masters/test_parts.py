@@ -11,8 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.growing_gram import without
+from atomlearn.core.data.cached_block import CachedBlock, without
 from atomlearn.core.masters import ksupport_newton, sequential_qp
 from atomlearn.core.masters.active_set import (
     Prices,

@@ -25,8 +25,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.growing_gram import GrowingGram
+from atomlearn.core.data.cached_block import CachedBlock, GrowingGram
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.active_set import (

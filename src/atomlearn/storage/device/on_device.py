@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.entries import check_finite, existing_columns, one_weight_each
+from atomlearn.core.data.convert import existing_columns, one_weight_each, refuse_not_finite
 from atomlearn.core.data.scores import ArrayScores, largest
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.device.dense import DenseTensor
@@ -97,7 +97,7 @@ class OnDevice(Design):
         self._lengths: Any = None  # ||x_j||, on the device
         if tensor is not X:
             _check_double(X)
-            check_finite(self)
+            refuse_not_finite(self)
 
     def __repr__(self) -> str:
         kind = "sparse " if self.is_sparse else ""

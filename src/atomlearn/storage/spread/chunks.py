@@ -14,9 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import held_design
+from atomlearn.core.data.convert import held_design, refuse_not_finite
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.entries import check_finite
 from atomlearn.core.data.frames import frame_to_array, narrowest
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Columns
@@ -156,7 +155,7 @@ def held_chunk(
         )
     held: Any = given.stored()
     chunk = Chunk(held.astype(dtype, copy=False))
-    check_finite(chunk.design, first=(row, column))
+    refuse_not_finite(chunk.design, first=(row, column))
     return chunk
 
 
