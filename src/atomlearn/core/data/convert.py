@@ -103,7 +103,7 @@ def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | Sparse
     _check_shape(array.shape, X)
     design = DenseDesign(array)
     if check_finite:
-        refuse_not_finite(design, table_names(X))
+        refuse_not_finite(design, X)
     return design
 
 
@@ -236,12 +236,10 @@ def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> 
     )
 
 
-def refuse_not_finite(
-    design: Design, names: list[str] | None = None, first: tuple[int, int] = (0, 0)
-) -> None:
+def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] = (0, 0)) -> None:
     """Refuse NaN and infinity, with row and column: one pass without a copy.
 
-    first : where this piece begins in X.
+    X : what the design was made of, which may name the columns; first : where this piece begins.
     """
     # A sum is finite only where all its terms are.
     sums = design.scores(np.ones(design.shape[0])).full()
@@ -250,7 +248,7 @@ def refuse_not_finite(
         entries = design.gather(np.array([column])).dense()[:, 0]
         bad = np.flatnonzero(~np.isfinite(entries))
         if bad.size:
-            refuse_entry(entries[bad[0]], first[0] + int(bad[0]), first[1] + column, names)
+            refuse_entry(entries[bad[0]], first[0] + int(bad[0]), first[1] + column, table_names(X))
 
 
 def existing_columns(columns: Columns, n_features: int) -> Columns:

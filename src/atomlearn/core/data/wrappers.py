@@ -171,7 +171,7 @@ class Counted(Forwarding):
         self._counts.passes += min(vectors, 1) if self.inner.reads_at_once else vectors
 
     def scores(self, v: Array) -> Scores:
-        self._read(1)
+        self._counts.passes += 1.0
         return self.inner.scores(v)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
