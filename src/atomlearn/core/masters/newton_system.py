@@ -145,8 +145,7 @@ class NewtonSystem:
 def _of_samples(block: Block, diagonal: Array) -> Array:
     """Return A diag(diagonal) A' (n_samples, n_samples), diagonal >= 0."""
     base, places = block.distinct()
-    sums: Array = np.zeros(base.shape[1])
-    np.add.at(sums, places, diagonal)
+    sums: Array = np.bincount(places, diagonal, base.shape[1]).astype(np.float64, copy=False)
     used = np.flatnonzero(sums)
     if base.is_sparse:
         return weighted_squares(base.stored()[:, used].T, sums[used])
