@@ -96,7 +96,8 @@ class RidgeSystem(ABC):
         outer = np.zeros((n_samples, n_samples))
         for start in range(0, n_features, COLUMNS_TOGETHER):
             columns = np.arange(start, min(start + COLUMNS_TOGETHER, n_features))
-            outer += design.gather(columns).outer(np.ones(columns.size))
+            part = design.gather(columns).dense().astype(np.float64)
+            outer += part @ part.T
         return SampleSpace(outer, theta, intercept)
 
     @abstractmethod

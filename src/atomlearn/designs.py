@@ -5,10 +5,9 @@ from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.convert import Kind, as_design, feature_names, is_opened, register
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.forwarding import Forwarding
-from atomlearn.core.data.lifted import Lifted
+from atomlearn.core.data.lifted import Lifted, RepeatedBlock
 from atomlearn.core.data.moments import from_moments
 from atomlearn.core.data.parts import ColumnSubset, RowSubset, part_of
-from atomlearn.core.data.repeated import RepeatedBlock
 from atomlearn.core.data.scores import ArrayScores, ConcatenatedScores, ShiftedScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.data.standardized import Standardized, centered

@@ -32,7 +32,6 @@ NO_PAPER = (
 RECEIVED = {
     "core.data.convert.Kind": "its Example is that of register",
     "core.data.lifted": "made by a problem whose norm lifts",
-    "core.data.repeated": "made by a problem whose norm lifts",
     "core.interfaces.scores": "what designs answer with",
     "core.paths.cross_validation": "what cross_validate returns",
     "core.problem.objective": "what Problem.price returns, and the part of a Problem that does",

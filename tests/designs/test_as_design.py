@@ -9,8 +9,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from atomlearn.designs import SparseDesign, as_design, feature_names
@@ -133,15 +131,6 @@ def test_sums_that_overflow_are_not_mistaken_for_infinity(dtype: type) -> None:
         as_design(huge)
 
 
-@given(st.integers(1, 40), st.integers(1, 40), st.data())
-def test_any_one_bad_entry_is_found(n: int, p: int, data: st.DataObject) -> None:
-    array = np.ones((n, p), dtype=data.draw(st.sampled_from([np.float32, np.float64])))
-    row, column = data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, p - 1))
-    array[row, column] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
-    with pytest.raises(ValueError, match=rf"\({row}, {column}\)"):
-        as_design(array.copy(order=data.draw(st.sampled_from("CF"))))
-
-
 def test_the_finite_check_of_tables_names_the_column() -> None:
     with pytest.raises(ValueError, match=r"NaN at \(row, column\) = \(1, 1\), 'age'"):
         as_design(pd.DataFrame({"height": [1.0, 2.0], "age": [3.0, None]}))
@@ -181,27 +170,18 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_tables_of_small_types_are_float32(make: Any) -> None:
+def test_tables_of_numbers(make: Any) -> None:
     table = make(COLUMNS)
     design = as_design(table)
     assert design.dtype == np.float32
     assert_array_equal(dense(design), np.column_stack(list(COLUMNS.values())).astype(float))
     assert feature_names(table) == list(COLUMNS)
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_tables_with_wide_types_are_float64(make: Any) -> None:
     exact = 2**40 + 1
-    design = as_design(make({**COLUMNS, "wide": np.array([exact, 0, 1])}))
-    assert design.dtype == np.float64
-    assert dense(design)[0, 3] == exact
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_text_columns_are_named(make: Any) -> None:
-    table = make({"age": [1.0, 2.0], "city": ["a", "b"], "name": ["x", "y"]})
+    wide = as_design(make({**COLUMNS, "wide": np.array([exact, 0, 1])}))
+    assert wide.dtype == np.float64
+    assert dense(wide)[0, 3] == exact
     with pytest.raises(TypeError, match=r"'city'.*'name'.*OneHotEncoder"):
-        as_design(table)
+        as_design(make({"age": [1.0, 2.0], "city": ["a", "b"], "name": ["x", "y"]}))
 
 
 def test_pandas_of_one_float_type_is_not_copied() -> None:
@@ -228,22 +208,13 @@ def test_pandas_extension_types() -> None:
         as_design(pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])}))
 
 
-def test_one_dimensional_tables_are_refused() -> None:
+def test_what_is_no_table_is_refused() -> None:
     for series in (pd.Series([1.0]), pl.Series([1.0]), pa.array([1.0]), pa.chunked_array([[1.0]])):
         with pytest.raises(ValueError, match="one-dimensional"):
             as_design(series)
-
-
-def test_lazy_frames_are_refused() -> None:
     with pytest.raises(TypeError, match="collect"):
         as_design(pl.LazyFrame({"a": [1.0]}))
-
-
-def test_empty_tables_are_refused() -> None:
-    for table in (pd.DataFrame({"a": np.zeros(0)}), pl.DataFrame({"a": np.zeros(0)})):
-        with pytest.raises(ValueError, match="0 sample"):
-            as_design(table)
-    for table in (pd.DataFrame(), pl.DataFrame(), pa.table({})):
+    for table in (pd.DataFrame({"a": np.zeros(0)}), pl.DataFrame(), pa.table({})):
         with pytest.raises(ValueError, match=r"0 (sample|feature)"):
             as_design(table)
 
@@ -259,10 +230,8 @@ def test_chunked_arrow_columns() -> None:
 
 def test_the_first_columns_of_text_are_named() -> None:
     table = pd.DataFrame({f"c{j}": np.array(["x", "y"], dtype=object) for j in range(8)})
-    with pytest.raises(TypeError, match=" and 3 more; encode") as error:
+    with pytest.raises(TypeError, match=r"'c4' \(\w+\) and 3 more; encode"):
         as_design(table)
-    assert "'c4'" in str(error.value)
-    assert "'c5'" not in str(error.value)
 
 
 def test_feature_names() -> None:

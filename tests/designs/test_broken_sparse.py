@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from atomlearn.designs import SparseDesign, as_design
@@ -21,69 +21,32 @@ def healthy(container: type = sp.csr_array, index: type = np.int32) -> Any:
     return matrix
 
 
-def index_too_large(m: Any) -> None:
-    m.indices[4] = 10_000_000
-
-
-def index_at_the_limit(m: Any) -> None:
-    m.indices[4] = m.shape[1] if m.format == "csr" else m.shape[0]
-
-
-def pointer_decreases(m: Any) -> None:
-    m.indptr[3] = m.indptr[-1] + 0
-    m.indptr[4] = 1
-
-
-def pointer_negative(m: Any) -> None:
-    m.indptr[2] = -5
-
-
-def pointer_starts_late(m: Any) -> None:
-    m.indptr[0] = 1
-
-
-def pointer_ends_negative(m: Any) -> None:
-    m.indptr[-1] = -1
-
-
-def data_too_short(m: Any) -> None:
-    m.data = m.data[:3]
-
-
-def indices_not_whole(m: Any) -> None:
-    m.indices = m.indices.astype(np.float64)
-
-
-def data_two_dimensional(m: Any) -> None:
-    m.data = m.data[:, None]
-
-
-DAMAGES = [
-    index_too_large,
-    index_at_the_limit,
-    pointer_decreases,
-    pointer_negative,
-    pointer_starts_late,
-    pointer_ends_negative,
-    data_too_short,
-    indices_not_whole,
-    data_two_dimensional,
-]
+DAMAGES: dict[str, Callable[[Any], None]] = {
+    "index too large": lambda m: m.indices.put(4, 10_000_000),
+    "index at the limit": lambda m: m.indices.put(4, m.shape[m.format == "csr"]),
+    "pointers decrease": lambda m: m.indptr.put([3, 4], [m.indptr[-1], 1]),
+    "pointer negative": lambda m: m.indptr.put(2, -5),
+    "pointers start late": lambda m: m.indptr.put(0, 1),
+    "pointers end negative": lambda m: m.indptr.put(-1, -1),
+    "data too short": lambda m: setattr(m, "data", m.data[:3]),
+    "indices not whole": lambda m: setattr(m, "indices", m.indices.astype(np.float64)),
+    "data two-dimensional": lambda m: setattr(m, "data", m.data[:, None]),
+}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize(
     ("container", "index"), [(sp.csr_array, np.int32), (sp.csc_matrix, np.int64)]
 )
-def test_damage_is_named(damage: Callable[[Any], None], container: type, index: type) -> None:
+def test_damage_is_named(damage: str, container: type, index: type) -> None:
     matrix = healthy(container, index)
-    damage(matrix)
+    DAMAGES[damage](matrix)
     with pytest.raises(ValueError, match="rebuild it") as caught:
         as_design(matrix)
     assert matrix.format.upper() in str(caught.value)
 
 
-@given(st.data())
+@drawn(st.data())
 def test_random_damage_never_crashes(data: st.DataObject) -> None:
     matrix = healthy(
         data.draw(st.sampled_from([sp.csr_array, sp.csc_array])),
@@ -111,42 +74,20 @@ def test_random_damage_never_crashes(data: st.DataObject) -> None:
     np.testing.assert_allclose(design.squared_norms(), (expected**2).sum(axis=0), atol=1e-12)
 
 
-def broken_coo() -> Any:
-    matrix = sp.coo_array(healthy())
-    matrix.coords[0][2] = 999_999
-    return matrix
-
-
-def broken_coo_negative() -> Any:
-    matrix = sp.coo_matrix(healthy())
-    matrix.col[2] = -1
-    return matrix
-
-
-def broken_bsr() -> Any:
-    matrix = sp.bsr_array(healthy(), blocksize=(3, 3))
-    matrix.indices[1] = 99
-    return matrix
-
-
-def broken_bsr_pointers() -> Any:
-    matrix = sp.bsr_array(healthy(), blocksize=(3, 3))
-    matrix.indptr[1] = 99
-    return matrix
-
-
 def broken_lil() -> Any:
     matrix = sp.lil_array(healthy())
     matrix.rows[2] = [7_000_000] * len(matrix.rows[2]) or [7_000_000]
     return matrix
 
 
-@pytest.mark.parametrize(
-    "make", [broken_coo, broken_coo_negative, broken_bsr, broken_bsr_pointers, broken_lil]
-)
-def test_other_formats(make: Callable[[], Any]) -> None:
-    with pytest.raises(ValueError, match="rebuild it"):
-        as_design(make())
+def test_other_formats() -> None:
+    coo, negative = sp.coo_array(healthy()), sp.coo_matrix(healthy())
+    coo.coords[0][2], negative.col[2] = 999_999, -1
+    blocks, pointers = (sp.bsr_array(healthy(), blocksize=(3, 3)) for _ in range(2))
+    blocks.indices[1] = pointers.indptr[1] = 99
+    for broken in (coo, negative, blocks, pointers, broken_lil()):
+        with pytest.raises(ValueError, match="rebuild it"):
+            as_design(broken)
 
 
 def test_spare_room_behind_the_last_entry_is_ignored() -> None:
@@ -167,12 +108,9 @@ def test_lying_flags_are_not_believed() -> None:
 
 
 def test_only_compressed_formats_of_floats() -> None:
-    with pytest.raises(ValueError, match="as_design"):
-        SparseDesign(sp.coo_array(healthy()))
-    with pytest.raises(ValueError, match="as_design"):
-        SparseDesign(sp.csr_array(np.eye(3, dtype=int)))
-    with pytest.raises(ValueError, match="as_design"):
-        SparseDesign(np.eye(3))
+    for given in (sp.coo_array(healthy()), sp.csr_array(np.eye(3, dtype=int)), np.eye(3)):
+        with pytest.raises(ValueError, match="as_design"):
+            SparseDesign(given)
 
 
 def test_triplets_of_different_lengths_are_refused() -> None:

@@ -20,7 +20,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import (
     AtomicClassifier,
-    AtomicClassifierCV,
     AtomicRegressor,
     FeatureGenerator,
     norms,
@@ -30,18 +29,10 @@ from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces.design import Array, Design
 from atomlearn.designs import Dask, LostDataError, Standardized, as_design, feature_names
 from atomlearn.testing.designs import DesignChecks
+from tests.oracles.arrays import N_FEATURES, N_SAMPLES, normal
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
-
-N_SAMPLES, N_FEATURES = 23, 41
-
-
-def normal(seed: int = 0, shape: tuple[int, int] = (N_SAMPLES, N_FEATURES)) -> Array:
-    X = np.random.default_rng(seed).standard_normal(shape)
-    X[:, 5] = 0.0
-    X[:, 9] = X[:, 3]
-    return X
 
 
 @pytest.mark.parametrize(
@@ -248,12 +239,6 @@ def test_estimators_take_collections() -> None:
     expected = AtomicClassifier(alpha=0.02, tol=1e-9).fit(X, labels)
     assert_array_equal(several.predict(array), expected.predict(X))
     assert_allclose(several.predict_proba(array), expected.predict_proba(X), atol=1e-6)
-    searched = AtomicClassifierCV(n_alphas=4, cv=3, n_jobs=2).fit(array, y > 0)
-    same = AtomicClassifierCV(n_alphas=4, cv=3).fit(X, y > 0)
-    assert searched.alpha_ == pytest.approx(same.alpha_, rel=1e-9)
-    assert_allclose(
-        searched.cv_results_["mean_test_score"], same.cv_results_["mean_test_score"], atol=1e-5
-    )
     chosen = FeatureGenerator(4).fit(array, y > 0)
     assert_array_equal(chosen.selected_, FeatureGenerator(4).fit(X, y > 0).selected_)
     assert chosen.transform(array).shape == (90, 4)

@@ -16,15 +16,7 @@ from atomlearn.core.data import dense
 from atomlearn.designs import Concatenated, DenseDesign, RowSubset, SparseDesign, as_design
 from atomlearn.interfaces import Design
 from atomlearn.testing.designs import DesignChecks, brute_force_top
-
-N_SAMPLES, N_FEATURES = 23, 41
-
-
-def normal(seed: int = 0, shape: tuple[int, int] = (N_SAMPLES, N_FEATURES)) -> np.ndarray:
-    X = np.random.default_rng(seed).standard_normal(shape)
-    X[:, 5] = 0.0
-    X[:, 9] = X[:, 3]
-    return X
+from tests.oracles.arrays import N_FEATURES, N_SAMPLES, normal
 
 
 def holes(seed: int = 0, density: float = 0.2) -> np.ndarray:

@@ -62,7 +62,7 @@ def test_blocks_that_grow_and_shrink_are_those_of_repeated_columns(storage):
         for step in range(4):
             if step % 2:
                 kept = rng.permutation(columns.size)[: max(1, columns.size // 2)]
-                block, columns = block.take(kept), columns[kept]
+                block, columns = block.gather(kept), columns[kept]
             else:
                 new = np.setdiff1d(rng.permutation(M)[:9], columns)
                 block = block.append(design.gather(new))
@@ -81,12 +81,10 @@ def same(block, twin, rng):
     assert_allclose(block.squared_norms(curvature), twin.squared_norms(curvature), atol=1e-12)
     assert_array_equal(block.dense(), twin.dense())
     some = rng.permutation(size)[: size // 2 + 1]
-    diagonal = rng.random(some.size)
-    for positions, d in ((None, rng.random(size)), (some, diagonal)):
+    for positions in (None, some):
         assert_allclose(
             block.gram(curvature, positions), twin.gram(curvature, positions), atol=1e-12
         )
-        assert_allclose(block.outer(d, positions), twin.outer(d, positions), atol=1e-12)
 
 
 def test_places_a_warm_start_or_says_it_cannot():

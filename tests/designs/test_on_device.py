@@ -16,19 +16,10 @@ from atomlearn.storage.device import dense as dense_tensor
 from atomlearn.storage.device import on_device
 from atomlearn.storage.device.tensors import BUDGET, to_host
 from atomlearn.testing.designs import DesignChecks, brute_force_top
+from tests.oracles.arrays import N_SAMPLES, normal
 from tests.oracles.tensors import CUPY, PLACE, cupy_tensor, strict_tensor, torch_tensor
 
 pytest.importorskip("array_api_compat")
-
-N_SAMPLES, N_FEATURES = 23, 41
-
-
-def normal(seed: int = 0, shape: tuple[int, int] = (N_SAMPLES, N_FEATURES)) -> Array:
-    X = np.random.default_rng(seed).standard_normal(shape)
-    X[:, 5] = 0.0
-    X[:, 9] = X[:, 3]
-    return X
-
 
 LIBRARIES = {"torch": torch_tensor, "strict": strict_tensor}
 LIBRARIES |= {"cupy": cupy_tensor} if CUPY else {}

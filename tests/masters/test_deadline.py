@@ -11,6 +11,7 @@ import pytest
 from atomlearn import designs, norms
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import TimeIsUp
+from atomlearn.core.masters.newton_system import _of_samples
 from atomlearn.interfaces import Block, Deadline, Master, Norm, Solver, State
 from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (
@@ -135,7 +136,7 @@ def test_a_long_product_ends_when_time_is_up(product: str) -> None:
     block = designs.DenseBlock(np.asfortranarray(np.arange(12.0).reshape(4, 3)))
     work = {
         "gram": lambda: block.gram(np.ones(4)),
-        "outer": lambda: block.outer(np.ones(3)),
+        "outer": lambda: _of_samples(block, np.ones(3)),
         "centered_gram": lambda: block.centered_gram(np.ones(4), np.ones(3)),
         "dense": lambda: designs.Identity((2, 2)).rays(np.eye(2), np.eye(2)).dense(),
     }[product]

@@ -11,8 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.growing_gram import without
+from atomlearn.core.data.cached_block import CachedBlock, without
 from atomlearn.core.masters import ksupport_newton, sequential_qp
 from atomlearn.core.masters.active_set import (
     Prices,
@@ -205,7 +204,7 @@ def test_a_gram_matrix_without_what_is_free_grows_and_is_made_anew_for_another_c
         assert_allclose(growing.matrix, left.T @ (D[:, None] * left), atol=1e-12)
         assert block.growing_gram(D, False, Q) is growing
         assert_allclose(block.gram(D), A.T @ (D[:, None] * A), atol=1e-12)
-        taken = block.take(np.array([1, 3])).growing_gram(D, False, Q).matrix
+        taken = block.gather(np.array([1, 3])).growing_gram(D, False, Q).matrix
         assert_allclose(taken, growing.matrix[np.ix_([1, 3], [1, 3])], atol=1e-14)
 
 

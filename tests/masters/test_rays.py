@@ -49,19 +49,19 @@ class RaysChecks(MasterChecks):
                 case = Case(loss, form, intercept, True, n_samples=50, n_features=36, seed=31)
                 whole = self.block_problem(case, self.norm)
                 columns, weights = np.arange(6), np.zeros(6)
-                block = CachedBlock(as_block(whole).take(columns))
+                block = CachedBlock(as_block(whole).gather(columns))
                 for turn, new in enumerate(np.split(np.arange(6, 36), [1, 2, 3, 6, 9, 10, 20])):
                     problem = whole.restricted_to(block, columns)
                     refit = self.solve(problem, weights)
-                    fresh = as_block(whole).take(columns)
+                    fresh = as_block(whole).gather(columns)
                     again = self.solve(whole.restricted_to(fresh, columns))
                     slack = 2 * max(refit.gap, again.gap) + 1e-12 * refit.objective
                     assert abs(refit.objective - again.objective) <= slack
                     weights = refit.weights
                     if turn % 2:
                         kept = np.flatnonzero(weights)
-                        block, columns, weights = block.take(kept), columns[kept], weights[kept]
-                    block = block.append(as_block(whole).take(new))
+                        block, columns, weights = block.gather(kept), columns[kept], weights[kept]
+                    block = block.append(as_block(whole).gather(new))
                     columns = np.concatenate([columns, new])
                     weights = np.concatenate([weights, np.zeros(new.size)])
 
@@ -294,7 +294,7 @@ def test_growing_gram_is_the_gram_matrix(kind: str, centered: bool) -> None:
         assert_allclose(matrix, expected(columns), rtol=0, atol=1e-9)
         assert_array_equal(matrix, matrix.T)
         keep = np.flatnonzero(rng.random(columns.size) < 0.8)
-        block, columns = block.take(keep), columns[keep]
+        block, columns = block.gather(keep), columns[keep]
         taken = block.growing_gram(curvature, centered).matrix
         assert_allclose(taken, expected(columns), rtol=0, atol=1e-9)
         if new:

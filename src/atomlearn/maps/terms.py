@@ -134,7 +134,7 @@ class CodedBlock(Block):
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         if positions is not None:
-            return self.take(positions).gram(curvature)
+            return self.gather(positions).gram(curvature)
         rows = np.flatnonzero(curvature)
         codes, weights = self.codes, curvature
         if 4 * rows.size <= 3 * curvature.size:
@@ -152,14 +152,11 @@ class CodedBlock(Block):
                 result[np.ix_(theirs, mine)] = product.T
         return result
 
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        return DenseBlock(self.dense()).outer(diagonal, positions)
-
-    def take(self, positions: Columns) -> CodedBlock:
-        used, part = np.unique(self.part[positions], return_inverse=True)
+    def gather(self, columns: Columns) -> CodedBlock:
+        used, part = np.unique(self.part[columns], return_inverse=True)
         tables = [self.tables[p] for p in used]
         codes = self.codes if used.size == self.codes.shape[1] else self.codes[:, used]
-        return CodedBlock(np.asfortranarray(codes), tables, part.ravel(), self.place[positions])
+        return CodedBlock(np.asfortranarray(codes), tables, part.ravel(), self.place[columns])
 
     def with_rows(self, rows: NDArray[np.int64]) -> CodedBlock:
         """Return the block of these rows, in their order, repeated rows included."""

@@ -299,7 +299,7 @@ class FeatureGeneration(Solver):
         if not used.all():
             assert state.block is not None
             kept = np.flatnonzero(used[state.labels])
-            state.block = state.block.take(kept)
+            state.block = state.block.gather(kept)
             state.members, state.omega = state.members[kept], state.omega[kept]
             state.labels = (np.cumsum(used) - 1)[state.labels[kept]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.compressed import take_compressed, weighted_squares
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Rows
-
-
-def prefers_dense(n_samples: int, n_columns: int, nonzeros: int) -> bool:
-    """Return True where columns with this many non-zeros belong in a dense array."""
-    return nonzeros >= LIMITS.dense_from * n_samples * n_columns
-
-
-def stored_entries(block: Block) -> int:
-    """Return how many entries a block has, all of them unless it is from sparse data."""
-    return block.shape[0] * block.shape[1] if block.nonzeros is None else block.nonzeros
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline
 
 
 def check_same_rows(first: Block, second: Block) -> None:
@@ -33,22 +24,19 @@ def check_same_rows(first: Block, second: Block) -> None:
         )
 
 
+@dataclass(slots=True)
 class _Room:
     """A Fortran array that successive blocks share; its first ``used`` columns are taken."""
 
-    __slots__ = ("array", "used")
-
-    def __init__(self, array: NDArray[Any], used: int) -> None:
-        self.array = array
-        self.used = used
+    array: NDArray[Any]
+    used: int
 
 
 class DenseBlock(Block):
     """A as a Fortran array with spare room on the right; float32 data stay float32, sums do not.
 
     ``append`` writes into the spare room where this block is the room's latest owner, and copies
-    otherwise, so a block never changes. ``nonzeros`` is set where the columns come from sparse
-    data: such a block becomes sparse again once sparse columns outnumber the full ones.
+    otherwise, so a block never changes.
 
     Examples
     --------
@@ -60,22 +48,21 @@ class DenseBlock(Block):
            [2., 1.]])
     """
 
-    __slots__ = ("_array", "_room", "nonzeros")
+    __slots__ = ("_array", "_room")
 
     keeps_gram = True
 
-    def __init__(self, array: NDArray[Any] | _Room, nonzeros: int | None = None) -> None:
-        if not isinstance(array, _Room):
+    def __init__(self, array: NDArray[Any], room: _Room | None = None) -> None:
+        if room is None:
             single = np.asarray(array).dtype == np.float32
             array = np.asarray(array, dtype=np.float32 if single else np.float64, order="F")
-            array = _Room(array, array.shape[1])
-        self._room = room = array
+            room = _Room(array, array.shape[1])
+        self._room = room
         self._array = room.array[:, : room.used]
         self._array.flags.writeable = False
-        self.nonzeros = nonzeros
 
-    def __reduce__(self) -> tuple[type[DenseBlock], tuple[NDArray[Any], int | None]]:
-        return DenseBlock, (self._array, self.nonzeros)
+    def __reduce__(self) -> tuple[type[DenseBlock], tuple[NDArray[Any]]]:
+        return DenseBlock, (self._array,)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -140,66 +127,21 @@ class DenseBlock(Block):
         deadline = Deadline.current()
         return _kernels.sum_of_pieces(product, root.size, 0.5 * root.size * size * size)
 
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        """Return A_S diag(diagonal) A_S', a bounded number of columns at a time."""
-        n_samples = self.shape[0]
-        keep = np.flatnonzero(diagonal)
-        positions = keep if positions is None else positions[keep]
-        diagonal = diagonal[keep]
-        result = np.zeros((n_samples, n_samples))
-        for sign in (1.0, -1.0):
-            mine = np.flatnonzero(sign * diagonal > 0)
-            if mine.size:
-                result += sign * self._outer(np.abs(diagonal[mine]), positions[mine])
-        return result
-
-    def _outer(self, diagonal: Array, positions: Columns) -> Array:
-        n_samples, deadline = self.shape[0], Deadline.current()
-
-        def product(columns: slice) -> Array:
-            total = np.zeros((n_samples, n_samples))
-            for piece in LIMITS.pieces(columns.stop - columns.start, n_samples):
-                deadline.check()
-                chosen = slice(columns.start + piece.start, columns.start + piece.stop)
-                scaled = _kernels.gather_dense(self._array, positions[chosen])
-                scaled *= np.sqrt(diagonal[chosen])
-                total += scaled @ scaled.T
-            return total
-
-        operations = 0.5 * n_samples * n_samples * positions.size
-        return _kernels.sum_of_pieces(product, positions.size, operations)
-
     def squared_norms(self, curvature: Array | None = None) -> Array:
         return _kernels.scores_dense(self._array, curvature, squared=True)
 
-    def take(self, positions: Columns) -> DenseBlock:
+    def gather(self, columns: Columns) -> DenseBlock:
         n_columns = self.shape[1]
-        if positions.size == n_columns and (positions == np.arange(n_columns)).all():
+        if columns.size == n_columns and (columns == np.arange(n_columns)).all():
             return self
-        taken = _kernels.gather_dense(self._array, positions, None, self.dtype)
-        return DenseBlock(taken, None if self.nonzeros is None else int(np.count_nonzero(taken)))
-
-    def with_rows(self, rows: Rows) -> DenseBlock:
-        """Return the block of these rows, in their order, repeated rows included."""
-        everything = np.arange(self.shape[1])
-        taken = _kernels.gather_dense(self._array, everything, rows, self.dtype)
-        return DenseBlock(taken, None if self.nonzeros is None else int(np.count_nonzero(taken)))
-
-    def rescaled(self, factors: Array) -> DenseBlock:
-        """Return the block with column j multiplied by factors[j]."""
-        return DenseBlock(self._array * factors, self.nonzeros)
+        return DenseBlock(_kernels.gather_dense(self._array, columns, None, self.dtype))
 
     def append(self, other: Block) -> Block:
         check_same_rows(self, other)
         n_samples, size = self.shape
         total = size + other.shape[1]
-        nonzeros = None
-        if not size and isinstance(other, DenseBlock) and other.nonzeros is None:
+        if not size:
             return other
-        if self.nonzeros is not None or other.nonzeros is not None:
-            nonzeros = stored_entries(self) + stored_entries(other)
-            if not prefers_dense(n_samples, total, nonzeros):
-                return SparseBlock.of(self._array).append(other)
         room, columns = self._room, other.dense()
         dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype
         if room.used != size or room.array.shape[1] < total or room.array.dtype != dtype:
@@ -209,27 +151,27 @@ class DenseBlock(Block):
             room.array[:, :size] = self._array
         room.array[:, size:total] = columns
         room.used = total
-        return DenseBlock(room, nonzeros)
+        return DenseBlock(room.array, room)
 
 
 class SparseBlock(Block):
     """A in compressed columns: float64 data, sorted or unsorted row indices, no duplicates.
 
-    Columns that turn out full make it a dense one. Appending copies the block, which is less than
-    a pass over X reads.
+    Appending copies the block, which is less than a pass over X reads.
 
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn.designs import SparseBlock
     >>> A = SparseBlock.of(np.array([[1.0, 0.0], [0.0, 4.0]]))
-    >>> A.dot(np.array([1.0, 1.0])), A.nonzeros
-    (array([1., 4.]), 2)
+    >>> A.dot(np.array([1.0, 1.0]))
+    array([1., 4.])
     """
 
-    __slots__ = ("_data", "_indices", "_indptr", "_n_samples", "nonzeros")
+    __slots__ = ("_data", "_indices", "_indptr", "_n_samples")
 
     keeps_gram = True
+    is_sparse = True
 
     def __init__(
         self,
@@ -241,7 +183,6 @@ class SparseBlock(Block):
         self._data, self._indices = data, indices
         self._indptr = indptr.astype(indices.dtype, copy=False)
         self._n_samples = n_samples
-        self.nonzeros: int = data.shape[0]
 
     @classmethod
     def of(cls, X: Any) -> SparseBlock:
@@ -265,12 +206,12 @@ class SparseBlock(Block):
     def dtype(self) -> np.dtype[Any]:
         return self._data.dtype
 
-    def stored_sparse(self) -> sp.csc_array:
+    def stored(self) -> sp.csc_array:
         """Return A as a SciPy array that shares this block's memory; read-only use."""
         return sp.csc_array(self._parts, shape=self.shape, copy=False)
 
     def dense(self) -> Array:
-        return self.stored_sparse().toarray(order="F")
+        return self.stored().toarray(order="F")
 
     def dot(self, weights: Array) -> Array:
         return _kernels.sparse_sums(*self._parts, weights, self._n_samples)
@@ -280,38 +221,31 @@ class SparseBlock(Block):
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S: samples are the vectors of the sum."""
-        chosen = self if positions is None else self.take(positions)
-        return weighted_squares(chosen.stored_sparse().tocsr(), curvature)
+        chosen = self if positions is None else self.gather(positions)
+        return weighted_squares(chosen.stored().tocsr(), curvature)
 
     def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
         """Return A'(diag(c) - K K')A; from sparse products where K is stored sparse too."""
         if not sp.issparse(coupling):
             return super().coupled_gram(curvature, coupling)
         stored: Any = coupling
-        pulled = (stored.T @ self.stored_sparse()).tocsr()
+        pulled = (stored.T @ self.stored()).tocsr()
         whole = weighted_squares(pulled, np.ones(pulled.shape[0]))
         return np.asarray(self.gram(curvature) - whole)
-
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        """Return A_S diag(diagonal) A_S': columns are the vectors of the sum."""
-        chosen = self if positions is None else self.take(positions)
-        return weighted_squares(chosen.stored_sparse().T, diagonal)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         weights = np.ones(self._n_samples) if curvature is None else curvature
         return _kernels.sparse_dots(*self._parts, weights, squared=True)
 
-    def take(self, positions: Columns) -> SparseBlock:
+    def gather(self, columns: Columns) -> SparseBlock:
         n_columns = self.shape[1]
-        if positions.size == n_columns and (positions == np.arange(n_columns)).all():
+        if columns.size == n_columns and (columns == np.arange(n_columns)).all():
             return self
-        return SparseBlock(*take_compressed(*self._parts, positions), self._n_samples)
+        return SparseBlock(*take_compressed(*self._parts, columns), self._n_samples)
 
     def append(self, other: Block) -> Block:
         check_same_rows(self, other)
-        total = self.shape[1] + other.shape[1]
-        if prefers_dense(self._n_samples, total, self.nonzeros + stored_entries(other)):
-            return DenseBlock(self.dense(), self.nonzeros).append(other)
-        more = other.stored_sparse()
-        more = sp.csc_array(other.dense()) if more is None else more
-        return SparseBlock.of(sp.hstack([self.stored_sparse(), more], format="csc"))
+        if not self.shape[1]:
+            return other
+        more = other.stored() if other.is_sparse else sp.csc_array(other.dense())
+        return SparseBlock.of(sp.hstack([self.stored(), more], format="csc"))

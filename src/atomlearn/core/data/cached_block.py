@@ -1,4 +1,4 @@
-"""CachedBlock: a block that keeps what the next master, of the same columns and more, can use."""
+"""What a block keeps for the next master, of the same columns and more: Gram matrix, factor."""
 
 from __future__ import annotations
 
@@ -7,9 +7,150 @@ from typing import Any
 import numpy as np
 
 from atomlearn import _kernels
+from atomlearn._kernels import ActiveFactor, sum_of_pieces
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.forwarding import forward_the_rest
-from atomlearn.core.data.growing_gram import GrowingGram
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design
+
+
+class GrowingGram:
+    """H = A'CA in the order of the block's columns; new columns cost O(n m) each, old ones nothing.
+
+    Where ``centered``, H is of A less its C-weighted column means: what is left once the intercept
+    is minimised out. With a ``basis`` Q, it is of what Q leaves of A in the metric C, as free
+    columns are minimised out. Both are taken off before any product, so no digits cancel.
+
+    curvature : (n_samples,) the diagonal of C; ``means`` are zero unless centered.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_factor",
+        "_factored",
+        "_means",
+        "basis",
+        "centered",
+        "curvature",
+        "size",
+    )
+
+    def __init__(self, curvature: Array, centered: bool, basis: Array | None = None) -> None:
+        self.curvature = curvature
+        self.centered = centered
+        self.basis = basis
+        self.size = 0
+        self._buffer: Array = np.zeros((0, 0))
+        self._means: Array = np.zeros(0)
+        self._factor = ActiveFactor()
+        self._factored: tuple[float, float, Array] = (0.0, 0.0, np.zeros(0))
+
+    @classmethod
+    def known(cls, curvature: Array, matrix: Array) -> GrowingGram:
+        """Return one that has H already, of columns as they are."""
+        made = cls(curvature, False)
+        made._buffer, made.size, made._means = matrix, matrix.shape[0], np.zeros(matrix.shape[0])
+        return made
+
+    @property
+    def matrix(self) -> Array:
+        """H, (size, size); read-only use."""
+        return self._buffer[: self.size, : self.size]
+
+    def factor(self, coupling: float, ridge: float, price: Array) -> ActiveFactor:
+        """Return what was factored of H + coupling p p' + ridge I, nothing where that changed."""
+        old_coupling, old_ridge, old_price = self._factored
+        same = (old_coupling, old_ridge) == (coupling, ridge)
+        if not same or not np.array_equal(price[: old_price.size], old_price):
+            self._factor.forget()
+        self._factored = coupling, ridge, price
+        return self._factor
+
+    def extend_to(self, block: Block) -> None:
+        """Add the columns of ``block`` beyond those known, which are its first ones."""
+        start, total = self.size, block.shape[1]
+        if start == total:
+            return
+        means = np.zeros(total)
+        means[:start] = self._means
+        if self._buffer.shape[0] < total:
+            buffer = _room(total) if start else np.empty((total, total))
+            buffer[:start, :start] = self.matrix
+            self._buffer = buffer
+        fresh = block if start == 0 else block.gather(np.arange(start, total))
+        if self.centered:
+            means[start:] = fresh.transpose_dot(self.curvature) / self.curvature.sum()
+        if start == 0 and self.basis is None:
+            self._buffer[:total, :total] = self._whole(block, means)
+        else:
+            columns = np.array(fresh.dense(), dtype=np.float64, order="F")
+            if self.centered:
+                columns -= means[start:]
+            if self.basis is not None:
+                columns = without(columns, self.basis, self.curvature)
+            columns *= self.curvature[:, None]
+            products = _products(block, columns)
+            corner = products[:, start:]
+            products[:, start:] = 0.5 * (corner + corner.T)
+            self._buffer[start:total, :total] = products
+            self._buffer[:start, start:total] = products[:, :start].T
+        self._means, self.size = means, total
+
+    def take(self, positions: Columns) -> GrowingGram:
+        """Return that of the columns at these positions, all known; the factor stays if it can."""
+        taken = GrowingGram(self.curvature, self.centered, self.basis)
+        taken.size = positions.size
+        # More columns are likely to come: room for them spares the next copy.
+        taken._buffer = _room(positions.size)
+        taken.matrix[:] = self._buffer[np.ix_(positions, positions)]
+        taken._means = self._means[positions]
+        coupling, ridge, price = self._factored
+        if price.size == self.size:
+            where = np.full(self.size, -1, dtype=np.int64)
+            where[positions] = np.arange(positions.size)
+            taken._factor = self._factor.copy()
+            taken._factor.renumber(where)
+            taken._factored = coupling, ridge, price[positions]
+        return taken
+
+    def _whole(self, block: Block, means: Array) -> Array:
+        if not self.centered:
+            return block.gram(self.curvature)
+        if isinstance(block, DenseBlock):
+            return block.centered_gram(self.curvature, means)
+        return CenteredBlock(block, means).gram(self.curvature)
+
+
+def without(columns: Array, basis: Array, curvature: Array) -> Array:
+    """Return what the basis leaves of columns, twice for the last digits: A - Q (Q'CQ)^+ Q'CA."""
+    weighted = curvature[:, None] * basis
+    share = np.linalg.pinv(basis.T @ weighted, rcond=1e-13, hermitian=True) @ weighted.T
+    for _ in range(2):
+        columns = columns - basis @ (share @ columns)
+    return columns
+
+
+def _room(size: int) -> Array:
+    capacity = size + size // 2 + 8
+    return np.empty((capacity, capacity))
+
+
+def _products(block: Block, columns: Array) -> Array:
+    """Return B'A for a few dense columns B."""
+    array = block.stored()
+    if block.is_sparse or array is None or columns.shape[1] == 1:
+        return np.array([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
+
+    def product(rows: slice) -> Array:
+        total = np.zeros((columns.shape[1], array.shape[1]))
+        # float32 becomes float64 a few rows at a time.
+        for piece in LIMITS.pieces(rows.stop - rows.start, array.shape[1]):
+            some = slice(rows.start + piece.start, rows.start + piece.stop)
+            total += columns[some].T @ array[some].astype(np.float64, copy=False)
+        return total
+
+    return sum_of_pieces(product, array.shape[0], float(array.size * columns.shape[1]))
 
 
 class CachedBlock(Block):
@@ -77,14 +218,11 @@ class CachedBlock(Block):
     def dense(self) -> Array:
         return self.inner.dense()
 
-    def take(self, positions: Columns) -> CachedBlock:
-        taken = CachedBlock(self.inner.take(positions))
-        if self._growing is not None and self._growing.size == self.shape[1]:
-            taken._growing = self._growing.take(positions)
-        return taken
-
     def gather(self, columns: Columns) -> CachedBlock:
-        return self.take(columns)
+        taken = CachedBlock(self.inner.gather(columns))
+        if self._growing is not None and self._growing.size == self.shape[1]:
+            taken._growing = self._growing.take(columns)
+        return taken
 
     def append(self, other: Block) -> CachedBlock:
         return self.grown(self.inner.append(CachedBlock.of(other).inner))
@@ -126,9 +264,6 @@ class CachedBlock(Block):
             return self.inner.gram(curvature, positions)
         known = held.matrix
         return known.copy() if positions is None else known[np.ix_(positions, positions)]
-
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        return self.inner.outer(diagonal, positions)
 
 
 forward_the_rest(CachedBlock, Block, Design)

@@ -58,15 +58,6 @@ class CenteredBlock(Block):
         result -= np.outer(offsets, pull) + np.outer(pull, offsets)
         return result
 
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        """Return A D A' - u 1' - 1 u' with u = A D o - (o'D o / 2) 1."""
-        inner = self._inner if positions is None else self._inner.take(positions)
-        offsets = self._offsets if positions is None else self._offsets[positions]
-        pull = inner.dot(diagonal * offsets) - 0.5 * float(diagonal @ (offsets * offsets))
-        result = inner.outer(diagonal)
-        result -= pull[:, None] + pull
-        return result
-
     def squared_norms(self, curvature: Array | None = None) -> Array:
         weights = np.ones(self.shape[0]) if curvature is None else curvature
         squares = self._inner.squared_norms(curvature)
@@ -77,16 +68,8 @@ class CenteredBlock(Block):
         half = 0.5 * float(curvature.sum())
         return self._inner.transpose_dot(curvature) - half * self._offsets
 
-    def take(self, positions: Columns) -> CenteredBlock:
-        return CenteredBlock(self._inner.take(positions), self._offsets[positions])
-
-    def with_rows(self, rows: Rows) -> CenteredBlock:
-        """Return the block of these rows, in their order, repeated rows included."""
-        return CenteredBlock(chosen_rows(self._inner, rows), self._offsets)
-
-    def rescaled(self, factors: Array) -> CenteredBlock:
-        """Return the block with column j multiplied by factors[j]."""
-        return CenteredBlock(scaled_columns(self._inner, factors), self._offsets * factors)
+    def gather(self, columns: Columns) -> CenteredBlock:
+        return CenteredBlock(self._inner.gather(columns), self._offsets[columns])
 
     def append(self, other: Block) -> CenteredBlock:
         inner, offsets = other, np.zeros(other.shape[1])
@@ -100,17 +83,6 @@ def chosen_rows(block: Block, rows: Rows) -> Block:
     own = block.with_rows(rows)
     if own is not None:
         return own
-    stored = block.stored_sparse()
-    return DenseBlock(block.dense()[rows]) if stored is None else SparseBlock.of(stored[rows])
-
-
-def scaled_columns(block: Block, factors: Array) -> Block:
-    """Return any block with column j multiplied by factors[j]."""
-    own = block.rescaled(factors)
-    if own is not None:
-        return own
-    stored = block.stored_sparse()
-    if stored is None:
-        return DenseBlock(block.dense() * factors)
-    data = stored.data * np.repeat(factors, np.diff(stored.indptr))
-    return SparseBlock(data, stored.indices, stored.indptr, block.shape[0])
+    if block.is_sparse:
+        return SparseBlock.of(block.stored()[rows])
+    return DenseBlock(block.dense()[rows])

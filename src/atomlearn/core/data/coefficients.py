@@ -64,5 +64,4 @@ def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int])
 
 def as_columns(block: Block, dtype: DTypeLike) -> NDArray[Any] | Any:
     """Return a block of columns as an array for people: sparse where the block is."""
-    stored = block.stored_sparse()
-    return np.asarray(block.dense(), dtype=dtype) if stored is None else stored.astype(dtype)
+    return (block.stored() if block.is_sparse else block.dense()).astype(dtype)

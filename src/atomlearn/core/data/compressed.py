@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,8 @@ from atomlearn import _kernels
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns
 
-
-def is_sparse(X: object) -> bool:
-    """Return True for every SciPy sparse array and matrix."""
-    return bool(sp.issparse(X))
+#: Whether something is a SciPy sparse array or matrix.
+is_sparse: Callable[[object], bool] = sp.issparse
 
 
 def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -57,15 +56,13 @@ def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
     return np.require(array, requirements=["C", "A"])
 
 
-def search_rows(
-    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], columns: Columns, width: int
-) -> tuple[Array, NDArray[Any], NDArray[Any]]:
-    """Return float64 data, row indices and pointers of these columns of a CSR array: one pass."""
-    X = sp.csr_array((indptr.shape[0] - 1, width), dtype=data.dtype)
-    # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
-    X.data, X.indices, X.indptr = data, indices, indptr
-    found = X[:, columns].tocsc()
-    return found.data.astype(np.float64), found.indices, found.indptr
+def scaled_columns(X: Any, factors: Array) -> Any:
+    """Return a CSC or CSR array with column j multiplied by factors[j], in its own type."""
+    of_columns = X.format == "csc"
+    each = np.repeat(factors, np.diff(X.indptr)) if of_columns else factors[X.indices]
+    scaled = X.copy()
+    scaled.data = (X.data * each).astype(X.dtype)
+    return scaled
 
 
 def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:

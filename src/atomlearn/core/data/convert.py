@@ -1,4 +1,4 @@
-"""as_design(X): a table of the kinds of X that become designs, and the core's own rows of it."""
+"""as_design(X): a table of the kinds of X that become designs, and what is refused."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import checked_parts, is_sparse
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.frames import frame_to_array, is_table, library_of, narrowest, table_names
-from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Design
+from atomlearn.core.interfaces import Array, Columns, Design
 from atomlearn.core.interfaces.numbers import unmasked
 
 
@@ -105,7 +103,7 @@ def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | Sparse
     _check_shape(array.shape, X)
     design = DenseDesign(array)
     if check_finite:
-        _check_finite_dense(array, design, table_names(X))
+        refuse_not_finite(design, X)
     return design
 
 
@@ -191,18 +189,6 @@ def check_kind(dtype: np.dtype[Any]) -> None:
         )
 
 
-def _check_finite_dense(array: NDArray[Any], design: DenseDesign, names: list[str] | None) -> None:
-    # One threaded pass without a copy: a sum is finite only where all its terms are.
-    sums = design.scores(np.ones(array.shape[0])).full()
-    for column in np.flatnonzero(~np.isfinite(sums)):
-        # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
-        for rows in LIMITS.pieces(array.shape[0], 1):
-            bad = np.flatnonzero(~np.isfinite(array[rows, column]))
-            if bad.size:
-                row = rows.start + int(bad[0])
-                refuse_entry(array[row, column], row, int(column), names)
-
-
 def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
     _check_shape(X.shape, X)
     check_kind(X.dtype)
@@ -213,7 +199,7 @@ def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
         X = type(X)((converted, indices, indptr), shape=X.shape)
     design = SparseDesign(X)
     if check_finite:
-        _check_finite_sparse(X)
+        refuse_not_finite(design)
     return design
 
 
@@ -240,13 +226,45 @@ def as_compressed(X: Any) -> Any:
         ) from error
 
 
-def _check_finite_sparse(X: Any) -> None:
-    data = X.data
-    for part in LIMITS.pieces(data.shape[0], 1):
-        bad = np.flatnonzero(~np.isfinite(data[part]))
-        place = part.start + int(bad[0]) if bad.size else data.shape[0]
-        if place < int(X.indptr[-1]):
-            major = int(np.searchsorted(X.indptr, place, side="right")) - 1
-            minor = int(X.indices[place])
-            row, column = (minor, major) if X.format == "csc" else (major, minor)
-            refuse_entry(data[place], row, column, None)
+def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> None:
+    """Raise ValueError for an entry that is not finite, with its place and the remedy."""
+    what = "NaN" if np.isnan(value) else "infinity"
+    name = "" if names is None else f", {names[column]!r}"
+    raise ValueError(
+        f"X contains {what} at (row, column) = ({row}, {column}){name}; impute missing values "
+        "(for example with sklearn.impute.SimpleImputer) or leave such rows out"
+    )
+
+
+def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] = (0, 0)) -> None:
+    """Refuse NaN and infinity, with row and column: one pass without a copy.
+
+    X : what the design was made of, which may name the columns; first : where this piece begins.
+    """
+    # A sum is finite only where all its terms are.
+    sums = design.scores(np.ones(design.shape[0])).full()
+    for column in np.flatnonzero(~np.isfinite(sums)).tolist():
+        # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
+        entries = design.gather(np.array([column])).dense()[:, 0]
+        bad = np.flatnonzero(~np.isfinite(entries))
+        if bad.size:
+            refuse_entry(entries[bad[0]], first[0] + int(bad[0]), first[1] + column, table_names(X))
+
+
+def existing_columns(columns: Columns, n_features: int) -> Columns:
+    """Return column numbers as int64, any order and repeats allowed, or say which do not exist."""
+    columns = np.asarray(columns, dtype=np.int64)
+    if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < n_features:
+        raise IndexError(
+            f"columns must lie in [0, {n_features}), got values from {columns.min()} to "
+            f"{columns.max()}"
+        )
+    return columns
+
+
+def one_weight_each(weights: Array, n_features: int) -> Array:
+    """Return weights as float64 (n_features,), or say what is wrong with their shape."""
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n_features,):
+        raise ValueError(f"weights must have shape ({n_features},), got {weights.shape}")
+    return weights

@@ -52,7 +52,7 @@ class DenseDesign(Design):
             )
         # A plain view: subclasses (memmap, matrix) have their own ideas of slicing.
         self._X: NDArray[Any] = X.view(np.ndarray)
-        if not (_unit_stride(X, 0) or _unit_stride(X, 1)):
+        if X.itemsize not in X.strides and 1 not in X.shape:
             self._X = np.ascontiguousarray(self._X)
         self._rows = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
 
@@ -70,7 +70,7 @@ class DenseDesign(Design):
         """The array that was given, of which ``rows`` may use a part; read-only use."""
         return self._X
 
-    def stored(self) -> NDArray[Any] | None:
+    def stored(self) -> Any:
         """Return X itself, read-only use, where BLAS can read all of it in place; else None."""
         return self._X if self._rows is None else None
 
@@ -104,7 +104,3 @@ class DenseDesign(Design):
     def with_rows(self, rows: NDArray[np.int64]) -> DenseDesign:
         """Return the design of these rows of this one, without copying X."""
         return DenseDesign(self._X, rows if self._rows is None else self._rows[rows])
-
-
-def _unit_stride(X: NDArray[Any], axis: int) -> bool:
-    return X.shape[axis] == 1 or X.strides[axis] == X.itemsize

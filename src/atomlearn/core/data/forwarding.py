@@ -69,10 +69,19 @@ def forward_the_rest(cls: type, *bases: type) -> None:
 forward_the_rest(Forwarding, Design)
 
 
+def unwrapped(design: Any) -> Any:
+    """Return the design that answers, without those around it that only forward."""
+    while isinstance(design, Forwarding):
+        design = design.inner
+    return design
+
+
 class Derived(Design):
     """A design whose columns are made of those of ``design``: what is the same of both."""
 
-    design: Design
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self.reads_at_once = design.reads_at_once
 
     @property
     def dtype(self) -> Any:
@@ -85,6 +94,3 @@ class Derived(Design):
     @property
     def searched(self) -> tuple[float, float]:
         return self.design.searched
-
-    def passes_of_many(self, count: int) -> float:
-        return self.design.passes_of_many(count)

@@ -24,10 +24,6 @@ class DataLimits:
     #: A difference of sums this small against its terms has lost 4 of 16 digits, and is computed
     #: afresh from the column itself.
     cancelled: float = 1e-4
-    #: Entries up to which data stored by rows is copied by columns for many vectors (1.5 GB).
-    turned_entries: int = 2**27
-    #: Searches for columns in such data, 8 ms each for 2 million entries, before the same copy.
-    searches: int = 8
     #: Coefficients of up to so many implicit columns are given back dense (512 MB in float64).
     most_dense: int = 2**26
 

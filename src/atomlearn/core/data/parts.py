@@ -78,16 +78,13 @@ class RowSubset(Forwarding):
     def names(self) -> list[str] | None:
         return self.design.names
 
-    def with_rows(self, rows: Rows) -> RowSubset:
-        """Return the design of these rows of this one."""
-        return RowSubset(self.design, self.rows[rows])
-
 
 class SpreadRows(Derived):
     """Some rows of a design that has no way of its own: v is zero at the others."""
 
     def __init__(self, design: Design, rows: Rows) -> None:
-        self.design, self.rows = design, rows
+        super().__init__(design)
+        self.rows = rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -143,7 +140,7 @@ class ColumnSubset(Derived):
     """
 
     def __init__(self, design: Design, columns: ArrayLike) -> None:
-        self.design = design
+        super().__init__(design)
         self.columns = check_columns(columns, design.shape[1])
 
     @property

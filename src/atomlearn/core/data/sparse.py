@@ -10,13 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
-from atomlearn.core.data.compressed import (
-    checked_parts,
-    is_sparse,
-    search_rows,
-    take_compressed,
-)
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock
+from atomlearn.core.data.compressed import checked_parts, is_sparse, take_compressed
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
@@ -29,9 +24,8 @@ class SparseDesign(Design):
     reading foreign memory. Unsorted indices are sorted, and duplicate entries summed, in a copy
     that is made only where there are any.
 
-    Gathering columns of a CSR array takes about as long as one pass over it, however few they
-    are; a CSC copy would pay off after some twenty gathers, at twice the memory. Where that is
-    worth it, pass ``X.tocsc()``.
+    Data in CSR is copied by columns, once, when columns or several scores at a time are asked for:
+    each search for a column would take as long as a pass.
 
     Examples
     --------
@@ -42,6 +36,9 @@ class SparseDesign(Design):
     >>> design.squared_norms(), design.nonzeros
     (array([ 1., 16.]), 2)
     """
+
+    is_sparse = True
+    reads_at_once = True
 
     def __init__(self, X: Any) -> None:
         kind = X.format if is_sparse(X) else type(X).__name__
@@ -57,16 +54,14 @@ class SparseDesign(Design):
             )
         self._by_columns = X.format == "csc"
         self._turned: SparseDesign | None = None
-        self._searches = 0
         self._shape = (int(X.shape[0]), int(X.shape[1]))
         data, indices, indptr = checked_parts(X)
         self._data, self._indices, self._indptr = data, indices, indptr
-        view = self.stored_sparse()
+        view = self.stored()
         if not view.has_canonical_format:
             merged = view.copy()
             merged.sum_duplicates()
             self._data, self._indices, self._indptr = checked_parts(merged)
-        self.reads_at_once = self._by_columns or self.nonzeros <= LIMITS.turned_entries
         # Where X itself is nearly full, its columns are too: never go back to sparse blocks.
         self._full = self.nonzeros >= LIMITS.dense_from * self._shape[0] * self._shape[1]
 
@@ -83,19 +78,7 @@ class SparseDesign(Design):
         """Number of stored entries."""
         return int(self._data.shape[0])
 
-    @property
-    def is_sparse(self) -> bool:
-        return True
-
-    def rescaled(self, factors: Array) -> SparseDesign:
-        """Return X diag(factors), one factor a column; a copy."""
-        X = self.stored_sparse().copy()
-        lengths = np.diff(X.indptr)
-        owners = np.repeat(np.arange(self._shape[1]), lengths) if self._by_columns else X.indices
-        X.data = (X.data * factors[owners]).astype(self._data.dtype)
-        return SparseDesign(X)
-
-    def stored_sparse(self) -> sp.csc_array | sp.csr_array:
+    def stored(self) -> sp.csc_array | sp.csr_array:
         """Return X as a SciPy array that shares this design's memory; read-only use."""
         container = sp.csc_array if self._by_columns else sp.csr_array
         X = container(self._shape, dtype=self._data.dtype)
@@ -117,21 +100,15 @@ class SparseDesign(Design):
         return _kernels.sparse_sums(*self._parts, v, self._shape[1], squared)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        by_columns = self._own_columns()
-        if by_columns is None:
-            return super().scores_many(V)
-        return [ArrayScores(z) for z in _kernels.many_csc(*by_columns._parts, V)]
+        # By rows, many vectors at once would be spread over all of z.
+        return [ArrayScores(z) for z in _kernels.many_csc(*self._columns()._parts, V)]
 
-    def _own_columns(self) -> SparseDesign | None:
-        """Return the same data by columns: many vectors at once would be spread over all of z.
-
-        Data stored by rows is copied once; None where the copy would be large: then each vector
-        takes a pass.
-        """
+    def _columns(self) -> SparseDesign:
+        """Return the same data by columns, which is copied once if it is stored by rows."""
         if self._by_columns:
             return self
-        if self._turned is None and self.nonzeros <= LIMITS.turned_entries:
-            self._turned = SparseDesign(self.stored_sparse().tocsc())
+        if self._turned is None:
+            self._turned = SparseDesign(self.stored().tocsc())
         return self._turned
 
     def predict(self, weights: Array) -> Array:
@@ -146,33 +123,17 @@ class SparseDesign(Design):
         return self._transposed(weights, squared=True)
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns as a dense block where they are full enough, else as a sparse one."""
-        n_samples, n_features = self._shape
-        if self._by_columns:
-            data, indices, indptr = take_compressed(*self._parts, columns)
-        else:
-            # Each search reads all of X; a copy by columns takes about as long as some of them. It
-            # has the very entries that a search finds, so only the time depends on what was asked.
-            self._searches += 1
-            if self._turned is not None or self._searches > LIMITS.searches:
-                by_columns = self._own_columns()
-                if by_columns is not None:
-                    return by_columns.gather(columns)
-            data, indices, indptr = search_rows(*self._parts, columns, n_features)
-        return block_of_entries((data, indices, indptr), n_samples, self._full)
+        """Return the columns as dense ones where X is full enough, else as sparse ones."""
+        parts = take_compressed(*self._columns()._parts, columns)
+        return block_of_entries(parts, self._shape[0], self._full)
 
 
 def block_of_entries(
     parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, full: bool
 ) -> Block:
-    """Return gathered columns as a block: dense where they, or all of X, are full enough."""
-    data, _, indptr = parts
+    """Return gathered columns as a block: a dense one where all of X is ``full`` enough."""
     block = SparseBlock(*parts, n_samples)
-    if full:
-        return DenseBlock(block.dense())
-    if prefers_dense(n_samples, indptr.shape[0] - 1, data.shape[0]):
-        return DenseBlock(block.dense(), nonzeros=data.shape[0])
-    return block
+    return DenseBlock(block.dense()) if full else block
 
 
 def identity(size: int) -> SparseDesign:

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.centered import CenteredBlock, scaled_columns
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock
+from atomlearn.core.data.centered import CenteredBlock
+from atomlearn.core.data.compressed import scaled_columns
 from atomlearn.core.data.forwarding import Derived
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import RowSubset
+from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.scores import affine_scores
 
@@ -27,7 +29,8 @@ class Affine(Derived):
     """
 
     def __init__(self, design: Design, means: Array, scales: Array, factors: Array) -> None:
-        self.design, self.means, self.scales, self.factors = design, means, scales, factors
+        super().__init__(design)
+        self.means, self.scales, self.factors = means, scales, factors
         self._centered = bool(means.any())
 
     @property
@@ -55,13 +58,13 @@ class Affine(Derived):
         return self.design.scores_above(V, bounds, (self.means, self.factors))
 
     def gather(self, columns: Columns) -> Block:
-        block, means = self.design.gather(columns), self.means[columns]
-        factors = self.factors[columns]
-        if isinstance(block, DenseBlock) and block.nonzeros is None:
+        block = self.design.gather(columns)
+        means, factors = self.means[columns], self.factors[columns]
+        if not block.is_sparse:
             array = block.dense() - means
             array *= factors
             return DenseBlock(array)
-        scaled = scaled_columns(block, factors)
+        scaled = SparseBlock.of(scaled_columns(block.stored(), factors))
         # Of one kind whichever columns they are, so that blocks can be appended.
         return CenteredBlock(scaled, means * factors) if self._centered else scaled
 
@@ -207,8 +210,8 @@ def scales_of_inputs(design: Design) -> tuple[Array, str]:
 
 def largest_magnitudes(design: Design) -> Array:
     """Return max_i |x_ij| of every column, float64."""
-    stored = design.stored_sparse()
-    if stored is not None:
+    stored = design.stored()
+    if design.is_sparse and stored is not None:
         return np.asarray(abs(stored).max(axis=0).toarray().ravel(), dtype=np.float64)
     result = np.empty(design.shape[1])
     for columns, array in _dense_pieces(design, np.arange(design.shape[1])):
@@ -218,9 +221,9 @@ def largest_magnitudes(design: Design) -> Array:
 
 def scaled_design(design: Design, factors: Array) -> Design:
     """Return X diag(factors): a copy of the values where X is sparse, else on the fly."""
-    own = design.rescaled(factors)
-    if own is not None:
-        return own
+    stored = design.stored()
+    if design.is_sparse and stored is not None:
+        return SparseDesign(scaled_columns(stored, factors))
     return Affine(design, np.zeros(design.shape[1]), 1.0 / factors, factors)
 
 

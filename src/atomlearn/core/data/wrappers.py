@@ -43,6 +43,7 @@ class Concatenated(Design):
         sizes = [design.shape[1] for design in self.designs]
         self._starts: Columns = np.cumsum([0, *sizes], dtype=np.int64)
         self._dtype = np.result_type(*(design.dtype for design in self.designs))
+        self.reads_at_once = all(design.reads_at_once for design in self.designs)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -67,20 +68,12 @@ class Concatenated(Design):
     def listable(self) -> bool:
         return all(design.listable for design in self.designs)
 
-    @property
-    def searched(self) -> tuple[float, float]:
-        done, possible = zip(*(design.searched for design in self.designs), strict=True)
-        return sum(done), sum(possible)
-
     def scores(self, v: Array) -> Scores:
         return ConcatenatedScores([design.scores(v) for design in self.designs])
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         parts = [design.scores_many(V) for design in self.designs]
         return [ConcatenatedScores(each) for each in zip(*parts, strict=True)]
-
-    def passes_of_many(self, count: int) -> float:
-        return max(design.passes_of_many(count) for design in self.designs)
 
     def _owned(self, columns: Columns) -> Iterator[tuple[Design, Columns, Columns]]:
         """Yield each design in use, the places of its columns, and their numbers in it."""
@@ -96,7 +89,7 @@ class Concatenated(Design):
         block, *others = [design.gather(mine) for design, _, mine in parts]
         for part in others:
             block = block.append(part)
-        return block.take(np.argsort(np.concatenate([places for _, places, _ in parts])))
+        return block.gather(np.argsort(np.concatenate([places for _, places, _ in parts])))
 
     def taken_off(self, columns: Columns) -> Array:
         offsets = np.zeros(columns.size)
@@ -175,10 +168,10 @@ class Counted(Forwarding):
         return self._counts.columns_gathered
 
     def _read(self, vectors: int) -> None:
-        self._counts.passes += self.inner.passes_of_many(vectors)
+        self._counts.passes += min(vectors, 1) if self.inner.reads_at_once else vectors
 
     def scores(self, v: Array) -> Scores:
-        self._read(1)
+        self._counts.passes += 1.0
         return self.inner.scores(v)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
@@ -200,7 +193,7 @@ class Counted(Forwarding):
         return self.inner.predict(weights)
 
     def product(self, W: Array) -> Array:
-        self._counts.passes += self.inner.passes_of_many(W.shape[1])
+        self._read(W.shape[1])
         return self.inner.product(W)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
@@ -210,8 +203,3 @@ class Counted(Forwarding):
     def with_rows(self, rows: Rows) -> Counted:
         """Return the design of these rows; it counts into this one."""
         return Counted(RowSubset(self.inner, rows), self._counts)
-
-    def rescaled(self, factors: Array) -> Counted | None:
-        """Return the design with its columns multiplied; it counts into this one."""
-        scaled = self.inner.rescaled(factors)
-        return None if scaled is None else Counted(scaled, self._counts)

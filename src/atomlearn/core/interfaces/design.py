@@ -77,9 +77,13 @@ class Design(ABC):
         own = type(self).squared_norms is not Design.squared_norms
         return own or self.shape[1] <= self._walked_columns
 
-    #: Whether ``scores_many`` reads the data once, however many vectors there are. The default
-    #: asks ``scores`` for each.
+    #: Whether ``scores_many`` and ``scores_above`` read the data once, however many vectors there
+    #: are. The default asks ``scores`` for each.
     reads_at_once: bool = False
+    #: Whether X is kept by its non-zero entries, which centering its columns would fill.
+    is_sparse: bool = False
+    #: (p, q) where the columns are the entries of a matrix W, row after row.
+    matrix_shape: tuple[int, int] | None = None
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of ``V`` (n_samples, m), as ``scores`` would."""
@@ -97,10 +101,6 @@ class Design(ABC):
         """
         many = self.scores_many(V)
         return many if affine is None else affine_scores(many, V, affine)
-
-    def passes_of_many(self, count: int) -> float:
-        """Return how often ``scores_many`` and ``scores_above`` read the data for many vectors."""
-        return float(min(count, 1) if self.reads_at_once else count)
 
     def predict(self, weights: Array) -> Array:
         """Return X w, shape (n_samples,), for a dense w (n_features,): at most one pass.
@@ -153,11 +153,6 @@ class Design(ABC):
         return None
 
     @property
-    def is_sparse(self) -> bool:
-        """Whether X is kept by its non-zero entries, which centering its columns would fill."""
-        return False
-
-    @property
     def n_distinct(self) -> int:
         """Number of columns that differ: fewer than all where groups overlap and repeat some."""
         return self.shape[1]
@@ -166,40 +161,24 @@ class Design(ABC):
         """Return the offsets that scores lose digits to: taken off after sums, in their units."""
         return np.zeros(columns.size)
 
-    def rescaled(self, factors: Array) -> Self | None:
-        """Return X diag(factors), a copy; None where that is no faster than for every design."""
-        return None
+    def stored(self) -> Any:
+        """Return X itself, read-only use, where it is one array of this processor's; else None.
 
-    def stored(self) -> NDArray[Any] | None:
-        """Return X itself, read-only use, where BLAS can read all of it in place; else None."""
+        An array that BLAS reads in place, or where ``is_sparse`` a CSC or CSR array of SciPy's.
+        """
         return None
-
-    def stored_sparse(self) -> Any:
-        """Return X itself, read-only use, where it is a sparse array of SciPy's; else None."""
-        return None
-
-    # --- what searches and matrices ask ---------------------------------------------------------
 
     @property
     def searched(self) -> tuple[float, float]:
         """Multiplications of searches of implicit columns so far: done, and spared or done."""
         return 0.0, 0.0
 
-    @property
-    def matrix_shape(self) -> tuple[int, int] | None:
-        """(p, q) where the columns are the entries of a matrix W, row after row; else None."""
-        return None
-
-    @property
-    def of_matrix(self) -> Any:
-        """This design as one of the entries of a matrix, with its further products; else None."""
-        return None
-
 
 class Block(Design):
     """A few columns of X in memory: what a master works on. Products are float64 throughout.
 
-    A block is a design too (its scores are cheap), so that the restricted problem is a problem.
+    A block is a design too (its scores are cheap), so that the restricted problem is a problem, and
+    ``gather`` gives some of its columns, as a copy or a view.
     ``np.asarray(block)`` gives the dense (n_samples, n_columns) array.
 
     Examples
@@ -230,16 +209,6 @@ class Block(Design):
 
     #: Whether columns are stored as numbers, of which Gram matrices are fast products.
     keeps_gram: bool = False
-    #: How many entries are stored, where the columns come from sparse data.
-    nonzeros: int | None = None
-
-    @abstractmethod
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        """Return A_S diag(diagonal) A_S', float64 (n_samples, n_samples), diagonal over S."""
-
-    @abstractmethod
-    def take(self, positions: Columns) -> Block:
-        """Return the block of the columns at these positions (a copy or a view)."""
 
     @abstractmethod
     def append(self, other: Block) -> Block:
@@ -284,9 +253,6 @@ class Block(Design):
         right : (q, s). None where the columns are not q tasks of one feature after the other.
         """
         return None
-
-    def gather(self, columns: Columns) -> Block:
-        return self.take(columns)
 
     def predict(self, weights: Array) -> Array:
         return self.dot(weights)

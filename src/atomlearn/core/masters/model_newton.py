@@ -25,8 +25,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.growing_gram import GrowingGram
+from atomlearn.core.data.cached_block import CachedBlock, GrowingGram
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.active_set import (
@@ -160,7 +159,7 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
     kept = kept_hessian(problem)
     if kept is None:
         chosen, factor = _chosen(problem, at, prices), None
-        H = hessian(problem, block.take(chosen), at.refit.prediction)
+        H = hessian(problem, block.gather(chosen), at.refit.prediction)
     else:
         chosen, H = np.arange(found.size), kept.matrix
         # The factor of H + tau M is told from that of H + tau I by the sign.

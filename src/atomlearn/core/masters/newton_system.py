@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
+from atomlearn._kernels import sum_of_pieces
+from atomlearn.core.data.compressed import weighted_squares
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Deadline, ProxJacobian
 from atomlearn.core.masters.tuning import TUNING
 
@@ -90,7 +93,7 @@ class NewtonSystem:
     ) -> tuple[Array, Array]:
         """Cholesky of I + D^1/2 (sigma A diag(J) A' + sigma_q Q Q') D^1/2 over curved samples."""
         root = np.sqrt(self.curvature[curved])
-        outer = self.block.outer(self.jacobian.diagonal[support], support)
+        outer = _of_samples(self.block, self.jacobian.diagonal)
         if curved.size < root.size or curved.size < outer.shape[0]:
             outer = outer[np.ix_(curved, curved)]
         matrix = self.step * outer + self.step_free * (self.free[curved] @ self.free[curved].T)
@@ -103,7 +106,7 @@ class NewtonSystem:
         factors = self.jacobian.dense_factors()
         if factors.shape[1]:
             used = np.flatnonzero(factors.any(axis=1))
-            images = self.block.take(used).dense()[curved] @ factors[used]
+            images = self.block.gather(used).dense()[curved] @ factors[used]
             images *= root[:, None]
             solved = cho_solve(factor, images, check_finite=False)
             weights = self._woodbury(images.T @ solved, solved.T @ target)
@@ -137,6 +140,28 @@ class NewtonSystem:
         dual = root * solution
         change = self.step * jacobian.apply(block.transpose_dot(dual))
         return change, self.step_free * (self.free.T @ dual)
+
+
+def _of_samples(block: Block, diagonal: Array) -> Array:
+    """Return A diag(diagonal) A' (n_samples, n_samples), diagonal >= 0."""
+    base, places = block.distinct()
+    sums: Array = np.bincount(places, diagonal, base.shape[1]).astype(np.float64, copy=False)
+    used = np.flatnonzero(sums)
+    if base.is_sparse:
+        return weighted_squares(base.stored()[:, used].T, sums[used])
+    array, roots, deadline = base.dense(), np.sqrt(sums), Deadline.current()
+    n_samples = array.shape[0]
+
+    def product(part: slice) -> Array:
+        total = np.zeros((n_samples, n_samples))
+        for piece in LIMITS.pieces(part.stop - part.start, n_samples):
+            deadline.check()
+            some = used[part][piece]
+            scaled = array[:, some] * roots[some]
+            total += scaled @ scaled.T
+        return total
+
+    return sum_of_pieces(product, used.size, 0.5 * used.size * n_samples**2)
 
 
 def _solve(matrix: Array, right: Array) -> Array:

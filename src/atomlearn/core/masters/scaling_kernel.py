@@ -170,7 +170,7 @@ def _model(group_block: GroupBlock, z: Array, in_use: int = 0) -> _Quadratic | N
     n_samples, n_features = base.shape
     loss, quadratic = problem.loss, problem.loss.is_quadratic
     small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
-    stored = base.stored() is not None
+    stored = base.stored() is not None and not base.is_sparse
     # What is taken whole at first, and as much again that enters later.
     by_columns = stored and n_samples * n_features <= 2 * TUNING.column_entries
     if quadratic:

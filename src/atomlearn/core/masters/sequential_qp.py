@@ -138,8 +138,6 @@ class SequentialQP(Master):
 def columns_of(block: Block) -> Any:
     """Return the columns as the kernel reads them; None where they are too many to be stored."""
     stored = block.stored()
-    if stored is None:
-        stored = block.stored_sparse()
     return block.dense() if stored is None and _are_few(block) else stored
 
 
@@ -155,5 +153,5 @@ def is_for_kernel(problem: Problem) -> bool:
         return False
     if prices_of(problem) is None:
         return False
-    known = block.stored() is not None or block.stored_sparse() is not None
+    known = block.stored() is not None
     return known or (block.shape[1] <= TUNING.few_columns and _are_few(block))

@@ -97,7 +97,7 @@ class WorkingSets(Master):
         return self.master.candidates_for_free(problem)
 
     def _round(self, problem: Problem, best: Candidate, chosen: Columns, target: float) -> Refit:
-        block: Block = block_of(problem).take(chosen)
+        block: Block = block_of(problem).gather(chosen)
         restricted = problem.restricted_to(block, chosen)
         return self.master.solve(
             restricted, best.refit.weights[chosen], best.refit.intercept, target

@@ -53,8 +53,9 @@ class Pool:
     def room(self) -> int:
         """Number of columns that may still join; sparse data may be in the pool as a whole."""
         n_samples, n_features = self._problem.design.shape
-        sparse = self._problem.design.stored_sparse()
-        if sparse is not None and sparse.nnz <= self.MOST_ENTRIES:
+        design = self._problem.design
+        stored = design.stored() if design.is_sparse else None
+        if stored is not None and stored.nnz <= self.MOST_ENTRIES:
             return n_features - self.columns.size
         of_one = self.MOST_ENTRIES if self._source is None else self.MOST_ENTRIES // 2
         own = max(of_one // max(n_samples, 1) - self.columns.size, 0)
@@ -134,4 +135,4 @@ class Pool:
         if source is None:
             return centered_columns(self._problem, columns)
         at = source.positions(columns)
-        return source.block.take(at), source.lengths.take(at)
+        return source.block.gather(at), source.lengths.take(at)

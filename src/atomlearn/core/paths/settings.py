@@ -103,7 +103,7 @@ class Settings:
             and loss.bare.coupled <= 1
             and loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
             and problem.metric is None
-            and problem.design.passes_of_many(2) < 2.0
+            and problem.design.reads_at_once
             and norm.solver(self.gap) is None
         ):
             return False

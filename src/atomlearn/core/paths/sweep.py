@@ -35,6 +35,7 @@ def sweeps(problem: Problem, pool: Pool) -> bool:
         and problem.metric is None
         and l1_weights(norm, size) is not None
         and pool.block.stored() is not None
+        and not pool.block.is_sparse
     )
 
 

@@ -87,7 +87,7 @@ class AtomSet:
         entries = self.entries[:, which]
         used = np.unique(entries.indices)
         return AtomSet(
-            self.images.take(which),
+            self.images.gather(which),
             self.columns[used],
             entries[used],
             None if self.gram is None else self.gram[np.ix_(which, which)],

@@ -229,7 +229,7 @@ class ColumnGeneration(Solver):
         if state.columns.size <= 4 * used.size + 1000:
             return state
         assert state.block is not None
-        state.block = state.block.take(used)
+        state.block = state.block.gather(used)
         state.lengths = state.lengths.take(used)
         state.columns = state.columns[used]
         state.weights = state.weights[used]
@@ -281,7 +281,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     lengths, nothing = np.sqrt(squares)[places], np.zeros(columns.size)
     # Scores of columns that the design centers itself are sums over the columns before.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
-    if block.stored() is None:
+    if block.is_sparse or block.stored() is None:
         return gathered, Lengths(scored, scored, nothing)
     allowed = problem.fit_intercept or problem.loss.task == "survival"
     if not (allowed and columns.size):

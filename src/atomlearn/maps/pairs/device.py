@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from atomlearn.core.data.compressed import scaled_columns
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Design
 from atomlearn.maps.pairs.products import DensePairs
@@ -70,7 +71,10 @@ def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
         return None
     tensor = columns.tensor
     most = SETTINGS.tiles_from * math.prod(tensor.shape)
-    if not isinstance(tensor, SparseTensor) or columns.shift or tensor.nonzeros >= most:
+    centered = columns.shift is not None and columns.shift.means is not None
+    if not isinstance(tensor, SparseTensor) or centered or tensor.nonzeros >= most:
         return DevicePairs(base, columns)
-    host = tensor.host()
-    return SparsePairs(SparseDesign(host if columns.rows is None else host[columns.rows]))
+    host = tensor.host() if columns.rows is None else tensor.host()[columns.rows]
+    if columns.shift is not None:
+        host = scaled_columns(host, columns.shift.factors)
+    return SparsePairs(SparseDesign(host))

@@ -179,6 +179,8 @@ class Polynomial(MappedDesign):
         self.index, self.scaling = map.index, map.scaling
         self._pairs = _products(base)
         self._memory = Memory()
+        few = base.listable and self.index.n_columns <= SETTINGS.listed_together
+        self.reads_at_once = few and base.reads_at_once
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -209,15 +211,11 @@ class Polynomial(MappedDesign):
 
         More of them are searched for each vector, which skips what its own bounds exclude.
         """
-        if self.passes_of_many(2) > 1.0:
+        if not self.reads_at_once:
             return super().scores_many(V)
         linear = np.array([z.full() for z in self.base.scores_many(V)])
         Z = all_scores(self._pairs, linear * self.scaling.linear, self.index, self.scaling, V)
         return [ArrayScores(z) for z in Z]
-
-    def passes_of_many(self, count: int) -> float:
-        few = self.base.listable and self.index.n_columns <= SETTINGS.listed_together
-        return self.base.passes_of_many(count) if few else float(count)
 
     def gather(self, columns: Columns) -> Block:
         i, j = self.index.pairs(columns)
@@ -279,14 +277,18 @@ class Polynomial(MappedDesign):
 
 
 def _products(base: Design) -> PairProducts:
-    X = base.stored_sparse()
-    if X is not None and X.nnz < LIMITS.blas_from * base.shape[0] * base.shape[1]:
+    X = base.stored()
+    if (
+        base.is_sparse
+        and X is not None
+        and X.nnz < LIMITS.blas_from * base.shape[0] * base.shape[1]
+    ):
         return SparsePairs(base)
     return device_pairs(base) or DensePairs(base)
 
 
 def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
-    X = base.stored_sparse()
+    X = base.stored() if base.is_sparse else None
     return RowSubset(base, rows) if X is None else SparseDesign(X[rows])
 
 

@@ -137,7 +137,7 @@ class DensePairs(PairProducts):
     def _reader(self, dtype: Any) -> Reader:
         """Return a function that gives columns lo..hi as a tensor (n_samples, hi - lo)."""
         base, stored = self.base, self.base.stored()
-        if stored is not None and dtype == stored.dtype:
+        if stored is not None and not base.is_sparse and dtype == stored.dtype:
             return lambda lo, hi: stored[:, lo:hi]
 
         def gathered(lo: int, hi: int) -> NDArray[Any]:

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
+from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.data.sparse import block_of_entries
 from atomlearn.core.interfaces import Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts, peak_of
@@ -38,7 +39,7 @@ class SparsePairs(PairProducts):
     @cached_property
     def matrix(self) -> sp.csc_array:
         """X by columns, rows sorted."""
-        given = self.base.stored_sparse()
+        given = self.base.stored()
         matrix: sp.csc_array = given.tocsc() if given.format == "csr" else given
         if not matrix.has_sorted_indices:
             matrix = matrix.copy()
@@ -48,7 +49,7 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def _by_rows(self) -> sp.csr_array:
-        given = self.base.stored_sparse()
+        given = self.base.stored()
         return given if given.format == "csr" else self.matrix.tocsr()
 
     @cached_property
@@ -57,7 +58,7 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def largest(self) -> float:
-        return peak_of(self.base.stored_sparse().data)
+        return peak_of(self.base.stored().data)
 
     @property
     def _parts(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -85,8 +86,7 @@ class SparsePairs(PairProducts):
             found = self.matrix[:, inputs]
         else:
             block = self.base.gather(inputs)
-            stored = block.stored_sparse()
-            found = sp.csc_array(block.dense() if stored is None else stored)
+            found = sp.csc_array(block.stored() if block.is_sparse else block.dense())
             found.sort_indices()
         return found.astype(np.float64)
 
@@ -98,7 +98,7 @@ class SparsePairs(PairProducts):
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        n_samples, paired = self.shape[0], j >= 0
+        (n_samples, n_inputs), paired = self.shape, j >= 0
         inputs, places = np.unique([i, np.where(paired, j, i)], return_inverse=True)
         first, second = places.reshape(2, -1)
         X = self._columns(inputs)
@@ -107,10 +107,8 @@ class SparsePairs(PairProducts):
         right.data[np.repeat(~paired, np.diff(right.indptr))] = 1.0
         product = X[:, first].multiply(right).tocsc()
         data = product.data * np.repeat(scales, np.diff(product.indptr))
-        block = SparseBlock(data, product.indices, product.indptr, n_samples)
-        if prefers_dense(n_samples, i.size, data.size):
-            return DenseBlock(block.dense(), nonzeros=data.size)
-        return block
+        full = self.base.stored().nnz >= LIMITS.dense_from * n_samples * n_inputs
+        return block_of_entries((data, product.indices, product.indptr), n_samples, full)
 
     def uses_single(self) -> bool:
         return False

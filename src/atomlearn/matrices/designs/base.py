@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.forwarding import unwrapped
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
 from atomlearn.matrices.scores import MatrixScores, Shape, score_matrix
 
@@ -26,14 +27,8 @@ class MatrixDesign(Design):
     rule.
     """
 
-    @property
-    @abstractmethod
-    def matrix_shape(self) -> Shape:
-        """(p, q); the design has p q columns."""
-
-    @property
-    def of_matrix(self) -> MatrixDesign:
-        return self
+    #: (p, q); the design has p q columns.
+    matrix_shape: Shape
 
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
         """Return the design whose columns are the entries of the mode-th unfolding of a tensor.
@@ -103,14 +98,11 @@ class OperatorBlock(Block):
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         return self._stored().gram(curvature, positions)
 
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        return self._stored().outer(diagonal, positions)
-
     def squared_norms(self, curvature: Array | None = None) -> Array:
         return self._stored().squared_norms(curvature)
 
-    def take(self, positions: Columns) -> Block:
-        return self._stored().take(positions)
+    def gather(self, columns: Columns) -> Block:
+        return self._stored().gather(columns)
 
     def append(self, other: Block) -> Block:
         return self._stored().append(DenseBlock(np.asarray(other.dense(), dtype=np.float64)))
@@ -191,12 +183,8 @@ class Reshaped(MatrixDesign):
 
     def __init__(self, base: Design, shape: Shape, order: Columns | None = None) -> None:
         self.base, self.order = base, order
-        self._shape = shape
-
-    @property
-    def matrix_shape(self) -> Shape:
-        """(p, q)."""
-        return self._shape
+        self.matrix_shape = shape
+        self.reads_at_once = base.reads_at_once
 
     @property
     def listable(self) -> bool:
@@ -216,11 +204,10 @@ class Reshaped(MatrixDesign):
     def scores_many(self, V: Array) -> Sequence[Scores]:
         return [self._matrix(z.full()) for z in self.base.scores_many(V)]
 
-    def passes_of_many(self, count: int) -> float:
-        return self.base.passes_of_many(count)
-
     def _matrix(self, z: Array) -> MatrixScores:
-        return MatrixScores(np.reshape(z if self.order is None else z[self.order], self._shape))
+        return MatrixScores(
+            np.reshape(z if self.order is None else z[self.order], self.matrix_shape)
+        )
 
     def gather(self, columns: Columns) -> Block:
         return self.base.gather(columns if self.order is None else self.order[columns])
@@ -255,8 +242,8 @@ def as_matrix_design(
         )
     if tensor is None and design.matrix_shape == shape:
         return design
-    if tensor is not None and design.of_matrix is not None:
-        unfolded: Design | None = design.of_matrix.unfolded(tensor, mode)
+    if tensor is not None and design.matrix_shape is not None:
+        unfolded: Design | None = unwrapped(design).unfolded(tensor, mode)
         if unfolded is not None:
             return unfolded
     if not design.listable:

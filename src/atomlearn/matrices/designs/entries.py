@@ -45,10 +45,13 @@ class Entries(MatrixDesign):
     [[1.0, 2.0], [2.0, 1.0]]
     """
 
+    #: Nothing is read but the vectors.
+    reads_at_once = True
+
     def __init__(self, rows: object, cols: object, shape: tuple[int, ...]) -> None:
         sizes = check_tensor_shape("Entries", shape)
-        self._shape: Shape = (sizes[0], math.prod(sizes[1:]))
-        p, q = self._shape
+        self.matrix_shape: Shape = (sizes[0], math.prod(sizes[1:]))
+        p, q = self.matrix_shape
         if cols is None:
             flat = _indices(rows, "rows", p * q)
             i, j = flat // q, flat % q
@@ -80,21 +83,13 @@ class Entries(MatrixDesign):
             self._indices, self._indptr = self._cols[first], _starts(i[first], p, kind)
 
     @property
-    def matrix_shape(self) -> Shape:
-        """(p, q)."""
-        return self._shape
-
-    @property
     def shape(self) -> tuple[int, int]:
-        return self._cols.size, self._shape[0] * self._shape[1]
+        return self._cols.size, self.matrix_shape[0] * self.matrix_shape[1]
 
     def scores(self, v: Array) -> Scores:
         # A copy where none is made anyway: the caller may use v again before the scores are asked.
         as_it_is = self._order is None and self._entry is None
         return self._scores(np.array(v) if as_it_is else v)
-
-    def passes_of_many(self, count: int) -> float:
-        return float(min(count, 1))  # nothing is read but the vectors
 
     def predict(self, weights: Array) -> Array:
         """Return w at the observed entries."""

@@ -28,26 +28,21 @@ class Identity(MatrixDesign):
     array([0., 1., 2., 3., 4., 5.])
     """
 
+    #: Nothing is read but the vectors.
+    reads_at_once = True
+
     def __init__(self, shape: tuple[int, ...]) -> None:
         sizes = check_tensor_shape("Identity", shape)
-        self._shape: Shape = (sizes[0], math.prod(sizes[1:]))
-
-    @property
-    def matrix_shape(self) -> Shape:
-        """(p, q)."""
-        return self._shape
+        self.matrix_shape: Shape = (sizes[0], math.prod(sizes[1:]))
 
     @property
     def shape(self) -> tuple[int, int]:
-        size = math.prod(self._shape)
+        size = math.prod(self.matrix_shape)
         return size, size
 
     def scores(self, v: Array) -> Scores:
         # A copy: the caller may use v again before the scores are asked.
-        return MatrixScores(np.array(v, dtype=np.float64).reshape(self._shape))
-
-    def passes_of_many(self, count: int) -> float:
-        return float(min(count, 1))  # nothing is read but the vectors
+        return MatrixScores(np.array(v, dtype=np.float64).reshape(self.matrix_shape))
 
     def predict(self, weights: Array) -> Array:
         """Return vec(W): a copy."""

@@ -13,7 +13,7 @@ from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Block, Columns, Scores, is_whole
 from atomlearn.matrices.designs.base import MatrixDesign, OperatorBlock
-from atomlearn.matrices.scores import MatrixScores, Shape
+from atomlearn.matrices.scores import MatrixScores
 
 
 class TaskSpan(OperatorBlock):
@@ -132,7 +132,7 @@ class TaskBlock(Block):
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S, task by task."""
-        chosen = self if positions is None else self.take(positions)
+        chosen = self if positions is None else self.gather(positions)
         result = np.zeros((chosen.tasks.size, chosen.tasks.size))
         weights = self._of_tasks(curvature)
         order = np.argsort(chosen.tasks, kind="stable")
@@ -155,15 +155,8 @@ class TaskBlock(Block):
             return None
         return TaskSpan(np.ascontiguousarray(self.features[places].T), right)
 
-    def outer(self, diagonal: Array, positions: Columns | None = None) -> Array:
-        return self.explicit().outer(diagonal, positions)
-
     def dense(self) -> Array:
         return self.explicit().dense()
-
-    @property
-    def nonzeros(self) -> int:  # type: ignore[override]
-        return int(self.features.shape[1] * self.tasks.size)
 
     def explicit(self) -> SparseBlock:
         """Return the same columns with their entries stored, sparse; kept once made."""
@@ -176,12 +169,14 @@ class TaskBlock(Block):
         self._stored = SparseBlock(data, rows.reshape(-1), starts, self.shape[0])
         return self._stored
 
-    def stored_sparse(self) -> Any:
-        return self.explicit().stored_sparse()
+    is_sparse = True
 
-    def take(self, positions: Columns) -> TaskBlock:
+    def stored(self) -> Any:
+        return self.explicit().stored()
+
+    def gather(self, columns: Columns) -> TaskBlock:
         """Return the columns at these positions, over the same features."""
-        return TaskBlock(self.features, self.places[positions], self.tasks[positions], self.n_tasks)
+        return TaskBlock(self.features, self.places[columns], self.tasks[columns], self.n_tasks)
 
     def append(self, other: Block) -> Block:
         if not isinstance(other, TaskBlock) or other.n_tasks != self.n_tasks:
@@ -224,11 +219,8 @@ class Tasks(MatrixDesign):
                 f"Tasks: n_tasks must be a whole number >= 1, got {n_tasks!r}; use Y.shape[1]"
             )
         self.n_tasks = int(n_tasks)
-
-    @property
-    def matrix_shape(self) -> Shape:
-        """(n_features, n_tasks)."""
-        return self.base.shape[1], self.n_tasks
+        self.matrix_shape = self.base.shape[1], self.n_tasks
+        self.reads_at_once = self.base.reads_at_once
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -247,9 +239,6 @@ class Tasks(MatrixDesign):
         Z = np.column_stack([z.full() for z in many])
         return [MatrixScores(z) for z in np.hsplit(Z, V.shape[1])]
 
-    def passes_of_many(self, count: int) -> float:
-        return self.base.passes_of_many(count)
-
     def predict(self, weights: Array) -> Array:
         """Return vec(X W): one pass."""
         return self.base.product(np.reshape(weights, self.matrix_shape)).reshape(-1)
@@ -265,12 +254,11 @@ class Tasks(MatrixDesign):
     def gather(self, columns: Columns) -> Block:
         features, places = np.unique(columns // self.n_tasks, return_inverse=True)
         block, tasks = self.base.gather(features), columns % self.n_tasks
-        stored = block.stored_sparse()
-        if stored is None:
+        if not block.is_sparse:
             rows = np.ascontiguousarray(block.dense().T, dtype=np.float64)
             return TaskBlock(rows, places.ravel(), tasks, self.n_tasks)
         # The columns e_t kron x_j, stored.
-        matrix = stored[:, places.ravel()].tocsc()
+        matrix = block.stored()[:, places.ravel()].tocsc()
         owner = np.repeat(np.arange(places.size), np.diff(matrix.indptr))
         rows = matrix.indices.astype(np.int64) * self.n_tasks + tasks[owner]
         return SparseBlock(matrix.data, rows, matrix.indptr, self.shape[0])

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from atomlearn.core.data.forwarding import unwrapped
 from atomlearn.core.interfaces import Array, Atom, Block, Columns, Design, Scores, Term, WarmStart
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.problem.problem import Problem
@@ -63,7 +64,7 @@ class FactoredAtoms:
     @property
     def images(self) -> Block:
         """X U, (n_samples, t), as products."""
-        block: Block = self.design.of_matrix.rays(self.left / self.term.factor, self.right)
+        block: Block = unwrapped(self.design).rays(self.left / self.term.factor, self.right)
         return block
 
     def image(self, atom: RankOne) -> Array:

@@ -7,6 +7,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from atomlearn.core.data.forwarding import unwrapped
 from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.norms.combine import Nonnegative
@@ -25,7 +26,7 @@ class Rays(Coordinates):
     right: Array
 
     def block(self) -> Block:
-        block: Block = self.design.of_matrix.rays(self.left, self.right)
+        block: Block = unwrapped(self.design).rays(self.left, self.right)
         return block
 
     def inner_norm(self) -> Norm:
@@ -80,7 +81,7 @@ class Rays(Coordinates):
         rows = np.flatnonzero(self.left.any(axis=1))
         cols = np.flatnonzero(self.right.any(axis=1))
         left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
-        some = self.design.of_matrix.span(left, right).transpose_dot(v)
+        some = unwrapped(self.design).span(left, right).transpose_dot(v)
         Z = dense_matrix(some.reshape(rows.size, cols.size))
         found: Found = norm.search_near(Z, self.left[rows], self.right[cols])
         return replace(found, left=left @ found.left, right=right @ found.right)

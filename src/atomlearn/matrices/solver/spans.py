@@ -17,6 +17,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.forwarding import unwrapped
 from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.losses import pieces
@@ -52,7 +53,7 @@ class Span(Coordinates):
         return all(rows == columns for rows, columns in bases)
 
     def block(self) -> Block:
-        block: Block = self.design.of_matrix.span(self.left, self.right)
+        block: Block = unwrapped(self.design).span(self.left, self.right)
         return block
 
     def inner_norm(self) -> Norm:
@@ -127,7 +128,7 @@ class Span(Coordinates):
     ) -> tuple[Coordinates, Array]:
         if self.is_whole or not can_sweep(problem, self):
             return self, linear
-        steps = self.design.of_matrix.ridge_steps()
+        steps = unwrapped(self.design).ridge_steps()
         if steps is None:
             return self, linear
         return swept(problem, self, steps, linear, intercept, enough)

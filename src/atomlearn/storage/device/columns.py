@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.forwarding import Forwarding
+from atomlearn.core.data.forwarding import unwrapped
 from atomlearn.core.data.parts import SpreadRows
 from atomlearn.core.data.standardized import Affine
 from atomlearn.core.interfaces import Array, Design
@@ -58,10 +58,9 @@ class DeviceColumns:
     @classmethod
     def of(cls, base: Design) -> DeviceColumns | None:
         """Return the columns of a tensor, and of Standardized, RowSubset and Counted ones."""
+        base = unwrapped(base)
         if isinstance(base, OnDevice):
             return cls(base.tensor)
-        if isinstance(base, Forwarding):
-            return cls.of(base.inner)
         if isinstance(base, SpreadRows):
             inner = cls.of(base.design)
             if inner is None:

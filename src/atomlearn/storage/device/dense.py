@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.device.tensors import (
     BUDGET,
@@ -93,15 +92,6 @@ class DenseTensor(HeldTensor):
     def columns(self, lo: int, hi: int) -> Any:
         """Return columns lo..hi as a tensor (n_samples, hi - lo): a view where there are such."""
         return self._X[:, lo:hi]
-
-    def check_finite(self) -> None:
-        """Refuse NaN and infinity, with row and column: one pass without a copy."""
-        sums = self.exact(np.ones(self.shape[0]), None)
-        for column in np.flatnonzero(~np.isfinite(sums)).tolist():
-            entries = to_host(self._take(np.array([column])))[:, 0]
-            bad = np.flatnonzero(~np.isfinite(entries))
-            if bad.size:
-                refuse_entry(entries[bad[0]], int(bad[0]), column, None)
 
     def _take(self, columns: Columns) -> Any:
         return namespace(self._X).take(self._X, to_device_of(self._X, columns), axis=1)

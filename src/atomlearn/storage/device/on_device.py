@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.entries import existing_columns, one_weight_each
+from atomlearn.core.data.convert import existing_columns, one_weight_each, refuse_not_finite
 from atomlearn.core.data.scores import ArrayScores, largest
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.device.dense import DenseTensor
@@ -36,8 +36,8 @@ class OnDevice(Design):
     ----------
     X : tensor (n_samples, n_features), float32 or float64
         Read where it is, never written to. Dense tensors are never copied as a whole. Sparse ones
-        are PyTorch's: CSC is read in place where the rows of each column increase; CSR, COO and
-        unsorted CSC are brought into that form on their device, one copy, duplicates added up.
+        are PyTorch's: CSC is read in place; CSR and COO are brought into that form on their
+        device, one copy, and what a COO tensor names twice is added up.
     precision : {"auto", "float32", "float64"}, default="auto"
         In which precision the device looks for the best columns. "float64": all sums are float64,
         made from tiles of X. "float32": X'v in float32 first, with a proved bound on the error of
@@ -64,8 +64,8 @@ class OnDevice(Design):
 
     ``|fl(x_j'v) - x_j'v| <= ((m_j + 2) u + c) ||x_j|| ||v||``
 
-    where m_j = min(n, 4096) rows, of sparse X min(nnz_j, 4096) stored entries, are summed in
-    float32 before sums are added in float64. u = 2^-24, in any order of summation (Higham 2002,
+    where m_j = min(n, 4096) rows are summed in float32 before sums are added in float64; of sparse
+    X all stored entries of a column. u = 2^-24, in any order of summation (Higham 2002,
     Accuracy and Stability of Numerical Algorithms, section 3.1, and Cauchy and Schwarz). c is what
     the library may cut off the factors of a product: 2^-9 where PyTorch is allowed tf32, and for
     CuPy, 2^-6 where it is allowed bfloat16, and for JAX, else 0; where c > 0, u = 2^-22 allows
@@ -92,13 +92,12 @@ class OnDevice(Design):
         if precision == "float32" and tensor.dtype != np.float32:
             raise ValueError("precision='float32' is for float32 tensors, and X is float64")
         self._tensor: HeldTensor = tensor
+        self.is_sparse = tensor.is_sparse
         self.precision = str(tensor.dtype) if precision == "auto" else precision
-        # ||x_j|| on the device; the rounding that bounds on errors are for, and their two parts.
-        self._lengths: Any = None
-        self._slack: tuple[SingleRounding, Any, Any] | None = None
+        self._lengths: Any = None  # ||x_j||, on the device
         if tensor is not X:
             _check_double(X)
-            tensor.check_finite()
+            refuse_not_finite(self)
 
     def __repr__(self) -> str:
         kind = "sparse " if self.is_sparse else ""
@@ -111,11 +110,6 @@ class OnDevice(Design):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self._tensor.dtype
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether X is a sparse tensor."""
-        return self._tensor.is_sparse
 
     @property
     def nonzeros(self) -> int:
@@ -188,23 +182,15 @@ class OnDevice(Design):
         columns = existing_columns(columns, self.shape[1])
         return self._tensor.gather(columns)
 
-    def rescaled(self, factors: Array) -> OnDevice | None:
-        """Return X diag(factors), one factor a column, where X is sparse: values are copied."""
-        scaled = self._tensor.rescaled(factors)
-        return None if scaled is None else OnDevice(scaled, precision=self.precision)
-
     def _errors(self, rounding: SingleRounding) -> tuple[Any, Any]:
         """Return s and t on the device: sums of ``single`` are off by at most s ||v|| + t."""
         if self._lengths is None:
             self._lengths = to_device_of(self._tensor.sample, np.sqrt(self.squared_norms()))
-        if self._slack is None or self._slack[0] != rounding:
-            terms, all_terms = self._tensor.terms()
-            # Entries, products and sums below the least normal float32 may be lost as a whole.
-            least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * (
-                rounding.safety * rounding.tiny
-            )
-            self._slack = rounding, rounding.relative(terms) * self._lengths, least
-        return self._slack[1:]
+        terms, all_terms = self._tensor.terms()
+        # Entries, products and sums below the least normal float32 may be lost as a whole.
+        lost = rounding.safety * rounding.tiny
+        least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * lost
+        return rounding.relative(terms) * self._lengths, least
 
 
 class RecheckedScores(Scores):
@@ -219,7 +205,6 @@ class RecheckedScores(Scores):
         self._exact: Array = np.zeros(design.shape[1])
         self._known: NDArray[np.bool_] = np.zeros(design.shape[1], dtype=bool)
         self._single: tuple[Any, Any] | None = None
-        self._n_known = 0
 
     @property
     def n_columns(self) -> int:
@@ -227,7 +212,7 @@ class RecheckedScores(Scores):
 
     def top(self, count: int) -> tuple[Columns, Array]:
         count = max(0, min(int(count), self.n_columns))
-        if self._n_known == self.n_columns:
+        if self._known.all():
             return ArrayScores(self._exact).top(count)
         if not count:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -246,12 +231,11 @@ class RecheckedScores(Scores):
             unknown = np.flatnonzero(~self._known) if everything else unknown
             self._exact[unknown] = found[unknown] if everything else found
             self._known[unknown] = True
-            self._n_known += unknown.size
         return self._exact[columns]
 
     def full(self) -> Array:
         """Return all of z, in float64; read-only use."""
-        return self.at(np.arange(self.n_columns)) if self._n_known < self.n_columns else self._exact
+        return self._exact if self._known.all() else self.at(np.arange(self.n_columns))
 
 
 def _held(X: Any) -> HeldTensor:

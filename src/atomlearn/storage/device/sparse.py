@@ -14,21 +14,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import block_of_entries
 from atomlearn.core.interfaces import Array, Block, Columns
-from atomlearn.storage.device.layouts import add_up, by_columns, torch_module
+from atomlearn.storage.device.layouts import by_columns, torch_module
 from atomlearn.storage.device.tensors import BUDGET, HeldTensor, as_written, dtype_of, to_host
 
 
 class SparseTensor(HeldTensor):
     """The sums and columns that OnDevice asks of sparse X.
 
-    Held as values, rows and starts of compressed columns: those of a CSC tensor itself where its
-    rows increase in each column; anything else is brought into that form once, on its device, and
-    what a COO tensor that is not coalesced names twice is added up. Rows are 32-bit where that is
-    enough. All indices are checked before any of them is followed.
+    Held as values, rows and starts of compressed columns: those of a CSC tensor itself; anything
+    else is brought into that form once, on its device, and what a COO tensor that is not coalesced
+    names twice is added up. Rows are 32-bit where that is enough. PyTorch checks all indices
+    before any of them is followed.
     """
 
     is_sparse = True
@@ -38,14 +37,13 @@ class SparseTensor(HeldTensor):
         self._values, self._rows, self._starts = values, rows, starts
         # Of the processor too, which cuts columns into pieces.
         self._begins = np.array(to_host(starts), dtype=np.int64)
-        self._segments: tuple[Any, Any] | None = None
         self._host: sp.csc_array | None = None
 
     @classmethod
     def of(cls, X: Any) -> SparseTensor:
         """Return a sparse tensor of any layout of PyTorch, checked and by columns."""
         shape = int(X.shape[0]), int(X.shape[1])
-        return cls(*by_columns(X.detach(), *shape), shape)
+        return cls(*by_columns(X.detach()), shape)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_host": None}
@@ -75,13 +73,11 @@ class SparseTensor(HeldTensor):
 
     def single(self, v: NDArray[np.float32]) -> Any:
         weights = self._to_device(v)
-        starts, ends = self._single_segments()
-        sums = _sums(self._values, self._rows, starts, weights)
-        return sums.double() if ends is None else add_up(sums.double(), ends)
+        return _sums(self._values, self._rows, self._starts, weights).double()
 
     def terms(self) -> tuple[Any, Any]:
         lengths = self._starts.diff().double()
-        return lengths.clamp(max=float(BUDGET.single_terms)), lengths
+        return lengths, lengths
 
     def predict(self, weights: Array) -> Array:
         """Return X w, summed in float64, in an order that the device chooses."""
@@ -126,23 +122,6 @@ class SparseTensor(HeldTensor):
             self._host = X
         return self._host
 
-    def rescaled(self, factors: Array) -> SparseTensor:
-        """Return X diag(factors), rounded to the type of X."""
-        each = torch_module().repeat_interleave(
-            self._to_device(np.asarray(factors, dtype=np.float64)),
-            self._starts.diff(),
-            output_size=self.nonzeros,
-        )
-        values = (self._values * each).to(self._values.dtype)
-        return SparseTensor(values, self._rows, self._starts, self.shape)
-
-    def check_finite(self) -> None:
-        bad = (~torch_module().isfinite(self._values)).nonzero()
-        if bad.numel():
-            place = int(bad[0])
-            column = int(np.searchsorted(self._begins, place, side="right")) - 1
-            refuse_entry(float(self._values[place]), int(self._rows[place]), column, None)
-
     # --- entries --------------------------------------------------------------------------------
 
     def _to_device(self, array: NDArray[Any]) -> Any:
@@ -182,22 +161,6 @@ class SparseTensor(HeldTensor):
             yield part, self._values[entries].double(), self._rows[entries], starts
             start = part.stop
 
-    def _single_segments(self) -> tuple[Any, Any]:
-        """Return the starts of the sums in float32, and which of them make a column (None: one)."""
-        if self._segments is None:
-            lengths = np.diff(self._begins)
-            counts = np.maximum(1, -(-lengths // BUDGET.single_terms))
-            ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-            if ends[-1] == lengths.size:
-                self._segments = self._starts, None
-            else:
-                number = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
-                starts = np.repeat(self._begins[:-1], counts) + BUDGET.single_terms * number
-                starts = np.append(starts, self._begins[-1])
-                made = self._to_device(starts).to(self._starts.dtype)
-                self._segments = made, self._to_device(ends)
-        return self._segments
-
 
 # --- sums over runs of entries --------------------------------------------------------------------
 
@@ -209,10 +172,15 @@ def _sums(values: Any, rows: Any, starts: Any, v: Any) -> Any:
     it has none for the device, run by run from the products of all entries.
     """
     if not _has_product(values.device.type, values.dtype):
-        return add_up(values * v[rows.long()], starts)
+        return _add_up(values * v[rows.long()], starts)
     size = (starts.numel() - 1, v.numel())
     with as_written(values):
         return torch_module().mv(_compressed(starts, rows, values, size), v)
+
+
+def _add_up(values: Any, starts: Any) -> Any:
+    """Return the sum of each run of values."""
+    return torch_module().segment_reduce(values, "sum", offsets=starts.long())
 
 
 def _compressed(starts: Any, indices: Any, values: Any, size: tuple[int, int]) -> Any:

@@ -137,14 +137,6 @@ class HeldTensor(ABC):
     def columns(self, lo: int, hi: int) -> Any:
         """Return columns lo..hi as a dense tensor (n_samples, hi - lo)."""
 
-    def rescaled(self, factors: Array) -> HeldTensor | None:
-        """Return X diag(factors), rounded to the type of X; None where that would copy all."""
-        return None
-
-    @abstractmethod
-    def check_finite(self) -> None:
-        """Refuse NaN and infinity, with row and column."""
-
 
 def _torch_cut() -> float:
     """Return what PyTorch may cut off: by its old setting, and by those of each backend."""

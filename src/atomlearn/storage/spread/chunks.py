@@ -14,9 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import held_design
+from atomlearn.core.data.convert import held_design, refuse_not_finite
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.entries import refuse_entry
 from atomlearn.core.data.frames import frame_to_array, narrowest
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Columns
@@ -122,7 +121,7 @@ class Chunk:
         self.design: DenseDesign | SparseDesign
         if is_sparse(held):
             self.design = SparseDesign(held)
-            self.held = self.design.stored_sparse()
+            self.held = self.design.stored()
         else:
             self.held = aligned(held)
             self.design = DenseDesign(self.held)
@@ -154,14 +153,9 @@ def held_chunk(
             f"the chunk of X at row {row}, column {column} is a {type(piece).__name__} of shape "
             f"{given.shape}; Dask announced {shape}: rebuild X with the right chunks"
         )
-    held = given.stored_sparse() if isinstance(given, SparseDesign) else given.array
+    held: Any = given.stored()
     chunk = Chunk(held.astype(dtype, copy=False))
-    sums = chunk.design.scores(np.ones(shape[0])).full()
-    for place in np.flatnonzero(~np.isfinite(sums)).tolist():
-        entries = chunk.design.gather(np.array([place])).dense()[:, 0]
-        bad = np.flatnonzero(~np.isfinite(entries))
-        if bad.size:
-            refuse_entry(entries[bad[0]], row + int(bad[0]), column + place, None)
+    refuse_not_finite(chunk.design, first=(row, column))
     return chunk
 
 
@@ -189,7 +183,6 @@ def prediction_of(chunk: Chunk, weights: Array) -> Array:
 def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
     """Return some columns of a chunk: sparse where it is."""
     block = chunk.design.gather(aligned(columns))
-    stored = block.stored_sparse()
-    if stored is not None:
-        return stored
+    if block.is_sparse:
+        return block.stored()
     return sp.csc_array(block.dense()) if is_sparse(chunk.held) else block.dense()

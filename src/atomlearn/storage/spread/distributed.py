@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.entries import existing_columns, one_weight_each
+from atomlearn.core.data.convert import existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.entries import existing_columns, one_weight_each
-from atomlearn.core.data.found import FoundScores
-from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.data.convert import existing_columns, one_weight_each
+from atomlearn.core.data.scores import ArrayScores, FoundScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.store_file import READING

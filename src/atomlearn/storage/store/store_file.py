@@ -54,13 +54,11 @@ class ReadingSizes:
     No answer depends on them; ``benchmarks/on_disk.py`` times passes with them.
     """
 
-    #: Bytes that a chunk has at least, unless its columns are all; read as one. Columns that are
-    #: gathered come in reads of at most so many; a manifest, of a few hundred, is never longer.
+    #: Bytes that a chunk has at least, unless its columns are all; read as one. A manifest, of a
+    #: few hundred, is never longer.
     chunk_bytes: int = 2**22
     #: Bytes read ahead of where the products are: many a disk wants several requests at a time.
     ahead_bytes: int = 2**25
-    #: Columns this close together in the file are gathered by one read.
-    gap_bytes: int = 2**16
     #: Entries that kernels multiply on one thread: tiles have threads of their own.
     one_thread: int = 2**20 - 1
     #: Operations that reading and multiplying a byte are worth: what a thread is woken for.

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock, prefers_dense
+from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.data.sparse import block_of_entries
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.store.store_file import READING, ByteFile, StoreError, as_bytes
 
@@ -131,11 +132,11 @@ class ColumnsOnDisk(ABC):
     def gather(self, columns: Columns) -> Block:
         """Return the columns, in their order."""
         result = np.empty((self.n_samples, columns.size), self.block_type(columns), order="F")
-        for places, first, count, wanted in runs(columns, self._column):
-            held = np.empty((count, self._column), dtype=np.uint8)
-            self.file.read_into(self.offset + first * self._column, held)
-            # Only the columns wanted are decoded: neighbours came along with the read.
-            result[:, places] = self.decoded(held[wanted], first + wanted, result.dtype)
+        held = np.empty((1, self._column), dtype=np.uint8)
+        for place, column in enumerate(columns.tolist()):
+            self.file.read_into(self.offset + column * self._column, held)
+            one = slice(place, place + 1)
+            result[:, one] = self.decoded(held, columns[one], result.dtype)
         return DenseBlock(result)
 
     def block_type(self, columns: Columns) -> np.dtype[Any]:
@@ -279,12 +280,7 @@ class SparseColumns(ColumnsOnDisk):
             values, rows, _ = self._read(slice(column, column + 1), None)
             target = slice(int(pointers[place]), int(pointers[place + 1]))
             data[target], indices[target] = values, rows
-        block = SparseBlock(data, indices, pointers, self.n_samples)
-        if self._full:
-            return DenseBlock(block.dense())
-        if prefers_dense(self.n_samples, columns.size, total):
-            return DenseBlock(block.dense(), nonzeros=total)
-        return block
+        return block_of_entries((data, indices, pointers), self.n_samples, self._full)
 
 
 class GenotypeColumns(ColumnsOnDisk):
@@ -361,28 +357,6 @@ class GenotypeColumns(ColumnsOnDisk):
     def decoded(self, held: NDArray[np.uint8], columns: Columns, dtype: Any) -> NDArray[Any]:
         packed = held.ravel()
         return _kernels.gather_genotypes(packed, self.n_samples, self.means[columns], dtype)
-
-
-def runs(columns: Columns, column_bytes: int) -> Iterator[tuple[Columns, int, int, Columns]]:
-    """Yield places in ``columns``, first column and number of columns to read, and which of them.
-
-    Columns close together in the file are read by one call of bounded size.
-    """
-    order = np.argsort(columns, kind="stable")
-    ordered = columns[order]
-    start = 0
-    while start < order.size:
-        stop, first = start + 1, int(ordered[start])
-        while (
-            stop < order.size
-            and (int(ordered[stop]) - int(ordered[stop - 1])) * column_bytes <= READING.gap_bytes
-            and (int(ordered[stop]) + 1 - first) * column_bytes <= READING.chunk_bytes
-        ):
-            stop += 1
-        # Repeats and direct neighbours are one read even where a column is long.
-        count = int(ordered[stop - 1]) + 1 - first
-        yield order[start:stop], first, count, ordered[start:stop] - first
-        start = stop
 
 
 def cut(n_features: int, column_bytes: int, chunk_bytes: int) -> Columns:
