@@ -14,10 +14,11 @@ from sklearn.preprocessing import PolynomialFeatures
 from atomlearn.cli import main
 from atomlearn.cli.features import with_products
 from atomlearn.cli.plan import Plan
-from atomlearn.cli.scoring import confusion, held_out_scores, split
+from atomlearn.cli.select import split
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import prepare_target
 from atomlearn.reports import read_model
+from atomlearn.reports.held_out import told_of_rows
 
 
 @pytest.mark.parametrize(
@@ -77,20 +78,15 @@ def test_split_keeps_shares_and_every_class(counts: list[int], fraction: float, 
 
 
 def test_scores_stand_beside_an_honest_guess() -> None:
-    y = np.array(["a"] * 6 + ["b"] * 2)
-    target = prepare_target(y, "y", "auto", None)
-    train, test = np.arange(0, 8, 2), np.arange(1, 8, 2)
+    trained, truth = np.array([0, 0, 0, 1]), np.array([0, 0, 0, 1])
     decisions = np.array([[-1.0], [-2.0], [0.5], [3.0]])
-    accuracy, area = held_out_scores(target, train, test, decisions)
+    told = told_of_rows("classification", trained, truth, decisions, ["b"])
+    accuracy, area = told["scores"]
     assert (accuracy.value, accuracy.baseline) == (0.75, 0.75)
     assert (area.value, area.baseline) == (1.0, 0.5)
-    assert confusion(target, test, decisions) == ((2, 1), (0, 1))
-
-
-def test_regression_scores_use_the_mean_of_the_training_rows() -> None:
-    target = prepare_target(np.array([0.0, 10.0, 2.0, 4.0]), "y", "regression", None)
-    train, test = np.array([0, 1]), np.array([2, 3])
-    r2, rmse = held_out_scores(target, train, test, np.array([[2.0], [4.0]]))
+    assert told["confusion"] == ((2, 1), (0, 1))
+    numbers = np.array([0.0, 10.0]), np.array([2.0, 4.0]), np.array([[2.0], [4.0]])
+    r2, rmse = told_of_rows("regression", *numbers, ["y"])["scores"]
     assert (r2.value, rmse.value) == (1.0, 0.0)
     assert rmse.baseline == pytest.approx(np.sqrt((3.0**2 + 1.0**2) / 2))
     assert r2.baseline == pytest.approx(1 - 10.0 / 2.0)

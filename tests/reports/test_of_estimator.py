@@ -115,8 +115,8 @@ def test_several_classes_and_matrices_alone_have_a_page(tmp_path: Path) -> None:
     assert page.count("<svg") >= 4
     for alone, words in (
         (SparsePCA(k=3), "components, in"),
-        (MatrixCompletion(), "known entries of 260"),
-        (SparseLowRank(), "entries apart from it"),
+        (MatrixCompletion(), "components, in"),
+        (SparseLowRank(), "sparse: "),
     ):
         content, page = page_of(alone, np.asarray(X)[:20], None, tmp_path)
         assert words in content.headline

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from atomlearn import __version__
-from atomlearn.cli.evidence import evidence_of, group_names_of, twins_of, view_of_fit, warnings_told
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.genotypes import about, alleles_of
-from atomlearn.cli.plan import Plan
-from atomlearn.cli.source import Dataset
+from atomlearn.cli.plan import LIMITS, Plan
+from atomlearn.cli.source import Dataset, Given
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces.certificate import Status
-from atomlearn.reports.content import (
-    Content,
-    FitSummary,
-    HeldOut,
-    SelectedFeature,
-    without_covariates,
-)
-from atomlearn.reports.gathered import curves_of, selected_of
-from atomlearn.reports.halves import Half, curve_of, shares
+from atomlearn.designs import as_design
+from atomlearn.reports.content import Content, HeldOut, SelectedFeature
+from atomlearn.reports.displays import PathDisplay
+from atomlearn.reports.gathered import content_of, forbidden
+from atomlearn.reports.halves import SMALL, Half, curve_of
 from atomlearn.reports.model import (
     ModelCertificate,
     ModelCurve,
@@ -32,86 +29,132 @@ from atomlearn.reports.model import (
     SavedModel,
 )
 from atomlearn.reports.of_estimator import versions
-from atomlearn.reports.view import View
+from atomlearn.reports.view import View, level_of, objective_of
 from atomlearn.storage.formats.table import Schema
 
 
-def content_of(
+def content_of_fit(
     source: Dataset,
     plan: Plan,
     fitted: Fitted,
     held_out: HeldOut | None,
     notes: list[str],
     seconds: float,
-    found: Sequence[Half] = (),
+    halves: Sequence[Half] = (),
 ) -> Content:
-    """Return everything that the report tells; ``found`` : fits to halves of the rows."""
-    view = view_of_fit(source, fitted)
-    free = source.given.covariates
-    selected, covariates = without_covariates(_selected(source, fitted, view, found), free)
-    selected = twins_of(source, fitted, view, selected)
-    target, X = source.target, source.features.X
-    labels, counts = target.labels, tuple[tuple[str, int], ...]()
-    if labels is not None:
-        counts = tuple(zip(labels, target.counts().tolist(), strict=True))
-    n_features = source.features.n_features - len(free)
-    return Content(
+    """Return everything that the report tells; ``halves`` : fits to halves of the rows."""
+    target, given, features, data = source.target, source.given, source.features, fitted.data
+    X, names = features.X, features.names
+    map = fitted.map if fitted.has_curves else features.map
+    view = View(
+        fitted.model,
+        as_design(X),
+        map.apply(X),
+        map,
+        names,
+        fitted.columns,
+        fitted.coefficients,
+        target.classes,
+        len(names),
+    )
+    more: dict[str, Any] = {}
+    # Fits without one of the features must be fits like this one.
+    plain = not data.of_rows and not data.parameters and not fitted.interrupted
+    entries = X.shape[0] * features.n_features
+    if plain and entries <= SMALL and fitted.settings["method"] == "atomic norm":
+        more["asked"] = partial(forbidden, view, data.design, data.y, features.name)
+    if source.variants is not None:
+        lone = len(names) - len(source.variants.names)  # covariates lie nowhere
+        places = [*source.variants.positions, *[-1] * lone]
+        more["positions"] = [*source.variants.chromosomes, *[""] * lone], places
+    n_features = features.n_features - len(given.covariates)
+    return content_of(
+        view,
+        target.values,
+        held_out,
+        target.name,
+        target.outputs,
+        halves,
+        results=fitted.results,
+        gaps=fitted.gaps_on_selected or [None] * len(fitted.results),
+        free=given.covariates,
+        path=_path(source, fitted),
+        known=_known(source, fitted),
+        stability=fitted.stability,
+        looks=not given.on_disk and X.shape[0] * X.shape[1] <= LIMITS.large,
         data=source.name,
-        target=target.name,
-        task=target.task,
-        n_samples=X.shape[0],
-        n_inputs=len(source.features.names),
-        n_features=n_features,
-        outputs=target.outputs,
-        selected=selected,
-        covariates=covariates,
-        fits=tuple(
-            FitSummary.of(label, result, gap)
-            for label, result, gap in zip(
-                ("all classes",) if fitted.together else target.outputs,
-                fitted.results,
-                fitted.gaps_on_selected or [None] * len(fitted.results),
-                strict=True,
-            )
-        ),
-        goal=plan.gap,
-        held_out=held_out,
-        class_counts=counts,
-        target_values=target.numbers if labels is None else (),
-        curves=curves_of(view, selected, found, target.outputs),
-        evidence=evidence_of(source, fitted, view, selected),
-        warnings=warnings_told(source, view, held_out, selected),
         details=_details(source, plan, fitted, seconds),
         notes=(*_told(source.notes), *notes, *fitted.notes, *_notes(plan, fitted, n_features)),
         command=source.command,
         versions=versions(),
         chosen_first="selected_by" in fitted.settings,
+        **more,
     )
 
 
-def _selected(
-    source: Dataset, fitted: Fitted, view: View, found: Sequence[Half]
-) -> tuple[SelectedFeature, ...]:
-    share = shares(found)
+def _known(source: Dataset, fitted: Fitted) -> Callable[[SelectedFeature], SelectedFeature]:
+    """Return what adds to a feature what the fit and the file know of it."""
     groups = {} if fitted.has_curves else group_names_of(source.given, source.features.name)
-    stability = fitted.stability or (
-        {unit: share.get(unit, 0.0) for unit in fitted.units.tolist()} if found else {}
-    )
-    scaling = [None] * fitted.columns.size if fitted.scaling is None else fitted.scaling.tolist()
-    of_columns = dict(zip(fitted.columns.tolist(), scaling, strict=True))
+    scaling = {}
+    if fitted.scaling is not None and not fitted.has_curves:
+        scaling = dict(zip(fitted.columns.tolist(), fitted.scaling.tolist(), strict=True))
     terms, steps = fitted.map.term_of(fitted.columns), fitted.found
-    first = {term: min(steps[(terms == term) & (steps > 0)], default=None) for term in fitted.units}
-    return tuple(
-        replace(
+
+    def known(item: SelectedFeature) -> SelectedFeature:
+        found = steps[(terms == item.index) & (steps > 0)]
+        return replace(
             item,
-            scaling=None if fitted.has_curves else of_columns[item.index],
-            found=first[item.index],
-            stability=stability.get(item.index),
+            scaling=scaling.get(item.index),
+            found=min(found, default=None),
             group=groups.get(item.index, ""),
             about=about(source, item.index),
         )
-        for item in selected_of(view)
+
+    return known
+
+
+def _path(source: Dataset, fitted: Fitted) -> PathDisplay | None:
+    """Return the coefficients around the level of a fit with a norm, of one output."""
+    data, alpha = fitted.data, level_of(fitted.model)
+    single = len(fitted.results) == 1 and fitted.settings["method"] == "atomic norm"
+    if not alpha or not single or fitted.has_curves:
+        return None
+    weight = data.given.weight
+    return PathDisplay.around(
+        data.design,
+        data.y if data.target.classes is None else np.where(data.y == 1, 1.0, -1.0),
+        alpha,
+        source.features.name,
+        loss=fitted.settings["loss"],
+        form=fitted.settings["form"],
+        norm=objective_of(fitted.model)["norm"],
+        sample_weight=None if weight is None else weight / weight.mean(),
+        offset=data.given.offset,
+        unpenalized=data.parameters.get("unpenalized"),
+        intercept=not data.target.is_survival,
     )
+
+
+def group_names_of(given: Given, name_of: Callable[[int], str]) -> dict[int, str]:
+    """Return the names of the groups of each column that is in one with others.
+
+    Without names of its own a group is what was made of one column of a table: ``city=A``, ...
+    """
+    if given.groups is None:
+        return {}
+    groups = given.groups
+    listed = groups
+    if isinstance(groups, np.ndarray):
+        listed = [np.flatnonzero(groups == label) for label in np.unique(groups)]
+    found: dict[int, str] = {}
+    for number, members in enumerate(listed):
+        if members.size < 2:
+            continue
+        column_of_the_table = name_of(int(members[0])).partition("=")[0]
+        name = given.group_names[number] if given.group_names else column_of_the_table
+        for column in members.tolist():
+            found[column] = f"{found[column]}, {name}" if column in found else name
+    return found
 
 
 def _told(notes: Sequence[str], most: int = 12) -> list[str]:

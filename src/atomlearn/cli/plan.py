@@ -21,15 +21,12 @@ class SelectionLimits:
     """What no option says.
 
     folds : of a cross-validation; most_classes_guessed : a target of whole numbers with at most so
-    many values is taken for classes; small : entries of data up to which halves of the rows are
-    fitted, in ``seconds_of_halves``, and features are left out in turn; large : entries beyond
-    which no twins and no places are looked up, and selectors that hold all in memory refuse.
+    many values is taken for classes; large : entries of data beyond which no twins and no places
+    are looked up, and selectors that hold all in memory refuse.
     """
 
     folds: int = 5
     most_classes_guessed: int = 20
-    small: int = 500_000
-    seconds_of_halves: float = 1.5
     large: int = 200_000_000
 
 

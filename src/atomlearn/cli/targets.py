@@ -56,11 +56,6 @@ class Target:
         return None if self.classes is None else self.values
 
     @property
-    def numbers(self) -> NDArray[Any]:
-        """The values as plain numbers: of survival, the times."""
-        return self.values["time"] if self.is_survival else self.values
-
-    @property
     def labels(self) -> list[str] | None:
         """The classes as text, None for numbers."""
         return None if self.classes is None else [str(label) for label in self.classes]
@@ -80,10 +75,6 @@ class Target:
             return [y]
         codes = [1] if len(self.classes) == 2 else range(len(self.classes))
         return [y == code for code in codes]
-
-    def counts(self) -> NDArray[np.int64]:
-        """Return the number of rows of each class."""
-        return np.bincount(self.values, minlength=len(self.classes or ()))
 
 
 def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) -> Target:

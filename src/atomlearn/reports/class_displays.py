@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.calibration import calibration_curve
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from atomlearn.core.interfaces import Array
-from atomlearn.reports.drawing import OTHERS, SERIES, Display, label_of
+from atomlearn.reports.drawing import OTHERS, SERIES, Display, label_of, names_on
 
 
 @dataclass
@@ -91,11 +92,8 @@ class CalibrationDisplay(SharesDisplay):
 def calibration_points(truth: NDArray[np.bool_], probability: Array) -> tuple[Array, Array]:
     """Return mean probability and share that is true, of bins with equally many rows."""
     n_bins = max(1, min(10, truth.size // 10))
-    parts = np.array_split(np.argsort(probability, kind="stable"), n_bins)
-    means = [
-        [values[part].mean() for part in parts if part.size] for values in (probability, truth)
-    ]
-    return np.array(means[0]), np.array(means[1])
+    shares, means = calibration_curve(truth, probability, n_bins=n_bins, strategy="quantile")
+    return means, shares
 
 
 def curves_of_classes(
@@ -125,11 +123,11 @@ def curves_of_classes(
 
 @dataclass
 class BoxesDisplay(Display):
-    """Quantiles (5, 25, 50, 75, 95%) of one feature in each class, (n_classes, 5)."""
+    """The values of one feature in each class that has rows."""
 
     name: str
     labels: Sequence[str]
-    quantiles: Array
+    values: Sequence[Array]
     title = "Selected features in each class"
     about = (
         "Boxes hold the middle half of the rows of a class, lines 90% of them; the mark is the "
@@ -141,20 +139,12 @@ class BoxesDisplay(Display):
         """Width and height of the drawing on a page: as high as there are classes."""
         return (3.4, 0.8 + 0.2 * len(self.labels))
 
-    @classmethod
-    def of(cls, name: str, x: Array, codes: NDArray[np.int64], labels: Sequence[str]) -> Self:
-        """Return the quantiles of a column in each class that has rows."""
-        used = np.unique(codes)
-        rows = [np.quantile(x[codes == code], [0.05, 0.25, 0.5, 0.75, 0.95]) for code in used]
-        return cls(name, [labels[code] for code in used], np.array(rows))
-
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        least, low, middle, high, most = self.quantiles.T
-        places = np.arange(len(self.labels))
+        shares = [0.05, 0.25, 0.5, 0.75, 0.95]
+        least, low, middle, high, most = np.array([np.quantile(x, shares) for x in self.values]).T
+        places = names_on(ax, self.labels)
         colors = [SERIES[place % len(SERIES)] for place in places]
         ax.hlines(places, least, most, color=OTHERS, linewidth=1.0)
         ax.barh(places, high - low, 0.6, low, color=colors, alpha=0.7, **options)
         ax.plot(middle, places, "|", color=OTHERS, markersize=12)
-        ax.set_yticks(places, [label_of(label, 14) for label in self.labels])
-        ax.set_ylim(len(places) - 0.4, -0.6)
         ax.set_title(label_of(self.name, 40))

@@ -157,21 +157,14 @@ class ValidationDisplay(Display):
     def of_estimator(
         cls, estimator: Any, X: Any = None, y: Any = None, names: Any = None
     ) -> Self | None:
-        """Return what a cross-validated estimator, or LassoCV, chose its level by."""
-        if isinstance(estimator, CrossValidatedModel):
-            table = estimator.cv_results_
-            mine = [repr(norm) == repr(estimator.norm_) for norm in table["param_norm"]]
-            keys = ("param_alpha", "mean_test_score", "standard_error")
-            levels, mean, error = (np.asarray(table[key], dtype=np.float64)[mine] for key in keys)
-            return cls(levels, mean, error, float(estimator.alpha_))
-        try:
-            errors = np.asarray(estimator.mse_path_)  # as scikit-learn's LassoCV has it
-        except AttributeError:
+        """Return what a cross-validated estimator of ours chose its level by."""
+        if not isinstance(estimator, CrossValidatedModel):
             return None
-        if errors.ndim != 2:
-            return None
-        spread = errors.std(axis=1) / np.sqrt(errors.shape[1])
-        return cls(estimator.alphas_, -errors.mean(axis=1), spread, float(estimator.alpha_))
+        table = estimator.cv_results_
+        mine = [repr(norm) == repr(estimator.norm_) for norm in table["param_norm"]]
+        keys = ("param_alpha", "mean_test_score", "standard_error")
+        columns = (np.asarray(table[key], dtype=np.float64)[mine] for key in keys)
+        return cls(*columns, float(estimator.alpha_))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.errorbar_ = ax.errorbar(
@@ -233,27 +226,6 @@ class ConvergenceDisplay(Display):
         ax.set_yscale("log")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="passes over the data", ylabel="proved relative gap")
-
-
-@dataclass
-class ObjectiveDisplay(Display):
-    """Objective against the number of columns in use, one line a fit."""
-
-    histories: Sequence[Sequence[Record]]
-    title = "What more features bring"
-    about = (
-        "The objective (loss and penalty) after each pass over the data: where the line gets flat, "
-        "more features help little."
-    )
-
-    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        for history in self.histories:
-            columns = [record.n_columns for record in history]
-            objectives = [record.objective for record in history]
-            ax.plot(columns, objectives, **{"marker": "o", **options})
-        ax.set_ylim(bottom=0.0)
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set(xlabel="columns selected", ylabel="objective")
 
 
 @dataclass

@@ -2,76 +2,43 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
+from atomlearn.core.data.compressed import is_sparse
 from atomlearn.designs import feature_names
-from atomlearn.estimators.matrices.completion import MatrixCompletion
-from atomlearn.estimators.matrices.components import SparseLowRank
-from atomlearn.estimators.matrices.matrix_models import MatrixPursuit
 from atomlearn.reports.content import Content, FitSummary
 from atomlearn.reports.structure_displays import MatrixDisplay
 
-#: Headline and pictures of a matrix.
-Shown = tuple[str, list[MatrixDisplay]]
-
-
-@singledispatch
-def shown_of(estimator: Any, X: Any, names: Any) -> Shown | None:
-    """Return what an estimator made of a matrix; of others than ours its ``components_``."""
-    if not hasattr(estimator, "components_"):
-        return None
-    components = np.asarray(estimator.components_)
-    used = int(components.any(axis=0).sum())
-    words = f"{len(components)} components, in {used:,} of {components.shape[1]:,} columns"
-    return words, [_components(components, names)]
-
-
-@shown_of.register
-def _(estimator: MatrixPursuit, X: Any, names: Any) -> Shown:
-    # Square roots, so that weak links can be seen beside strong ones.
-    picture = MatrixDisplay(np.sqrt(abs(estimator.affinity_)), caption="affinity of rows")
-    return f"{estimator.affinity_.nnz // 2:,} links between {len(X):,} rows", [picture]
-
-
-@shown_of.register
-def _(estimator: SparseLowRank, X: Any, names: Any) -> Shown:
-    rank, entries = len(estimator.singular_values_), int(np.count_nonzero(estimator.sparse_))
-    words = f"Rank {rank}, and {entries:,} entries apart from it, of {estimator.sparse_.size:,}"
-    parts = {"data": X, "low rank": estimator.low_rank_, "sparse": estimator.sparse_}
-    return words, [MatrixDisplay(part, names, caption) for caption, part in parts.items()]
-
-
-@shown_of.register
-def _(estimator: MatrixCompletion, X: Any, names: Any) -> Shown:
-    entries = int(np.isfinite(np.asarray(X, dtype=np.float64)).sum())
-    words = f"Rank {estimator.rank_}, from {entries:,} known entries of {np.size(X):,}"
-    return words, [_components(estimator.right_.T, names)] if estimator.rank_ else []
-
-
-def _components(components: Any, names: Any) -> MatrixDisplay:
-    """Return the first components, in the columns that they use."""
-    table = np.asarray(components)[:12]
-    used = np.flatnonzero(table.any(axis=0))
-    shown = [str(column) if names is None else str(names[column]) for column in used]
-    return MatrixDisplay(table[:, used], shown, "components, one a line")
+#: What estimators make of a matrix: parts as large as it, and components, one a line.
+_PARTS = {"affinity_": "affinity of rows", "low_rank_": "low rank", "sparse_": "sparse"}
 
 
 def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
     """Return what the page tells: no target, so no verdict; None for any other estimator."""
-    shown = shown_of(estimator, X, feature_names(X) if names is None else names)
-    if shown is None:
-        return None
     fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    parts = {words: fitted[name] for name, words in _PARTS.items() if name in fitted}
+    components = fitted.get("components_", fitted.get("right_", np.zeros((0, 0))).T)
+    if not parts and not components.size:
+        return None
+    names = feature_names(X) if names is None else names
+    told = [
+        f"{words}: {part.nnz if is_sparse(part) else np.count_nonzero(part):,} entries"
+        for words, part in parts.items()
+    ]
+    pictures = [MatrixDisplay(part, names, words) for words, part in parts.items()]
+    used = np.flatnonzero(components.any(axis=0))
+    if used.size:
+        told.insert(0, f"{len(components)} components, in {used.size:,} columns")
+        shown = [str(column if names is None else names[column]) for column in used]
+        pictures.append(MatrixDisplay(components[:, used], shown, "components, one a line"))
     facts = {
         name.replace("_", " ").strip().capitalize(): f"{value:.4g}"
         for name, value in fitted.items()
         if isinstance(value, (int, float))
     }
-    result = fitted.get("result_")
-    n_samples, n_features = np.shape(X)
+    result, (n_samples, n_features) = fitted.get("result_"), np.shape(X)
     return Content(
         data="",
         target="the matrix",
@@ -83,8 +50,8 @@ def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
         selected=(),
         fits=() if result is None else (FitSummary.of("the matrix", result),),
         goal=0.0 if result is None else float(estimator.tol),
-        title=shown[0],
-        evidence=shown[1],
+        title=f"{type(estimator).__name__} of {n_samples:,} rows: {', '.join(told)}",
+        evidence=pictures,
         notes=("A matrix alone has no target: nothing here says how well it predicts.",),
         details=tuple(facts.items()),
     )
