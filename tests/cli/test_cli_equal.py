@@ -67,7 +67,7 @@ def _fitted(X: Any, y: Any, words: list[str], folder: Path) -> Any:
     plan = read_plan(options)
     source = read_source(options, plan, lambda text: None)
     plan = plan.with_groups(source.given.groups, source.given.overlap)
-    design, target = source.features.design(), source.target
+    design, target = source.design(), source.target
     return fit(design, target, np.arange(len(y)), plan, Watch(quiet=True), source.given)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn.cli import main
-from atomlearn.cli.features import with_products
+from atomlearn.cli.features import features_of
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.select import split
 from atomlearn.cli.source import Given
@@ -97,18 +97,15 @@ def test_interactions_are_those_of_scikit_learn(sparse: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((9, 7)) * (rng.random((9, 7)) < 0.6)
     names = list("abcdefg")
-    features = with_products(sp.csr_matrix(X) if sparse else X, names)
-    oracle = PolynomialFeatures(2, include_bias=False).fit(X)
-    assert features.n_features == oracle.n_output_features_
-    found = features.design().gather(np.arange(features.n_features)).dense()
-    np.testing.assert_allclose(found, oracle.transform(X), rtol=1e-15)
-    for index, powers in enumerate(oracle.powers_):
+    X, made = (sp.csr_matrix(X) if sparse else X), PolynomialFeatures(2, include_bias=False)
+    oracle = made.fit_transform(X.toarray() if sparse else X)
+    map = features_of(X, interactions=True)
+    every = np.arange(map.n_columns)
+    np.testing.assert_allclose(map.apply(X).gather(every).dense(), oracle, rtol=1e-15)
+    for inputs, powers in zip(map.inputs_of(every), made.powers_, strict=True):
         factors = [j for j, power in enumerate(powers) for _ in range(power)]
-        assert list(features.factors(index)) == factors
-    assert features.name(0) == "a"
-    assert features.name(7) == "a^2"
-    assert features.name(8) == "a:b"
-    assert features.name(found.shape[1] - 1) == "g^2"
+        assert [j for j in inputs if j >= 0] == factors
+    assert map.term_names([0, 7, 8, every[-1]], names) == ["a", "a^2", "a:b", "g^2"]
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

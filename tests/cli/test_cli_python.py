@@ -79,9 +79,7 @@ def test_the_line_in_the_report_selects_the_same(
     plan = read_plan(options)
     source = read_source(options, plan, lambda text: None)
     rows = np.arange(y.size)
-    fitted = fit(
-        source.features.design(), source.target, rows, plan, Watch(quiet=True), source.given
-    )
+    fitted = fit(source.design(), source.target, rows, plan, Watch(quiet=True), source.given)
     model = eval(fitted.in_python, NAMES).fit(X, y)
     last = model[-1] if "pipeline" in fitted.in_python else model
     columns = np.flatnonzero(np.atleast_2d(last.coef_).any(axis=0))
@@ -89,7 +87,7 @@ def test_the_line_in_the_report_selects_the_same(
         columns = model[-2].get_support(indices=True)[columns]
     assert_allclose(columns, fitted.columns)
     decisions = (model.predict if kind == "regression" else model.decision_function)(X)
-    shown = fitted.decisions(source.features.design(), rows)
+    shown = fitted.decisions(source.design(), rows)
     assert "OneVsRest" not in fitted.in_python
     assert_allclose(decisions.reshape(shown.shape), shown, rtol=1e-4, atol=1e-3)
 

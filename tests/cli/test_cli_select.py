@@ -443,6 +443,24 @@ def test_interrupt_before_there_is_a_model(
     assert not out.exists()
 
 
+def test_interrupt_before_a_level_is_scored_writes_the_one_that_was_fitted(
+    numbers_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = Watch.end
+
+    def interrupted(self: Watch, progress: Progress) -> None:
+        end(self, progress)
+        if progress.search:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Watch, "end", interrupted)
+    out, level = tmp_path / "out", ("--norm", "l1", "--quiet")
+    assert run("select", numbers_csv, "--target", "price", *level, "--out", out) == 130
+    settings = read_model(out / "model.json").settings
+    assert settings["alpha_chosen_by"].startswith("Ctrl-C, before a level was scored")
+    assert settings["alpha"] > 0
+
+
 def test_time_limit_ends_with_its_own_status(classes_csv: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ("--n-features", 8, "--batch", 1, "--time-limit", 1e-6, "--out", out, "--quiet")

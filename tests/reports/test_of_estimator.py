@@ -36,7 +36,6 @@ from atomlearn import (
 from atomlearn.designs import as_design
 from atomlearn.reports import summary_lines
 from atomlearn.reports.chromosomes import ChromosomesDisplay
-from atomlearn.reports.data_displays import SurfaceDisplay
 from atomlearn.reports.suspects import suspects
 
 
@@ -175,24 +174,6 @@ def test_rows_of_ones_own_are_judged_without_another_fit(tmp_path: Path) -> None
     tree = DecisionTreeClassifier().fit(X, data.target)
     with pytest.raises(TypeError, match="has no coef_"):
         atomlearn.report(tree, X, data.target, tmp_path / "t.html")
-
-
-def test_what_a_pair_adds_is_what_the_model_says(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 4))
-    X[:, 1] = X[:, 1] > 0
-    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(200)
-    model = AtomicRegressor(alpha=0.01, features="interactions")
-    content, page = page_of(model, X, y, tmp_path, n_resamples=0)
-    surface = next(s for s in shown(content, SurfaceDisplay) if {s.first, s.second} == {"x0", "x1"})
-    middle = np.median(X, axis=0)
-    at = {surface.first: surface.across[3], surface.second: surface.up[1]}
-    row = middle.copy()
-    row[0], row[1] = at["x0"], at["x1"]
-    told = model.predict(np.array([row, middle]))
-    assert surface.values[1, 3] == pytest.approx(told[0] - told[1])
-    assert "What pairs add together" in page
-    assert "4 columns and all their pairs" in page
 
 
 def test_curves_are_told_with_the_sign_of_their_trend_and_a_band(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from atomlearn.reports.model import (
     SavedModel,
 )
 from atomlearn.reports.of_estimator import versions
-from atomlearn.reports.view import View, level_of, objective_of
+from atomlearn.reports.view import View
 from atomlearn.storage.formats.table import Schema
 
 
@@ -43,9 +43,8 @@ def content_of_fit(
     halves: Sequence[Half] = (),
 ) -> Content:
     """Return everything that the report tells; ``halves`` : fits to halves of the rows."""
-    target, given, features, data = source.target, source.given, source.features, fitted.data
-    X, names = features.X, features.names
-    map = fitted.map if fitted.has_curves else features.map
+    target, given, data = source.target, source.given, fitted.data
+    X, names, map = source.X, source.names, fitted.map if fitted.has_curves else source.map
     view = View(
         fitted.model,
         as_design(X),
@@ -60,14 +59,18 @@ def content_of_fit(
     more: dict[str, Any] = {}
     # Fits without one of the features must be fits like this one.
     plain = not data.of_rows and not data.parameters and not fitted.interrupted
-    entries = X.shape[0] * features.n_features
+    entries = X.shape[0] * source.map.n_columns
     if plain and entries <= SMALL and fitted.settings["method"] == "atomic norm":
-        more["asked"] = partial(forbidden, view, data.design, data.y, features.name)
+        more["asked"] = partial(forbidden, view, data.design, data.y, names.__getitem__)
     if source.variants is not None:
         lone = len(names) - len(source.variants.names)  # covariates lie nowhere
         places = [*source.variants.positions, *[-1] * lone]
         more["positions"] = [*source.variants.chromosomes, *[""] * lone], places
-    n_features = features.n_features - len(given.covariates)
+    path = None
+    if fitted.settings["method"] == "atomic norm" and not fitted.has_curves:
+        scaled = replace(view, design=data.design)
+        path = PathDisplay.of_view(scaled, data.y, **data.of_rows, **data.parameters)
+    n_features = source.map.n_columns - len(given.covariates)
     return content_of(
         view,
         target.values,
@@ -78,7 +81,7 @@ def content_of_fit(
         results=fitted.results,
         gaps=fitted.gaps_on_selected or [None] * len(fitted.results),
         free=given.covariates,
-        path=_path(source, fitted),
+        path=path,
         known=_known(source, fitted),
         stability=fitted.stability,
         looks=not given.on_disk and X.shape[0] * X.shape[1] <= LIMITS.large,
@@ -94,7 +97,7 @@ def content_of_fit(
 
 def _known(source: Dataset, fitted: Fitted) -> Callable[[SelectedFeature], SelectedFeature]:
     """Return what adds to a feature what the fit and the file know of it."""
-    groups = {} if fitted.has_curves else group_names_of(source.given, source.features.name)
+    groups = {} if fitted.has_curves else group_names_of(source.given, source.names)
     scaling = {}
     if fitted.scaling is not None and not fitted.has_curves:
         scaling = dict(zip(fitted.columns.tolist(), fitted.scaling.tolist(), strict=True))
@@ -113,29 +116,7 @@ def _known(source: Dataset, fitted: Fitted) -> Callable[[SelectedFeature], Selec
     return known
 
 
-def _path(source: Dataset, fitted: Fitted) -> PathDisplay | None:
-    """Return the coefficients around the level of a fit with a norm, of one output."""
-    data, alpha = fitted.data, level_of(fitted.model)
-    single = len(fitted.results) == 1 and fitted.settings["method"] == "atomic norm"
-    if not alpha or not single or fitted.has_curves:
-        return None
-    weight = data.given.weight
-    return PathDisplay.around(
-        data.design,
-        data.y if data.target.classes is None else np.where(data.y == 1, 1.0, -1.0),
-        alpha,
-        source.features.name,
-        loss=fitted.settings["loss"],
-        form=fitted.settings["form"],
-        norm=objective_of(fitted.model)["norm"],
-        sample_weight=None if weight is None else weight / weight.mean(),
-        offset=data.given.offset,
-        unpenalized=data.parameters.get("unpenalized"),
-        intercept=not data.target.is_survival,
-    )
-
-
-def group_names_of(given: Given, name_of: Callable[[int], str]) -> dict[int, str]:
+def group_names_of(given: Given, names: Sequence[str]) -> dict[int, str]:
     """Return the names of the groups of each column that is in one with others.
 
     Without names of its own a group is what was made of one column of a table: ``city=A``, ...
@@ -150,7 +131,7 @@ def group_names_of(given: Given, name_of: Callable[[int], str]) -> dict[int, str
     for number, members in enumerate(listed):
         if members.size < 2:
             continue
-        column_of_the_table = name_of(int(members[0])).partition("=")[0]
+        column_of_the_table = names[int(members[0])].partition("=")[0]
         name = given.group_names[number] if given.group_names else column_of_the_table
         for column in members.tolist():
             found[column] = f"{found[column]}, {name}" if column in found else name
@@ -189,33 +170,20 @@ def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
 def _details(
     source: Dataset, plan: Plan, fitted: Fitted, seconds: float
 ) -> tuple[tuple[str, str], ...]:
-    X, settings = source.features.X, fitted.settings
+    X, settings = source.X, fitted.settings
     storage = "dense"
     if is_sparse(X):
         storage = f"sparse, {X.nnz:,} entries ({100 * X.nnz / (X.shape[0] * X.shape[1]):.2g}%)"
-    details = [
+    told = {key.replace("_", " ").capitalize(): value for key, value in settings.items()}
+    told = {
+        key: f"{value:.6g}" if isinstance(value, float) else str(value)
+        for key, value in told.items()
+        if not key.startswith("Baseline")
+    }
+    return (
         ("Data", f"{X.shape[0]:,} rows x {X.shape[1]:,} columns, {storage}, {X.dtype}"),
         ("Fitted to", f"{fitted.data.y.size:,} rows" + source.target.events_told),
-    ]
-    if settings["method"] == "feature generation":
-        details += [
-            (
-                "Method",
-                f"feature generation: {settings['batch']} features a pass, until "
-                f"{settings['n_features']} are selected",
-            ),
-            ("Norm", f"squared k-support norm, k = {settings['batch']}"),
-            ("Weight of the loss", f"C = {settings['C']:g} on the sum over rows"),
-        ]
-    else:
-        details += [
-            ("Norm", f"{settings['norm']}, {settings['form']}"),
-            ("Weight of the norm", f"alpha = {settings['alpha']:.6g} against the mean loss"),
-        ]
-    told = {"selected_by": "Selected by", "alpha_chosen_by": "Chosen by"}
-    details += [(words, str(settings[key])) for key, words in told.items() if key in settings]
-    details += [
-        ("Loss", str(settings["loss"]).replace("_", " ")),
+        *told.items(),
         ("Features while selecting", fitted.scaled_by),
         ("Passes over the data", f"{sum(r.passes for r in fitted.results):g}"),
         (
@@ -224,12 +192,11 @@ def _details(
         ),
         ("Seed of the split", str(plan.seed)),
         ("In Python", fitted.in_python + _of_products(source)),
-    ]
-    return tuple(details)
+    )
 
 
 def _of_products(source: Dataset) -> str:
-    if not source.features.interactions:
+    if not source.map.has_pairs:
         return ""
     return ".fit(designs.Polynomial.interactions(X, squares=True), y)"
 
@@ -242,8 +209,8 @@ def _curve_of(fitted: Fitted, unit: int) -> ModelCurve | None:
 
 def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
     """Return the model in data units, with only the columns that it reads."""
-    features, schema, target = source.features, source.schema, source.target
-    factors = [features.factors(int(column)) for column in fitted.units]
+    schema, target, map = source.schema, source.target, source.map
+    factors = [[int(at) for at in pair if at >= 0] for pair in map.inputs_of(fitted.units)]
     used = sorted({factor for pair in factors for factor in pair})
     place = {column: position for position, column in enumerate(used)}
     columns = () if schema.names is None else schema.restricted_to(used).columns
@@ -252,13 +219,13 @@ def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
         loss=fitted.settings["loss"],
         target=target.name,
         classes=target.classes,
-        n_features=features.n_features,
-        n_inputs=len(features.names),
-        inputs=tuple(ModelInput(column, features.names[column]) for column in used),
+        n_features=map.n_columns,
+        n_inputs=len(source.names),
+        inputs=tuple(ModelInput(column, source.names[column]) for column in used),
         features=tuple(
             ModelFeature(
                 index=int(column),
-                name=features.name(int(column)),
+                name=source.feature(int(column)),
                 factors=tuple(place[factor] for factor in pair),
                 curve=_curve_of(fitted, int(column)),
             )

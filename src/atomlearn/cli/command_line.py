@@ -117,10 +117,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         if debugging:
             raise
-        left = " before there was a model; nothing written"
-        if options.command == "convert":
-            left = "; the same command goes on from here"
-        print(f"atomlearn: interrupted{left}", file=sys.stderr)
+        left = {
+            "convert": "; the same command goes on from here",
+            "select": " before anything was fitted; nothing written",
+        }
+        told = left.get(options.command, "; nothing written")
+        print(f"atomlearn: interrupted{told}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader of our output has gone (``| head``): nothing is left to say, nor to flush.

@@ -163,14 +163,14 @@ def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
     watch.say("  selecting by " + ("stability" if plan.stability else "knockoffs"))
     found = select_columns(data, plan)
     covariates, n_features = np.array(data.given.covariates, dtype=np.int64), data.design.shape[1]
-    whole = np.union1d(found.columns, covariates)
+    whole = np.union1d(found.selected, covariates)
     whole = whole if whole.size else np.arange(1)
     over = part_of(data.design, columns=whole)
     single, search = ESTIMATORS[target.task]
     options = {"loss": plan.loss_for(target.task), "tol": plan.gap}
     if covariates.size:
         options["unpenalized"] = np.searchsorted(whole, covariates)
-    if found.columns.size:
+    if found.selected.size:
         cv, n_folds = _folds(data, plan.seed)
         model = search("l2", cv=cv, form="squared", **options, **watch.options)
         watch.searches = model.n_alphas * n_folds * len(target.outputs)
@@ -184,20 +184,14 @@ def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
     ]
     settings = {
         "method": "error control",
-        "selected_by": found.words,
         "norm": "L2()",
         "form": "squared",
-        "alpha": float(model.alpha_ if found.columns.size else 1e6),
+        "alpha": float(model.alpha_ if found.selected.size else 1e6),
         "loss": plan.loss_for(target.task),
     }
-    return Outcome(
-        moved,
-        model,
-        settings,
-        notes=found.notes,
-        stability=found.stability,
-        selector=found.in_python,
-    )
+    none = found.selected[:0]  # those whose coefficient is zero are not in the model
+    settings |= found.settings
+    return replace(found, results=moved, model=model, settings=settings, selected=none)
 
 
 def _estimate(data: Data, plan: Plan, watch: Watch) -> Outcome:
@@ -223,7 +217,17 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {len(plan.norms)} norm"
         f"{'s' if len(plan.norms) > 1 else ''}"
     )
-    model.fit(data.design, y, **data.of_rows, **data.given.dependence)
+    try:
+        model.fit(data.design, y, **data.of_rows, **data.given.dependence)
+    except KeyboardInterrupt:
+        if watch.alpha is None:
+            raise
+        by = "Ctrl-C, before a level was scored: the last one that was fitted"
+        watch.say(f"  alpha chosen by {by}")
+        norm, alpha = plan.norms[0], watch.alpha
+        outcome = _estimate(data, replace(plan, alpha=alpha, chosen_by=by), watch)
+        outcome.results[0].status = Status.INTERRUPTED
+        return replace(outcome, chosen=(norm, alpha))
     by = _chosen_by(model, n_folds, y.size, watch)
     settings = _settings(model.norm_, model.alpha_, replace(plan, chosen_by=by), target)
     outcome = Outcome(model.results_, model, settings, chosen=(model.norm_, model.alpha_))
@@ -310,28 +314,21 @@ def _in_python(outcome: Outcome, plan: Plan, center: bool) -> str:
     return f"make_pipeline({scaler}, {shown})"
 
 
-def with_baseline(
-    fitted: Fitted, design: Design, target: Target, rows: Rows, given: Given
-) -> Fitted:
+def with_baseline(fitted: Fitted, design: Design, rows: Rows, given: Given) -> Fitted:
     """Return the model with Breslow's baseline hazard among its settings; others as they are.
 
-    Scores are X w as from Python. The hazard is that of the mean score of the fitted rows, since
-    exp(X w) may overflow where columns are far from zero: the cumulative hazard of a row is
+    Scores are X w as from Python, and the hazard is of scores less those of the means: exp(X w)
+    may overflow where columns are far from zero. The cumulative hazard of a row is
     baseline_hazard * exp(score - baseline_score).
     """
-    if not target.is_survival:
+    if not fitted.data.target.is_survival:
         return fitted
-    fitted = replace(fitted, intercepts=np.zeros(1))
-    risk = fitted.decisions(design, rows, given.offset)[:, 0]
-    middle = float(risk.mean())
     weight = np.ones(rows.size) if given.weight is None else given.weight[rows]
+    risk, settings = fitted.decisions(design, rows, given.offset)[:, 0], dict(fitted.settings)
     with np.errstate(over="ignore"):
-        baseline = Baseline.of(target.values[rows], risk - middle, weight)
-    if not np.isfinite(baseline.cumulative).all():
-        return fitted
-    found = {
-        "baseline_times": baseline.times.tolist(),
-        "baseline_hazard": baseline.cumulative.tolist(),
-        "baseline_score": middle,
-    }
-    return replace(fitted, settings=fitted.settings | found)
+        baseline = Baseline.of(fitted.data.y, risk, weight)
+    if np.isfinite(baseline.cumulative).all():
+        settings["baseline_times"] = baseline.times.tolist()
+        settings["baseline_hazard"] = baseline.cumulative.tolist()
+        settings["baseline_score"] = -float(fitted.intercepts[0])
+    return replace(fitted, intercepts=np.zeros(1), settings=settings)

@@ -27,27 +27,14 @@ from atomlearn.estimators.units import too_many
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.stability import StabilitySelector
 
-#: Halves of ``--stability``, and levels of the path of each.
-N_HALVES, N_LEVELS = 50, 10
+#: Levels of the path of each half of ``--stability``.
+N_LEVELS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Controlled:
-    """Columns that were selected, how sure that is, in words and numbers.
-
-    in_python : the selector; stability : column -> share of halves that select it, empty for
-    knockoffs.
-    """
-
-    columns: NDArray[np.int64]
-    words: str
-    notes: tuple[str, ...]
-    in_python: str
-    stability: dict[int, float] = field(default_factory=dict)
-
-
-def select_columns(data: Data, plan: Plan) -> Controlled:
+def select_columns(data: Data, plan: Plan) -> Outcome:
     """Return the columns of standardized features that --fdr or --stability lets through.
+
+    The outcome has no model yet.
 
     Covariates are no candidates: what they explain of the others, and of a target of numbers, is
     taken off first.
@@ -67,9 +54,13 @@ def select_columns(data: Data, plan: Plan) -> Controlled:
         X = _rest(X[:, candidates], beside)
         y = _rest(y, beside) if target.classes is None else y
     found = (_stable if plan.stability else _knocked)(X, y, data, plan)
-    words = found.words + ("; given the covariates" if covariates.size else "")
-    shares = {int(candidates[place]): share for place, share in found.stability.items()}
-    return replace(found, columns=candidates[found.columns], stability=shares, words=words)
+    words = found.settings["selected_by"] + ("; given the covariates" if covariates.size else "")
+    return replace(
+        found,
+        settings={"selected_by": words},
+        selected=candidates[found.selected],
+        stability={int(candidates[at]): share for at, share in found.stability.items()},
+    )
 
 
 def _rest(values: Array, beside: Array) -> Array:
@@ -79,7 +70,7 @@ def _rest(values: Array, beside: Array) -> Array:
     return np.asarray(np.where(nothing, 0.0, rest))
 
 
-def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
+def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
     assert plan.fdr is not None
     loss, dependence = plan.loss_for(data.target.task), data.given.dependence
     with warnings.catch_warnings(record=True) as told:
@@ -100,10 +91,11 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
         f"knockoffs: of the features selected, on average at most {100 * plan.fdr:g}% are false "
         f"({selector.covariance_})"
     )
-    return Controlled(columns, words, tuple(notes), in_words(selector))
+    given = {"notes": tuple(notes), "selector": in_words(selector)}
+    return Outcome([], None, {"selected_by": words}, selected=columns, **given)
 
 
-def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
+def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
     n_columns, target = X.shape[1], data.target
     kind = AtomicRegressor if target.classes is None else AtomicClassifier
     base = kind(tol=1e-3, loss=plan.loss_for(target.task))
@@ -111,21 +103,28 @@ def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
     centered = outputs - outputs.mean(axis=1, keepdims=True)
     largest = float(np.abs(centered @ X).max()) / len(y) or 1.0
     alphas = largest * np.geomspace(0.9, 0.1, N_LEVELS)
-    selector = StabilitySelector(base, N_HALVES, rng=plan.seed, alphas=alphas)
+    selector = StabilitySelector(base, rng=plan.seed, alphas=alphas)
     # So many features a half that about one false one is expected, by the plainest bound.
     most = int(max(2, np.sqrt((2 * selector.threshold - 1) * n_columns)))
     selector.set_params(max_features=min(most, n_columns)).fit(X, y, **data.given.dependence)
     shares = selector.selection_probabilities_
     words = (
-        f"stability: selected by at least {100 * selector.threshold:g}% of {N_HALVES} random "
-        f"halves of the rows; at most {selector.expected_false_:.2g} of features no better than "
-        "random are expected among them"
+        f"stability: selected by at least {100 * selector.threshold:g}% of {selector.n_resamples} "
+        f"random halves of the rows; at most {selector.expected_false_:.2g} of features no better "
+        "than random are expected among them"
     )
     note = (
         "stability tells what would be selected again; neighbors of true features may be stable too"
     )
-    columns, found = np.flatnonzero(shares >= selector.threshold), dict(enumerate(shares.tolist()))
-    return Controlled(columns, words, (note,), in_words(selector), found)
+    return Outcome(
+        [],
+        None,
+        {"selected_by": words},
+        selected=np.flatnonzero(shares >= selector.threshold),
+        notes=(note,),
+        stability=dict(enumerate(shares.tolist())),
+        selector=in_words(selector),
+    )
 
 
 def in_words(model: Any) -> str:

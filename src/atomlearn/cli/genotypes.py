@@ -33,10 +33,10 @@ def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
     if variants is None:
         return ()
     mine = np.array([column for column in used if column < len(variants.names)], dtype=np.int64)
-    means = moments_of(source.features.design(), mine)[0] if mine.size else np.zeros(0)
+    means = moments_of(source.design(), mine)[0] if mine.size else np.zeros(0)
     return tuple(
         Allele(
-            source.features.names[column],
+            source.names[column],
             variants.chromosomes[column],
             int(variants.positions[column]),
             variants.counted[column],

@@ -131,8 +131,7 @@ def _fits(
 
     def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
         watch = Watch(Deadline.after(share * whole.left), options.quiet, checkpoint=folder)
-        fitted = fit(design, target, rows, chosen, watch, given)
-        return with_baseline(fitted, design, target, rows, given)
+        return with_baseline(fit(design, target, rows, chosen, watch, given), design, rows, given)
 
     if test.size == 0:
         say(f"fitting on all {everything.size:,} rows; no rows are held out")
@@ -156,7 +155,7 @@ def _fits(
 
 
 def _design(source: Dataset, plan: Plan) -> Design:
-    design = source.features.design()
+    design = source.design()
     if not plan.additive:
         return design
     return Additive(design, plan.additive, normalize=plan.standardize)
@@ -173,7 +172,7 @@ def _halves(source: Dataset, plan: Plan, final: Fitted) -> list[Half]:
         return Half(found.map, found.columns, found.coefficients)
 
     y = target.values if target.codes is None else target.codes
-    entries = target.values.size * source.features.n_features
+    entries = target.values.size * source.map.n_columns
     return fitted_halves(y, entries, plan.seed, of_half, **source.given.dependence)
 
 
@@ -237,7 +236,7 @@ def _trial(
     source: Dataset, plan: Plan, fitted: Fitted, say: Callable[[str], None], repeats: bool
 ) -> Trial:
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
-    given, target, X = source.given, source.target, source.features.X
+    given, target, X = source.given, source.target, source.X
     inputs, loss = as_design(X), as_loss(fitted.settings["loss"])
     plan = replace(plan, gap=max(plan.gap, LOOSE_GAP))
     free = np.array(given.covariates, dtype=np.int64)
@@ -248,11 +247,8 @@ def _trial(
         known += [given.offset[:, None], loss.mean(given.offset[:, None])]
 
     def decide(train: Rows, test: Rows, values: Any, order: Rows | None) -> Array:
-        features = source.features
-        if order is not None:
-            features = replace(features, X=X[order])
         mine = target if values is None else replace(target, values=values)
-        design = _design(replace(source, features=features), plan)
+        design = _design(source if order is None else replace(source, X=X[order]), plan)
         again = fit(design, mine, train, plan, Watch(quiet=True), given)
         return again.decisions(design, test)
 

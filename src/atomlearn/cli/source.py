@@ -15,18 +15,13 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from atomlearn.cli.arguments import reading_of
-from atomlearn.cli.features import (
-    Candidates,
-    overlap,
-    plain_columns,
-    read_groups,
-    with_interactions,
-)
+from atomlearn.cli.features import features_of, overlap, read_groups
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target, prepare_target, survival_of
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Array, Design, Rows
+from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import absent
@@ -131,16 +126,29 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Data to select from: where it came from, what is in it, and its target."""
+    """Data to select from: where it came from, what is in it, and its target.
+
+    X : (n_samples, n_inputs), as it was read; names : of its columns; map : makes the features.
+    """
 
     name: str
-    features: Candidates
+    X: Any
+    names: list[str]
+    map: FeatureMap
     schema: Schema
     target: Target
     command: str
     given: Given = field(default_factory=Given)
     notes: tuple[str, ...] = ()
     variants: Any = None
+
+    def design(self) -> Design:
+        """Return the features as a design."""
+        return self.map.apply(self.X)
+
+    def feature(self, index: int) -> str:
+        """Return ``a``, ``a^2`` or ``a:b``."""
+        return self.map.term_names([index], self.names)[0]
 
 
 def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], None]) -> Dataset:
@@ -175,9 +183,9 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         say(f"task: {target.task} ({target.guessed}; --task says otherwise)")
     plan.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
-    features = (with_interactions if options.interactions else plain_columns)(table.X, names)
+    features = features_of(table.X, options.interactions)
     if options.interactions:
-        say(f"interactions: {features.n_features:,} features")
+        say(f"interactions: {features.n_columns:,} features")
     command = shlex.join(["atomlearn", *options.given])
     given = _given(table, options, target, names, say)
     groups, order, told = belonging(table, options, given.test_rows)
@@ -185,6 +193,8 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         say(f"  {note}")
     return Dataset(
         path.name,
+        table.X,
+        names,
         features,
         table.schema,
         target,

@@ -1,7 +1,7 @@
 """Reports: tables, figures, the model file and report.html, as functions of what a fit found."""
 
-from atomlearn.reports.class_displays import CalibrationDisplay
 from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, SelectedFeature
+from atomlearn.reports.data_displays import CalibrationDisplay
 from atomlearn.reports.displays import (
     CoefficientDisplay,
     ConvergenceDisplay,

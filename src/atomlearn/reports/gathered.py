@@ -20,7 +20,6 @@ from atomlearn.findings.held_out import rows_of
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.reports.chromosomes import ChromosomesDisplay, Places, places_in
-from atomlearn.reports.class_displays import BoxesDisplay
 from atomlearn.reports.content import (
     Content,
     FitSummary,
@@ -28,7 +27,7 @@ from atomlearn.reports.content import (
     SelectedFeature,
     without_covariates,
 )
-from atomlearn.reports.data_displays import CurveDisplay, SurfaceDisplay
+from atomlearn.reports.data_displays import BoxesDisplay, CurveDisplay
 from atomlearn.reports.displays import ValidationDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
 from atomlearn.reports.halves import Half, band_of, curve_of, fitted_halves, shares
@@ -38,9 +37,6 @@ from atomlearn.reports.view import View, dense_columns, view_of
 
 #: Small pictures side by side; more make a page slow.
 MOST_PANELS = 12
-#: Cells of a side of a surface, and inputs beyond which none is made: the model is asked at rows of
-#: all inputs.
-CELLS, MOST_INPUTS = 24, 2000
 
 
 def selected_of(view: View) -> tuple[SelectedFeature, ...]:
@@ -196,18 +192,19 @@ def along_chromosomes(
     return ChromosomesDisplay.of(view.inputs, targets, where, columns)
 
 
-def pictures_of(
+def boxes_of(
     view: View, codes: NDArray[Any], selected: Sequence[SelectedFeature]
-) -> list[Display]:
-    """Return what the data show: features in each class, and what pairs add together."""
-    boxes, labels = list[Display](), view.labels
-    if labels is not None and len(labels) <= MOST_PANELS and view.map.unit is None:
-        used, first = np.unique(codes), [*single_inputs(view, selected).items()][:MOST_PANELS]
-        names = [labels[code] for code in used]
-        for feature, j in first:
-            x = view.input(j)
-            boxes.append(BoxesDisplay(feature.name, names, [x[codes == code] for code in used]))
-    return [*boxes, *surfaces_of(view, selected)]
+) -> list[BoxesDisplay]:
+    """Return the largest features in each class, where there are few classes."""
+    boxes, labels = list[BoxesDisplay](), view.labels
+    if labels is None or len(labels) > MOST_PANELS or view.map.unit is not None:
+        return boxes
+    used = np.unique(codes)
+    names = [labels[code] for code in used]
+    for feature, j in [*single_inputs(view, selected).items()][:MOST_PANELS]:
+        x = view.input(j)
+        boxes.append(BoxesDisplay(feature.name, names, [x[codes == code] for code in used]))
+    return boxes
 
 
 def content_of(
@@ -244,11 +241,11 @@ def content_of(
     if shared is not None:
         selected = tuple(replace(f, stability=shared.get(f.index, 0.0)) for f in selected)
     counts = np.bincount(y, minlength=len(labels)).tolist() if labels else []
-    warned, pictures = [] if held_out is None else [*held_out.warnings], list[Display]()
+    warned, pictures = [] if held_out is None else [*held_out.warnings], list[BoxesDisplay]()
     if looks:
         columns = [*single_inputs(view, selected).values()]
         warned += suspects(view.inputs, y, labels, columns, view.names, target)
-        pictures = pictures_of(view, y, selected)
+        pictures = boxes_of(view, y, selected)
     evidence = [
         along_chromosomes(view, y, selected, positions),
         groups_of(view.model, selected),
@@ -327,26 +324,3 @@ def curves_of(
     margin = 0.06 * np.ptp(values) or 1.0
     scale = (float(values.min() - margin), float(values.max() + margin))
     return [replace(curve, scale=scale) for curve in made]
-
-
-def surfaces_of(view: View, selected: Sequence[SelectedFeature]) -> list[SurfaceDisplay]:
-    """Return the surfaces of the strongest pairs; none for several outputs."""
-    pairs = [feature.factors for feature in selected if feature.is_product]
-    n_inputs = view.inputs.shape[1]
-    if not pairs or n_inputs > MOST_INPUTS or view.outputs > 1:
-        return []
-    data = dense_columns(view.inputs, np.arange(n_inputs))
-    place = {name: j for j, name in enumerate(view.names)}
-    middle = np.median(data, axis=0)
-    found = []
-    for pair in pairs[:MOST_PANELS]:
-        at = [place[name] for name in pair]
-        shares = np.linspace(0.02, 0.98, CELLS)
-        across, up = (np.unique(np.quantile(data[:, j], shares, method="nearest")) for j in at)
-        first, second = np.meshgrid(across, up)
-        rows = np.tile(middle, (first.size + 1, 1))
-        rows[:-1, at[0]], rows[:-1, at[1]] = first.ravel(), second.ravel()
-        told = view.map.apply(rows).gather(view.columns).dot(view.weights[0])
-        values = (told[:-1] - told[-1]).reshape(first.shape)
-        found.append(SurfaceDisplay(pair[0], pair[1], across, up, values))
-    return found

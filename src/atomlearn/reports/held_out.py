@@ -29,9 +29,8 @@ from atomlearn.findings.held_out import (
     trial_of,
 )
 from atomlearn.findings.verdict import events_and_times
-from atomlearn.reports.class_displays import curves_of_classes
 from atomlearn.reports.content import HeldOut, Score
-from atomlearn.reports.data_displays import PredictionDisplay
+from atomlearn.reports.data_displays import PredictionDisplay, curves_of_classes
 from atomlearn.reports.gathered import Fits
 from atomlearn.reports.suspects import recurring
 from atomlearn.reports.view import View, outputs_of, view_of

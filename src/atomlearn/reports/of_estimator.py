@@ -114,7 +114,7 @@ def report(
             gaps=[view.model.selected_gap_ if generated else None for _ in view.results],
             free=covariate_terms(estimator, X, view),
             positions=positions,
-            path=None if view.is_mapped else PathDisplay.of_view(view, fits.y),
+            path=None if view.is_mapped else PathDisplay.of_view(view, codes),
             asked=partial(forbidden, view, X, fits.y),
             stability=stable,
             data="",
