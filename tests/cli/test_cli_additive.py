@@ -122,4 +122,6 @@ def test_a_time_limit_holds_while_curves_are_made(tmp_path):
     assert run("select", data, *arguments, "--additive", *limit) == 0
     assert read_model(out / "model.json").certificates[0].status == "TIME_LIMIT"
     assert not rows_of(out / "selected.csv")
-    assert "raise --time-limit" in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert "raise --time-limit" in page
+    assert "not to the gap asked for" in page

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn import datasets as bundled
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_diabetes
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,11 +22,6 @@ from atomlearn.cli.fitting import fit
 from atomlearn.cli.plan import read_plan
 from atomlearn.cli.source import read_source
 from atomlearn.cli.watching import Watch
-
-
-def _bundled(load: Callable[..., Any], positive: int | None = None) -> tuple[Any, Any]:
-    X, y = load(return_X_y=True)
-    return X, y if positive is None else (y == positive).astype(int)
 
 
 def _made(seed: int, n: int, p: int, classes: bool, spread: float = 1.0) -> tuple[Any, Any]:
@@ -45,10 +39,7 @@ def _sparse() -> tuple[Any, Any]:
 
 
 SETS: dict[str, Callable[[], tuple[Any, Any]]] = {
-    "diabetes": lambda: _bundled(bundled.load_diabetes),
-    "digits 3": lambda: tuple(a[:400] for a in _bundled(bundled.load_digits, 3)),  # type: ignore[return-value]
-    "classes": lambda: _made(3, 120, 160, True),
-    "wide numbers": lambda: _made(9, 60, 1500, False),
+    "diabetes": lambda: load_diabetes(return_X_y=True),
     "other units": lambda: _made(5, 150, 30, True, 4.0),
     "sparse classes": _sparse,
 }

@@ -13,7 +13,6 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn.cli import main
 from atomlearn.cli.features import features_of
-from atomlearn.cli.plan import Plan
 from atomlearn.cli.select import split
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import prepare_target
@@ -37,16 +36,6 @@ def test_task_is_guessed_from_the_values(
     target = prepare_target(values, "y", "auto", None)
     assert (target.task, target.classes) == (task, classes)
     assert target.guessed
-
-
-def test_a_loss_of_numbers_makes_whole_numbers_a_regression() -> None:
-    counts, labels = np.arange(6) % 3, np.array(["a", "b"])
-    assert Plan(loss="squared").task_for(counts, "auto") == "regression"
-    assert (
-        Plan(loss="logistic").task_for(counts, "auto") == Plan().task_for(counts, "auto") == "auto"
-    )
-    assert Plan(loss="squared").task_for(labels, "auto") == "auto"
-    assert Plan(loss="squared").task_for(counts, "classification") == "classification"
 
 
 def test_positive_label_with_a_comma_and_two_classes() -> None:

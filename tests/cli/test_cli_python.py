@@ -19,7 +19,6 @@ from atomlearn import (
     FeatureGenerator,
     KnockoffSelector,
     StabilitySelector,
-    designs,
     norms,
 )
 from atomlearn.cli.arguments import build_parser
@@ -92,24 +91,6 @@ def test_the_line_in_the_report_selects_the_same(
     assert_allclose(decisions.reshape(shown.shape), shown, rtol=1e-4, atol=1e-3)
 
 
-def test_n_features_selects_what_the_feature_generator_does(tmp_path: Path) -> None:
-    """The defaults are the same, standardizing, batch and loss.
-
-    Coefficients are proved to the gap asked for (``selected_tol``), where FeatureGenerator by
-    itself stops at 1e-3 as the paper does; that changes no selection.
-    """
-    X, y = _data("classes")
-    np.savez(tmp_path / "d.npz", X=X, y=y)
-    words = ["select", str(tmp_path / "d.npz"), "--n-features", "20", "--test-fraction", "0"]
-    options = build_parser().parse_args([*words, "--quiet", "--out", str(tmp_path / "out")])
-    options.given = words
-    assert select(options) == 0
-    generator = FeatureGenerator(20).fit(X, y)
-    model = read_model(tmp_path / "out" / "model.json")
-    assert [item.index for item in model.features] == sorted(generator.selected_.tolist())
-    assert "FeatureGenerator(n_features=20" in (tmp_path / "out" / "report.html").read_text()
-
-
 def test_settings_in_the_model_are_those_of_the_fit_on_all_rows(tmp_path: Path) -> None:
     X, y = _data("regression")
     np.savez(tmp_path / "d.npz", X=X[:, :8], y=y)
@@ -125,15 +106,6 @@ def test_settings_in_the_model_are_those_of_the_fit_on_all_rows(tmp_path: Path) 
     written = read_model(tmp_path / "out" / "model.json").coefficients[0]
     used = np.flatnonzero(again.coef_)
     assert_allclose(written, again.coef_[used] / X[:, used].std(axis=0), rtol=1e-3)
-
-
-def test_a_generator_takes_an_additive_design_as_it_is() -> None:
-    X, y = _data("regression")
-    design = designs.Additive(X[:, :10], "splines", normalize=True)
-    model = FeatureGenerator(3, 1, loss="squared").fit(design, y)
-    named = FeatureGenerator(3, 1, loss="squared", features="splines").fit(X[:, :10], y)
-    assert model.selected_.tolist() == named.selected_.tolist()
-    assert_allclose(model.predict(design), named.predict(X[:, :10]))
 
 
 def test_the_last_round_is_as_exact_as_asked_for() -> None:

@@ -188,6 +188,11 @@ def test_npz_without_names_goes_by_number(
     out = tmp_path / "out"
     assert run("select", tmp_path / "data.npz", "--n-features", 3, "--out", out, "--quiet") == 0
     assert {row["feature"] for row in read_csv(out / "selected.csv")} == {"x1", "x4", "x7"}
+    # A loss of numbers settles that whole numbers are no classes.
+    np.savez(tmp_path / "counts.npz", X=X, y=(signal > 0) + (signal > 1))
+    loss = ("--loss", "squared", "--n-features", 3, "--out", tmp_path / "c", "--quiet")
+    assert run("select", tmp_path / "counts.npz", *loss) == 0
+    assert read_model(tmp_path / "c" / "model.json").task == "regression"
     np.savez(tmp_path / "narrow.npz", X=X[:, :5])
     capsys.readouterr()
     assert run("predict", out / "model.json", tmp_path / "narrow.npz") == 2
@@ -229,16 +234,6 @@ def test_many_classes_share_their_features(tmp_path: Path) -> None:
     assert "One fit for each class" not in (out / "report.html").read_text()
 
 
-def test_positive_makes_one_against_rest(tmp_path: Path) -> None:
-    rng = np.random.default_rng(6)
-    X = rng.standard_normal((90, 5))
-    np.savez(tmp_path / "d.npz", X=X, y=rng.integers(0, 4, 90))
-    out = tmp_path / "out"
-    arguments = ("--positive", "1,3", "--n-features", 2, "--out", out, "--quiet")
-    assert run("select", tmp_path / "d.npz", *arguments) == 0
-    assert read_model(out / "model.json").classes == ("not 1, 3", "1, 3")
-
-
 def test_interactions_have_names_and_predict_from_the_plain_columns(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     X = rng.standard_normal((200, 6))
@@ -251,6 +246,8 @@ def test_interactions_have_names_and_predict_from_the_plain_columns(tmp_path: Pa
     assert run("select", path, *arguments, "--quiet") == 0
     selected = read_csv(out / "selected.csv")
     assert {row["feature"] for row in selected} == {"a:d", "f^2"}
+    names = (out / "report.html").read_text().partition('aria-label="Interactions"')[2]
+    assert re.findall(r">([a-f])</text>", names)[:6] == ["a", "d", "f"] * 2
     powers = PolynomialFeatures(2, include_bias=False).fit(X).powers_
     for row in selected:
         assert (powers[int(row["index"])].sum(), len(powers)) == (2, 27)
@@ -295,37 +292,6 @@ def test_products_too_many_to_be_listed(
     assert len(selected) == 2
     page = (out / "report.html").read_text()
     assert ("columns divided by their" in page) == (flag == "--standardize")
-
-
-def test_report_draws_interactions_as_a_matrix(tmp_path: Path) -> None:
-    rng = np.random.default_rng(7)
-    X = rng.standard_normal((200, 6))
-    np.savez(tmp_path / "d.npz", X=X, y=X[:, 0] * X[:, 3] - X[:, 3] * X[:, 4] + X[:, 4] ** 2)
-    out = tmp_path / "out"
-    arguments = ("--n-features", 3, "--C", 1e4, "--task", "regression", "--out", out, "--quiet")
-    assert run("select", tmp_path / "d.npz", "--interactions", *arguments) == 0
-    page = (out / "report.html").read_text()
-    assert 'aria-label="Interactions"' in page
-    names = re.findall(r">(x\d)</text>", page.partition('aria-label="Interactions"')[2])
-    assert names[:6] == ["x0", "x3", "x4"] * 2
-    assert run("select", tmp_path / "d.npz", *arguments) == 0
-    assert "Interactions" not in (out / "report.html").read_text()
-
-
-def test_no_standardize_reports_coefficients_per_deviation(
-    numbers_csv: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    arguments = ("--norm", "l1", "--alpha", 0.01, "--no-standardize", "--out", out, "--quiet")
-    assert run("select", numbers_csv, "--target", "price", *arguments) == 0
-    X, y = make_data()
-    reference = solve(X, y, norm="l1", level=0.01 * N_SAMPLES, intercept=True, gap=1e-9)
-    for row in read_csv(out / "selected.csv"):
-        index = int(row["index"])
-        assert float(row["coefficient"]) == pytest.approx(reference.coef[index], abs=1e-4)
-        assert float(row["standardized_coefficient"]) == pytest.approx(
-            float(row["coefficient"]) * X[:, index].std(), rel=1e-9
-        )
 
 
 def test_test_fraction_zero_has_no_held_out_scores(
@@ -461,16 +427,6 @@ def test_interrupt_before_a_level_is_scored_writes_the_one_that_was_fitted(
     assert settings["alpha"] > 0
 
 
-def test_time_limit_ends_with_its_own_status(classes_csv: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    arguments = ("--n-features", 8, "--batch", 1, "--time-limit", 1e-6, "--out", out, "--quiet")
-    assert run("select", classes_csv, "--target", "outcome", *arguments) == 0
-    assert read_model(out / "model.json").certificates[0].status == "TIME_LIMIT"
-    page = (out / "report.html").read_text()
-    assert "raise --time-limit" in page
-    assert "not to the gap asked for" in page
-
-
 def test_without_the_extra_the_other_files_are_written(
     classes_csv: Path,
     tmp_path: Path,
@@ -487,39 +443,3 @@ def test_without_the_extra_the_other_files_are_written(
         "selected.csv",
         "summary.json",
     ]
-
-
-def test_predict_finds_columns_by_name_in_any_order(classes_csv: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert run("select", classes_csv, "--target", "outcome", "--n-features", 3, "--out", out) == 0
-    rows = read_csv(classes_csv)
-    header = [name for name in reversed(rows[0]) if name != "outcome"]
-    other = write_csv(
-        tmp_path / "other.csv",
-        ["note", *header],
-        [["text here " + str(i), *(row[name] for name in header)] for i, row in enumerate(rows)],
-    )
-    for data, name in ((classes_csv, "a.csv"), (other, "b.csv")):
-        assert run("predict", out / "model.json", data, "--out", tmp_path / name) == 0
-    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
-
-
-def test_text_columns_become_indicators_and_predict_reads_them_again(tmp_path: Path) -> None:
-    rng = np.random.default_rng(8)
-    color = rng.choice(["red", "green", "blue"], 120)
-    noise = rng.standard_normal((120, 3))
-    y = np.where(color == "red", 2.0, 0.0) + noise[:, 0]
-    rows = [
-        [c, *map(repr, z), repr(v)]
-        for c, z, v in zip(color, noise.tolist(), y.tolist(), strict=True)
-    ]
-    path = write_csv(tmp_path / "d.csv", ["color", "a", "b", "c", "y"], rows)
-    out = tmp_path / "out"
-    arguments = ("--target", "y", "--task", "regression", "--n-features", 2, "--C", 1e3)
-    assert run("select", path, *arguments, "--out", out, "--quiet") == 0
-    # A category is one feature, selected whole.
-    names = {"color=red", "color=green", "color=blue", "a"}
-    assert {row["feature"] for row in read_csv(out / "selected.csv")} == names
-    assert run("predict", out / "model.json", path, "--out", tmp_path / "p.csv") == 0
-    predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
-    np.testing.assert_allclose(predicted, y, atol=0.05)

@@ -12,7 +12,7 @@ import numpy as np
 from atomlearn import __version__
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.genotypes import about, alleles_of
-from atomlearn.cli.plan import LIMITS, Plan
+from atomlearn.cli.plan import LARGE, Plan
 from atomlearn.cli.source import Dataset, Given
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces.certificate import Status
@@ -84,7 +84,7 @@ def content_of_fit(
         path=path,
         known=_known(source, fitted),
         stability=fitted.stability,
-        looks=not given.on_disk and X.shape[0] * X.shape[1] <= LIMITS.large,
+        looks=not given.on_disk and X.shape[0] * X.shape[1] <= LARGE,
         data=source.name,
         details=_details(source, plan, fitted, seconds),
         notes=(*_told(source.notes), *notes, *fitted.notes, *_notes(plan, fitted, n_features)),
@@ -145,22 +145,11 @@ def _told(notes: Sequence[str], most: int = 12) -> list[str]:
 
 
 def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
-    notes = []
-    for result in fitted.results:
-        wanted = min(fitted.settings.get("n_features", 0), n_features)
-        n_selected = fitted.columns.size if fitted.together else result.columns.size
-        if fitted.has_curves:
-            n_selected = np.unique(fitted.map.term_of(result.columns)).size
-        if plan.generates and result.converged and n_selected < wanted:
-            notes.append(
-                f"the optimum has only {n_selected} of the {wanted} features asked for; "
-                "a larger --C or --batch lets more in"
-            )
-            break
-    if plan.generates and len(fitted.results) > 1:
+    notes, wanted = list[str](), min(fitted.settings.get("n_features", 0), n_features)
+    if plan.generates and fitted.results[0].converged and fitted.model.n_selected_ < wanted:
         notes.append(
-            f"{len(fitted.results)} classes: {plan.n_features} features were selected for each "
-            f"of them, {fitted.units.size} different ones in all"
+            f"the optimum has only {fitted.model.n_selected_} of the {wanted} features asked for; "
+            "a larger --C or --batch lets more in"
         )
     if any(result.status is Status.TIME_LIMIT for result in fitted.results):
         notes.append(str(Status.TIME_LIMIT).replace("raise it", "raise --time-limit"))
@@ -174,6 +163,8 @@ def _details(
     storage = "dense"
     if is_sparse(X):
         storage = f"sparse, {X.nnz:,} entries ({100 * X.nnz / (X.shape[0] * X.shape[1]):.2g}%)"
+    products = ".fit(designs.Polynomial.interactions(X, squares=True), y)"
+    products = products if source.map.has_pairs else ""
     told = {key.replace("_", " ").capitalize(): value for key, value in settings.items()}
     told = {
         key: f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -191,25 +182,17 @@ def _details(
             f"{sum(r.seconds for r in fitted.results):.2f} for this fit, {seconds:.2f} for all",
         ),
         ("Seed of the split", str(plan.seed)),
-        ("In Python", fitted.in_python + _of_products(source)),
+        ("In Python", fitted.in_python + products),
     )
-
-
-def _of_products(source: Dataset) -> str:
-    if not source.map.has_pairs:
-        return ""
-    return ".fit(designs.Polynomial.interactions(X, squares=True), y)"
-
-
-def _curve_of(fitted: Fitted, unit: int) -> ModelCurve | None:
-    if not fitted.has_curves:
-        return None
-    return ModelCurve(*curve_of(fitted.map, fitted.columns, fitted.coefficients, unit))
 
 
 def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
     """Return the model in data units, with only the columns that it reads."""
     schema, target, map = source.schema, source.target, source.map
+
+    def curve(unit: int) -> ModelCurve:
+        return ModelCurve(*curve_of(fitted.map, fitted.columns, fitted.coefficients, unit))
+
     factors = [[int(at) for at in pair if at >= 0] for pair in map.inputs_of(fitted.units)]
     used = sorted({factor for pair in factors for factor in pair})
     place = {column: position for position, column in enumerate(used)}
@@ -227,7 +210,11 @@ def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
                 index=int(column),
                 name=source.feature(int(column)),
                 factors=tuple(place[factor] for factor in pair),
-                curve=_curve_of(fitted, int(column)),
+                curve=ModelCurve(
+                    *curve_of(fitted.map, fitted.columns, fitted.coefficients, int(column))
+                )
+                if fitted.has_curves
+                else None,
             )
             for column, pair in zip(fitted.units, factors, strict=True)
         ),

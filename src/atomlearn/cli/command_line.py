@@ -35,11 +35,8 @@ def with_config(given: Sequence[str]) -> list[str]:
     file = Path(words[place + 1])
     del words[place : place + 2]
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        saved = shlex.split(content["command"])[1:]
-    except OSError as error:
-        raise CommandError(f"--config {file}: {(error.strerror or str(error)).lower()}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        saved = shlex.split(json.loads(file.read_text(encoding="utf-8"))["command"])[1:]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise CommandError(
             f"--config {file} is no summary.json that `atomlearn select` wrote ({error})"
         ) from error

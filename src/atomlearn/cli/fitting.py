@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.cli.generating import Data, Outcome, generate, in_words, select_columns
 from atomlearn.cli.options import CommandError
-from atomlearn.cli.plan import LIMITS, Plan
+from atomlearn.cli.plan import FOLDS, Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
@@ -113,22 +113,17 @@ def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array
     weights = np.zeros((len(results), columns.size))
     for row, result in zip(weights, results, strict=True):
         row[np.searchsorted(columns, result.columns)] = result.weights
-    means, scales = _moments(outcome, units, columns)
+    means, scales = units.of(columns)
+    if outcome.moments is not None:
+        mine, own_means, own_scales = outcome.moments
+        places = np.searchsorted(columns, mine)
+        means[places], scales[places] = own_means, own_scales
     coefficients = weights / scales
     intercepts = np.array([result.intercept for result in results]) - coefficients @ means
     norm = results[0].norm
     if len(results) > 1 or not isinstance(norm, KSupport):
         return columns, coefficients, intercepts, None
     return columns, coefficients, intercepts, norm.scaling(weights[0])
-
-
-def _moments(outcome: Outcome, units: Units, columns: Columns) -> tuple[Array, Array]:
-    """Return the means and scales of columns in the fit, of the estimators' own where they have."""
-    means, scales = units.of(columns)
-    for mine, own_means, own_scales in outcome.moments:
-        places = np.searchsorted(columns, mine)
-        means[places], scales[places] = own_means, own_scales
-    return means, scales
 
 
 def _units(design: Design, plan: Plan, center: bool, weight: Array | None) -> Units:
@@ -278,7 +273,7 @@ def _folds(data: Data, seed: int) -> tuple[Any, int]:
             f"{what} has {most} row to fit on, and cross-validation needs at least 2; give "
             "--alpha, or join classes with --positive"
         )
-    n_folds = min(LIMITS.folds, most)
+    n_folds = min(FOLDS, most)
     if any(values is not None for values in data.given.dependence.values()):
         return n_folds, n_folds
     kind = KFold if codes is None else StratifiedKFold
@@ -303,8 +298,6 @@ def _in_python(outcome: Outcome, plan: Plan, center: bool) -> str:
     shown = in_words(type(model)(**given))
     if outcome.selector:
         shown = f"{outcome.selector}, {shown}"
-    if plan.generates and len(outcome.results) > 1:
-        shown = f"OneVsRestClassifier({shown})"  # these were not fitted together
     if plan.additive:
         made = f"Additive(X, {plan.additive!r}, normalize={plan.standardize})"
         return f"{shown}.fit(designs.{made}, y)"

@@ -168,9 +168,9 @@ def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading
     samples = table.samples
     if model.alleles and table.variants is not None:
         names = distinct(table.variants)
-        held = harmonized(model.alleles, table.variants, names, table.X)
-        columns = {allele.name: held.X[:, n] for n, allele in enumerate(model.alleles)}
-        lacking, notes = {item.name for item in model.inputs} - set(columns), held.notes()
+        X, notes = harmonized(model.alleles, table.variants, names, table.X)
+        columns = {allele.name: X[:, n] for n, allele in enumerate(model.alleles)}
+        lacking = {item.name for item in model.inputs} - set(columns)
         plans = [plan for plan in model.columns if not lacking.isdisjoint(plan.made())]
         columns |= _of_samples(plans, NamedRows(samples.name, samples.family), reading, notes)
         found = ModelData(_side_by_side(model, columns, table.X.shape[0]), notes=notes)

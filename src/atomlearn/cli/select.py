@@ -30,13 +30,14 @@ from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
 from atomlearn.maps.additive import Additive
 from atomlearn.norms import as_norm
+from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content, HeldOut
 from atomlearn.reports.halves import Half, fitted_halves
 from atomlearn.reports.held_out import told_of_rows
-from atomlearn.reports.html import ReportUnavailable, write_report
+from atomlearn.reports.html import ReportUnavailable, report_html
 from atomlearn.reports.model_file import write_model
 from atomlearn.reports.suspects import recurring
-from atomlearn.reports.tables import summary_lines, write_selected_csv, write_summary
+from atomlearn.reports.tables import selected_csv, summary_lines, summary_text
 
 
 def select(options: argparse.Namespace) -> int:
@@ -268,12 +269,12 @@ def _trial(
 
 def _write(folder: Path, source: Dataset, fitted: Fitted, content: Content) -> list[str]:
     """Write the files, each as a whole; return the names of those written."""
-    write_selected_csv(folder / "selected.csv", content)
+    write_text(folder / "selected.csv", selected_csv(content))
     write_model(folder / "model.json", model_of(source, fitted))
-    write_summary(folder / "summary.json", content)
+    write_text(folder / "summary.json", summary_text(content))
     written = ["selected.csv", "model.json", "summary.json"]
     try:
-        write_report(folder / "report.html", content)
+        write_text(folder / "report.html", report_html(content))
         written.append("report.html")
     except ReportUnavailable as error:
         print(f"atomlearn: {error}; the other files are written", file=sys.stderr)

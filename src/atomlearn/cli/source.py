@@ -21,6 +21,7 @@ from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target, prepare_target, survival_of
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Array, Design, Rows
+from atomlearn.losses import as_loss
 from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
@@ -217,7 +218,10 @@ def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target
         return survival_of(extras["time"], extras["event"], options.time, options.event)
     y = table.y
     assert y is not None
-    task = options.task if options.positive else plan.task_for(y, options.task)
+    task = options.task
+    if task == "auto" and plan.loss is not None and not options.positive and y.dtype.kind in "iuf":
+        # Few whole numbers are taken for classes, and counts, say, are no classes.
+        task = "regression" if as_loss(plan.loss).task == "regression" else task
     return prepare_target(y, table.target_name or "y", task, options.positive)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.options import CommandError
-from atomlearn.cli.plan import LIMITS
+from atomlearn.cli.plan import MOST_CLASSES_GUESSED
 from atomlearn.reports.model import Label
 from atomlearn.storage.formats.messages import listing
 from atomlearn.survival.target import survival_target
@@ -65,16 +65,6 @@ class Target:
         """Names of the outputs of a model: the positive class, each of many, or the target."""
         labels = self.labels or [self.name]
         return tuple(labels[1:] if len(labels) == 2 else labels)
-
-    def columns(self, y: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return ``y``, values of some rows, for each output: numbers, or whether it is the class.
-
-        Two classes are one output, which is about the second.
-        """
-        if self.classes is None:
-            return [y]
-        codes = [1] if len(self.classes) == 2 else range(len(self.classes))
-        return [y == code for code in codes]
 
 
 def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) -> Target:
@@ -133,7 +123,7 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
         return "classification", f"{name!r} holds labels"
     distinct = np.unique(values)
     whole = bool(np.all(distinct == np.round(distinct)))
-    few = whole and distinct.size <= min(LIMITS.most_classes_guessed, values.size // 2)
+    few = whole and distinct.size <= min(MOST_CLASSES_GUESSED, values.size // 2)
     if whole and distinct.size > 2 and _looks_like_counts(values, distinct, few):
         span = f"from {distinct[0]:g} to {distinct[-1]:g}"
         return "regression", f"{name!r} looks like counts, {span}: --loss poisson is for those"

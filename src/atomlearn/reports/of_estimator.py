@@ -16,20 +16,25 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.designs import feature_names as names_in
 from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.findings.stability import StabilitySelector
-from atomlearn.reports.atomic_write import check_place
-from atomlearn.reports.content import Content
+from atomlearn.reports.atomic_write import check_place, write_text
+from atomlearn.reports.content import Content, FitSummary
 from atomlearn.reports.displays import PathDisplay
 from atomlearn.reports.drawing import MOST_POINTS
 from atomlearn.reports.gathered import Fits, content_of, forbidden, half_fits
 from atomlearn.reports.held_out import covariate_terms, held_out_of
-from atomlearn.reports.html import write_report
-from atomlearn.reports.of_matrix import content_of_matrix
-from atomlearn.reports.tables import write_summary
+from atomlearn.reports.html import report_html
+from atomlearn.reports.structure_displays import MatrixDisplay
+from atomlearn.reports.tables import summary_text
 from atomlearn.reports.view import View, outputs_of, target_names, view_of
+
+#: What estimators make of a matrix: parts as large as it, and components, one a line.
+_PARTS = {"affinity_": "affinity of rows", "low_rank_": "low rank", "sparse_": "sparse"}
 
 
 def report(
@@ -137,8 +142,8 @@ def report(
         versions=versions(),
         files=("summary.json",),
     )
-    write_report(path, content)
-    write_summary(Path(path).with_name("summary.json"), content)
+    write_text(path, report_html(content))
+    write_text(Path(path).with_name("summary.json"), summary_text(content))
     return content
 
 
@@ -149,6 +154,48 @@ def versions() -> str:
     return (
         f"atomlearn {__version__} · Python {platform.python_version()} · NumPy {np.__version__} · "
         f"SciPy {scipy.__version__} · scikit-learn {sklearn.__version__}"
+    )
+
+
+def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
+    """Return what the page tells: no target, so no verdict; None for any other estimator."""
+    fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    parts = {words: fitted[name] for name, words in _PARTS.items() if name in fitted}
+    components = fitted.get("components_", fitted.get("right_", np.zeros((0, 0))).T)
+    if not parts and not components.size:
+        return None
+    names = names_in(X) if names is None else names
+    told = [
+        f"{words}: {part.nnz if is_sparse(part) else np.count_nonzero(part):,} entries"
+        for words, part in parts.items()
+    ]
+    pictures = [MatrixDisplay(part, names, words) for words, part in parts.items()]
+    used = np.flatnonzero(components.any(axis=0))
+    if used.size:
+        told.insert(0, f"{len(components)} components, in {used.size:,} columns")
+        shown = [str(column if names is None else names[column]) for column in used]
+        pictures.append(MatrixDisplay(components[:, used], shown, "components, one a line"))
+    facts = {
+        name.replace("_", " ").strip().capitalize(): f"{value:.4g}"
+        for name, value in fitted.items()
+        if isinstance(value, (int, float))
+    }
+    result, (n_samples, n_features) = fitted.get("result_"), np.shape(X)
+    return Content(
+        data="",
+        target="the matrix",
+        task="matrix",
+        n_samples=n_samples,
+        n_inputs=n_features,
+        n_features=n_features,
+        outputs=("the matrix",),
+        selected=(),
+        fits=() if result is None else (FitSummary.of("the matrix", result),),
+        goal=0.0 if result is None else float(estimator.tol),
+        title=f"{type(estimator).__name__} of {n_samples:,} rows: {', '.join(told)}",
+        evidence=pictures,
+        notes=("A matrix alone has no target: nothing here says how well it predicts.",),
+        details=tuple(facts.items()),
     )
 
 
