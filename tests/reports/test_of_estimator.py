@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
@@ -88,7 +88,6 @@ def test_a_classifier_with_cross_validation_tells_everything(tmp_path: Path) -> 
         AtomicRegressor("groups", 2.0, features="splines"),
         AtomicRegressor(alpha=3.0, features="interactions"),
         FeatureGenerator(n_features=4, batch=1, loss="squared"),
-        LassoCV(cv=3),
         Ridge(),
         make_pipeline(StandardScaler(), AtomicRegressor(alpha=2.0)),
         StabilitySelector(AtomicRegressor(alpha=2.0), 4, rng=0),

@@ -222,7 +222,7 @@ def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
         first_index=schema.first_index,
         coefficients=fitted.coefficients
         if not fitted.has_curves
-        else np.ones((len(fitted.results), fitted.units.size)),
+        else np.ones((fitted.intercepts.size, fitted.units.size)),
         intercepts=fitted.intercepts,
         certificates=tuple(
             ModelCertificate(

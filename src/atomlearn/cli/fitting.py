@@ -25,12 +25,11 @@ from atomlearn.estimators.cross_validated import (
     AtomicRegressorCV,
     AtomicSurvivalCV,
 )
-from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival, Baseline
 from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
-from atomlearn.norms import KSupport
+from atomlearn.norms import L1, L2, KSupport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,39 +153,28 @@ ESTIMATORS: dict[str, tuple[Any, Any]] = {
 
 def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Select by knockoffs or stability; then a ridge fit over those columns, its weight by CV."""
-    target, y = data.target, data.y
     watch.say("  selecting by " + ("stability" if plan.stability else "knockoffs"))
     found = select_columns(data, plan)
-    covariates, n_features = np.array(data.given.covariates, dtype=np.int64), data.design.shape[1]
+    covariates = np.array(data.given.covariates, dtype=np.int64)
     whole = np.union1d(found.selected, covariates)
     whole = whole if whole.size else np.arange(1)
-    over = part_of(data.design, columns=whole)
-    single, search = ESTIMATORS[target.task]
-    options = {"loss": plan.loss_for(target.task), "tol": plan.gap}
-    if covariates.size:
-        options["unpenalized"] = np.searchsorted(whole, covariates)
+    free = tuple(np.searchsorted(whole, covariates).tolist())
+    over = replace(
+        data,
+        design=part_of(data.design, columns=whole),
+        given=replace(data.given, covariates=free),
+    )
     if found.selected.size:
-        cv, n_folds = _folds(data, plan.seed)
-        model = search("l2", cv=cv, form="squared", **options, **watch.options)
-        watch.searches = model.n_alphas * n_folds * len(target.outputs)
-    else:  # nothing was selected: the intercept and the covariates alone
-        model = single("l1", 1e6, **options)
-    results = model.fit(
-        over, y, **data.of_rows, **fit_parameters(model, **data.given.dependence)
-    ).results_
+        outcome = _cross_validate(over, replace(plan, norms=(L2(),), form="squared"), watch)
+    else:  # the intercept and the covariates alone
+        outcome = _estimate(over, replace(plan, norms=(L1(),), alpha=1e6), watch)
     moved = [
-        replace(r, columns=whole[r.columns], n_features=n_features, parts=None) for r in results
+        replace(r, columns=whole[r.columns], n_features=data.design.shape[1], parts=None)
+        for r in outcome.results
     ]
-    settings = {
-        "method": "error control",
-        "norm": "L2()",
-        "form": "squared",
-        "alpha": float(model.alpha_ if found.selected.size else 1e6),
-        "loss": plan.loss_for(target.task),
-    }
+    settings = outcome.settings | found.settings | {"method": "error control"}
     none = found.selected[:0]  # those whose coefficient is zero are not in the model
-    settings |= found.settings
-    return replace(found, results=moved, model=model, settings=settings, selected=none)
+    return replace(found, results=moved, model=outcome.model, settings=settings, selected=none)
 
 
 def _estimate(data: Data, plan: Plan, watch: Watch) -> Outcome:

@@ -21,6 +21,7 @@ from atomlearn.cli.plan import Plan, read_plan
 from atomlearn.cli.source import Dataset, Given, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
+from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
@@ -199,11 +200,13 @@ def _held_out(
     decisions, known = first.decisions(design, test, given.offset), trial.copies(train, test)
     told = _told(target, train, test, decisions, first)
     if trial.known is not None:
-        # The model of covariates and offset alone: a penalty that no feature overcomes.
+        # The model of covariates and offset alone, where there are none with no weight on a column.
+        free = np.array(given.covariates, dtype=np.int64)
+        over = part_of(design, columns=free if free.size else np.arange(1))
         lone = Plan(norms=(as_norm("l1"),), alpha=1e6, loss=first.settings["loss"], n_features=None)
-        mine = replace(given, groups=None, center=False)
-        alone = fit(design, target, train, lone, Watch(quiet=True), mine)
-        theirs = _told(target, train, test, alone.decisions(design, test, given.offset), alone)
+        mine = replace(given, covariates=tuple(range(free.size)), groups=None, center=False)
+        alone = fit(over, target, train, lone, Watch(quiet=True), mine)
+        theirs = _told(target, train, test, alone.decisions(over, test, given.offset), alone)
         told["scores"] = tuple(
             replace(ours, baseline=other.value, baseline_name="the covariates alone")
             for ours, other in zip(told["scores"], theirs["scores"], strict=True)

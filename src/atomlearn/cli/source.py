@@ -18,7 +18,7 @@ from atomlearn.cli.arguments import reading_of
 from atomlearn.cli.features import features_of, overlap, read_groups
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan
-from atomlearn.cli.targets import Target, prepare_target, survival_of
+from atomlearn.cli.targets import Target, numbers_in, prepare_target, survival_of
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.losses import as_loss
@@ -234,7 +234,9 @@ def _given(
 ) -> Given:
     """Return weights, offset, groups and covariates."""
     extras = table.extras
-    weight = _numbers(extras.get("weights"), "--weights", least=0.0)
+    weight = None
+    if "weights" in extras:
+        weight = numbers_in(extras["weights"], "--weights", least=0.0)
     if options.class_weight is not None:
         balanced = _class_weights(options.class_weight, target)
         weight = balanced if weight is None else weight * balanced
@@ -261,27 +263,12 @@ def _given(
 
 def given_offset(columns: Mapping[str, NDArray[Any]]) -> Array | None:
     """Return what is added to the scores of each row: an offset, the logarithm of an exposure."""
-    offset = _numbers(columns.get("offset"), "--offset")
-    exposure = _numbers(columns.get("exposure"), "--exposure", least=np.nextafter(0.0, 1.0))
-    if exposure is None:
-        return offset
-    return np.log(exposure) + (0.0 if offset is None else offset)
-
-
-def _numbers(values: NDArray[Any] | None, option: str, least: float | None = None) -> Array | None:
-    """Return the numbers of a role as float64."""
-    if values is None:
-        return None
-    try:
-        numbers = values.astype(np.float64)
-    except ValueError as error:
-        raise CommandError(f"{option} must name a column of numbers ({error})") from error
-    if not np.isfinite(numbers).all():
-        raise CommandError(f"{option} must name a column of numbers, none of them missing")
-    if least is not None and (numbers < least).any():
-        word = "positive numbers" if least > 0 else "numbers of at least 0"
-        raise CommandError(f"{option} must name a column of {word}, found {numbers.min():g}")
-    return numbers
+    least = {"offset": -np.inf, "exposure": np.nextafter(0.0, 1.0)}
+    given = [role for role in least if role in columns]
+    found = {role: numbers_in(columns[role], f"--{role}", least[role]) for role in given}
+    if "exposure" not in found:
+        return found.get("offset")
+    return np.log(found["exposure"]) + found.get("offset", 0.0)
 
 
 def _class_weights(text: str, target: Target) -> Array:

@@ -251,9 +251,6 @@ class Content:
         if self.task != "matrix":
             of = f"of {self.n_features:,}"
             found.append(("features selected", f"{len(self.selected):,}", of))
-        if self.covariates:
-            names = ", ".join(item.name for item in self.covariates)
-            found.append(("covariates, in any case", f"{len(self.covariates):,}", names))
         if self.fits:
             asked = f"on {self.over}; asked for {self.goal:.0e}"
             found.append(("relative gap", f"{self.headline_gap:.1e}", asked))
