@@ -44,18 +44,7 @@ def content_of_fit(
 ) -> Content:
     """Return everything that the report tells; ``halves`` : fits to halves of the rows."""
     target, given, data = source.target, source.given, fitted.data
-    X, names, map = source.X, source.names, fitted.map if fitted.has_curves else source.map
-    view = View(
-        fitted.model,
-        as_design(X),
-        map.apply(X),
-        map,
-        names,
-        fitted.columns,
-        fitted.coefficients,
-        target.classes,
-        len(names),
-    )
+    X, names, view = source.X, source.names, _view(source, fitted)
     more: dict[str, Any] = {}
     # Fits without one of the features must be fits like this one.
     plain = not data.of_rows and not data.parameters and not fitted.interrupted
@@ -93,6 +82,14 @@ def content_of_fit(
         chosen_first="selected_by" in fitted.settings,
         **more,
     )
+
+
+def _view(source: Dataset, fitted: Fitted) -> View:
+    """Return the model over all rows, as pages about estimators have it."""
+    X, map = as_design(source.X), fitted.map if fitted.has_curves else source.map
+    found, names = (fitted.columns, fitted.coefficients), source.names
+    classes = source.target.classes
+    return View(fitted.model, X, map.apply(source.X), map, names, *found, classes, len(names))
 
 
 def _known(source: Dataset, fitted: Fitted) -> Callable[[SelectedFeature], SelectedFeature]:
@@ -225,14 +222,8 @@ def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
         else np.ones((fitted.intercepts.size, fitted.units.size)),
         intercepts=fitted.intercepts,
         certificates=tuple(
-            ModelCertificate(
-                result.status.name,
-                result.objective,
-                result.gap,
-                result.relative_gap,
-                result.passes,
-            )
-            for result in fitted.results
+            ModelCertificate(r.status.name, r.objective, r.gap, r.relative_gap, r.passes)
+            for r in fitted.results
         ),
         settings={**fitted.settings, "rows_fitted": fitted.data.y.size} | _roles_of(schema),
         created_with=f"atomlearn {__version__}",

@@ -171,8 +171,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         )
     target = _target(table, options, plan)
     n_samples, n_features = table.X.shape
-    on_disk = isinstance(table.X, Design)
-    sparse = is_sparse(table.X)
+    on_disk, sparse = isinstance(table.X, Design), is_sparse(table.X)
     kind = "on disk" if on_disk else "sparse" if sparse else "dense"
     say(
         f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}, "

@@ -234,25 +234,16 @@ def content_of(
     where they are known; looks : whether the data are looked at; more : fields of ``Content``.
     """
     labels, is_times = view.labels, y.dtype.names is not None
-    found = tuple(map(known, selected_of(view)))
-    selected, covariates = without_covariates(found, free)
+    selected, covariates = without_covariates([*map(known, selected_of(view))], free)
     selected = with_twins(view, selected, asked) if looks else selected
     shared = stability or (shares(halves) if halves else None)
     if shared is not None:
         selected = tuple(replace(f, stability=shared.get(f.index, 0.0)) for f in selected)
     counts = np.bincount(y, minlength=len(labels)).tolist() if labels else []
-    warned, pictures = [] if held_out is None else [*held_out.warnings], list[BoxesDisplay]()
-    if looks:
-        columns = [*single_inputs(view, selected).values()]
-        warned += suspects(view.inputs, y, labels, columns, view.names, target)
-        pictures = boxes_of(view, y, selected)
-    evidence = [
-        along_chromosomes(view, y, selected, positions),
-        groups_of(view.model, selected),
-        *pictures,
-        ValidationDisplay.of_estimator(view.model),
-        path,
-    ]
+    warned, boxes = _seen(view, y, selected, target) if looks else ([], [])
+    places = along_chromosomes(view, y, selected, positions)
+    pictures: list[Display | None] = [places, groups_of(view.model, selected), *boxes]
+    pictures += [ValidationDisplay.of_estimator(view.model), path]
     names = outputs if len(outputs) == len(results) else ("all outputs",) * len(results)
     return Content(
         target=target,
@@ -269,10 +260,19 @@ def content_of(
         class_counts=tuple(zip(labels or (), counts, strict=True)),
         target_values=y if labels is None and y.ndim == 1 and not is_times else (),
         curves=curves_of(view, selected, halves, outputs),
-        evidence=[display for display in evidence if display is not None],
-        warnings=tuple(warned),
+        evidence=[picture for picture in pictures if picture is not None],
+        warnings=(*(held_out.warnings if held_out else ()), *warned),
         **more,
     )
+
+
+def _seen(
+    view: View, y: NDArray[Any], selected: Sequence[SelectedFeature], target: str
+) -> tuple[list[str], list[BoxesDisplay]]:
+    """Return what is odd about the data, and features in each class."""
+    columns = [*single_inputs(view, selected).values()]
+    odd = suspects(view.inputs, y, view.labels, columns, view.names, target)
+    return odd, boxes_of(view, y, selected)
 
 
 def groups_of(model: Any, selected: Sequence[SelectedFeature]) -> GroupsDisplay | None:

@@ -102,35 +102,9 @@ def report(
         dependence = {"groups": groups, "order": order}
         fits = Fits(estimator, X, np.asarray(y), rng, dependence, n_resamples)
         view, names = view_of(estimator, X, feature_names), target_names(y)
-        codes = view.codes_of(fits.y)
-        held_out = held_out_of(fits, view, test, test_fraction)
         target = target or (names[0] if len(names) == 1 else "the target")
-        generated, stable = isinstance(view.model, FeatureGenerator), None
-        if isinstance(estimator, StabilitySelector):
-            stable = dict(enumerate(estimator.selection_probabilities_.tolist()))
-        content = content_of(
-            view,
-            codes,
-            held_out,
-            target,
-            outputs_of(view, target, names),
-            half_fits(fits, view),
-            results=view.results,
-            gaps=[view.model.selected_gap_ if generated else None for _ in view.results],
-            free=covariate_terms(estimator, X, view),
-            positions=positions,
-            path=None if view.is_mapped else PathDisplay.of_view(view, codes),
-            asked=partial(forbidden, view, X, fits.y),
-            stability=stable,
-            data="",
-            chosen_first=view.offered > view.inputs.shape[1],
-            details=(
-                ("Rows", f"{view.inputs.shape[0]:,}"),
-                ("Columns", f"{view.inputs.shape[1]:,}"),
-                ("Seed", str(rng)),
-            ),
-            scorer=_scorer(view),
-        )
+        outputs = outputs_of(view, target, names)
+        content = _content_of_model(fits, view, target, outputs, (test, test_fraction), positions)
     shown, seed = " ".join(repr(clone(estimator)).split()), "" if y is None else f", rng={rng}"
     given = "X" if y is None else "X, y"
     content = replace(
@@ -145,6 +119,46 @@ def report(
     write_text(path, report_html(content))
     write_text(Path(path).with_name("summary.json"), summary_text(content))
     return content
+
+
+def _content_of_model(
+    fits: Fits,
+    view: View,
+    target: str,
+    outputs: tuple[str, ...],
+    tested: tuple[Any, float],
+    positions: Any,
+) -> Content:
+    """Return what the page tells; ``tested`` : rows for the verdict, or the share held out."""
+    estimator, codes = fits.estimator, view.codes_of(fits.y)
+    held_out = held_out_of(fits, view, *tested)
+    generated, stable = isinstance(view.model, FeatureGenerator), None
+    if isinstance(estimator, StabilitySelector):
+        stable = dict(enumerate(estimator.selection_probabilities_.tolist()))
+    n_rows, n_columns = view.inputs.shape
+    return content_of(
+        view,
+        codes,
+        held_out,
+        target,
+        outputs,
+        half_fits(fits, view),
+        results=view.results,
+        gaps=[view.model.selected_gap_ if generated else None for _ in view.results],
+        free=covariate_terms(estimator, fits.X, view),
+        positions=positions,
+        path=None if view.is_mapped else PathDisplay.of_view(view, codes),
+        asked=partial(forbidden, view, fits.X, fits.y),
+        stability=stable,
+        data="",
+        chosen_first=view.offered > n_columns,
+        details=(
+            ("Rows", f"{n_rows:,}"),
+            ("Columns", f"{n_columns:,}"),
+            ("Seed", str(fits.rng)),
+        ),
+        scorer=_scorer(view),
+    )
 
 
 def versions() -> str:
