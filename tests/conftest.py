@@ -10,14 +10,13 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
-from atomlearn.cli import evidence
 from atomlearn.findings import trials
+from atomlearn.reports import halves
 
 settings.register_profile("same", max_examples=40, derandomize=True, deadline=None, database=None)
 settings.register_profile("drawn", max_examples=300, deadline=None)
@@ -39,7 +38,7 @@ def pytest_collection_finish() -> None:
 def no_halves() -> Iterator[None]:
     """Ten more fits a selection would be half of their time: ``test_cli_halves.py`` has them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evidence, "LIMITS", replace(evidence.LIMITS, seconds_of_halves=0))
+        patch.setattr(halves, "SECONDS", 0.0)
         yield
 
 

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from atomlearn.cli.scoring import split
+from atomlearn.cli.select import split
 from atomlearn.cli.targets import prepare_target
 from atomlearn.datasets import read
 

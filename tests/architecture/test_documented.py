@@ -46,7 +46,7 @@ RECEIVED = {
     "reports.content": "values that a report is made of",
     "reports.html": "an error",
     "reports.model": "values that a model file holds",
-    "reports.class_displays": "figures: no paper to name",
+    "reports.data_displays": "figures: no paper to name",
     "storage.device.on_device.RecheckedScores": "what OnDevice answers with",
     "storage.spread.distributed.LostDataError": "an error",
     "storage.store.plink.Variants": "what read_variants returns",

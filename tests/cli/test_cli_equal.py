@@ -1,8 +1,8 @@
-"""Data of many kinds: the command selects what FeatureGenerator selects by its defaults."""
+"""The command line and Python give the same answers; the report says which line to write."""
 
 from __future__ import annotations
 
-import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,24 +10,30 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn import datasets as bundled
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_diabetes
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from atomlearn import AtomicClassifierCV, AtomicRegressorCV, FeatureGenerator, norms
-from atomlearn.cli import main
+from atomlearn import (
+    AtomicClassifier,
+    AtomicClassifierCV,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    FeatureGenerator,
+    KnockoffSelector,
+    StabilitySelector,
+    norms,
+)
 from atomlearn.cli.arguments import build_parser
 from atomlearn.cli.fitting import fit
 from atomlearn.cli.plan import read_plan
 from atomlearn.cli.source import read_source
 from atomlearn.cli.watching import Watch
-
-
-def _bundled(load: Callable[..., Any], positive: int | None = None) -> tuple[Any, Any]:
-    X, y = load(return_X_y=True)
-    return X, y if positive is None else (y == positive).astype(int)
+from atomlearn.designs import as_design
+from atomlearn.reports import read_model
+from tests.oracles.commands import rows as lines_of
+from tests.oracles.commands import run
 
 
 def _made(seed: int, n: int, p: int, classes: bool, spread: float = 1.0) -> tuple[Any, Any]:
@@ -44,11 +50,35 @@ def _sparse() -> tuple[Any, Any]:
     return X, (z > np.median(z)).astype(int)
 
 
+NAMES = {
+    "AtomicClassifier": AtomicClassifier,
+    "AtomicRegressor": AtomicRegressor,
+    "AtomicRegressorCV": AtomicRegressorCV,
+    "FeatureGenerator": FeatureGenerator,
+    "KFold": KFold,
+    "KSupport": norms.KSupport,
+    "KnockoffSelector": KnockoffSelector,
+    "L1": norms.L1,
+    "L2": norms.L2,
+    "StabilitySelector": StabilitySelector,
+    "StandardScaler": StandardScaler,
+    "array": np.array,
+    "make_pipeline": make_pipeline,
+}
+
+
+def _data(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((200, 60)) * 10.0 ** rng.uniform(-2, 2, 60) + rng.standard_normal(60)
+    z = (X - X.mean(axis=0)) / X.std(axis=0) @ (rng.standard_normal(60) * (np.arange(60) < 25))
+    z += rng.standard_normal(200)
+    if kind == "regression":
+        return X, z
+    return X, np.digitize(z, np.quantile(z, [0.5] if kind == "classes" else [0.3, 0.6]))
+
+
 SETS: dict[str, Callable[[], tuple[Any, Any]]] = {
-    "diabetes": lambda: _bundled(bundled.load_diabetes),
-    "digits 3": lambda: tuple(a[:400] for a in _bundled(bundled.load_digits, 3)),  # type: ignore[return-value]
-    "classes": lambda: _made(3, 120, 160, True),
-    "wide numbers": lambda: _made(9, 60, 1500, False),
+    "diabetes": lambda: load_diabetes(return_X_y=True),
     "other units": lambda: _made(5, 150, 30, True, 4.0),
     "sparse classes": _sparse,
 }
@@ -67,7 +97,7 @@ def _fitted(X: Any, y: Any, words: list[str], folder: Path) -> Any:
     plan = read_plan(options)
     source = read_source(options, plan, lambda text: None)
     plan = plan.with_groups(source.given.groups, source.given.overlap)
-    design, target = source.features.design(), source.target
+    design, target = source.design(), source.target
     return fit(design, target, np.arange(len(y)), plan, Watch(quiet=True), source.given)
 
 
@@ -93,9 +123,8 @@ def test_the_golub_genes_are_the_same_from_both(tmp_path: Path) -> None:
         X, y = held["X"] / held["scale"], held["y"]
     np.savez(tmp_path / "golub.npz", X=X, y=y)
     out, words = tmp_path / "out", ["--n-features", "20", "--test-fraction", "0", "--quiet"]
-    assert main(["select", str(tmp_path / "golub.npz"), *words, "--out", str(out)]) == 0
-    with (out / "selected.csv").open(newline="") as stream:
-        selected = {int(row["index"]) for row in csv.DictReader(stream)}
+    assert run("select", tmp_path / "golub.npz", *words, "--out", out) == 0
+    selected = {int(row["index"]) for row in lines_of(out / "selected.csv")}
     for tolerance in (None, 1e-9):
         model = FeatureGenerator(20, selected_tol=tolerance).fit(X, y)
         assert selected == set(model.selected_.tolist())
@@ -160,3 +189,57 @@ def test_n_features_auto_is_the_same(tmp_path: Path) -> None:
     model = FeatureGenerator("auto", loss="squared").fit(X, y)
     assert fitted.model.n_wanted_ == model.n_wanted_
     np.testing.assert_array_equal(fitted.columns, np.sort(model.selected_))
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("regression", ["--n-features", "20"]),
+        ("classes", ["--n-features", "20", "--loss", "squared_hinge", "--no-standardize"]),
+        ("regression", ["--norm", "l1", "--alpha", "0.1"]),
+        ("three classes", ["--n-features", "10", "--loss", "squared_hinge"]),
+        ("three classes", ["--norm", "ksupport:k=4", "--alpha", "0.01"]),
+        ("regression", ["--fdr", "0.2"]),
+        ("regression", ["--stability"]),
+    ],
+)
+def test_the_line_in_the_report_selects_the_same(
+    kind: str, words: list[str], tmp_path: Path
+) -> None:
+    X, y = _data(kind)
+    fitted, rows = _fitted(X, y, [*words, "--test-fraction", "0"], tmp_path), np.arange(y.size)
+    model = eval(fitted.in_python, NAMES).fit(X, y)
+    last = model[-1] if "pipeline" in fitted.in_python else model
+    columns = np.flatnonzero(np.atleast_2d(last.coef_).any(axis=0))
+    if "Selector" in fitted.in_python:
+        columns = model[-2].get_support(indices=True)[columns]
+    np.testing.assert_allclose(columns, fitted.columns)
+    decisions = (model.predict if kind == "regression" else model.decision_function)(X)
+    shown = fitted.decisions(as_design(X), rows)
+    assert "OneVsRest" not in fitted.in_python
+    np.testing.assert_allclose(decisions.reshape(shown.shape), shown, rtol=1e-4, atol=1e-3)
+
+
+def test_settings_in_the_model_are_those_of_the_fit_on_all_rows(tmp_path: Path) -> None:
+    X, y = _data("regression")
+    np.savez(tmp_path / "d.npz", X=X[:, :8], y=y)
+    words = ["--norm", "l1", "--cv", "--quiet", "--out", tmp_path / "out"]
+    assert run("select", tmp_path / "d.npz", *words) == 0
+    settings = json.loads((tmp_path / "out" / "model.json").read_text())["settings"]
+    assert settings["rows_fitted"] == 200
+    assert settings["alpha_chosen_by"] == "5-fold cross-validation on 150 rows"
+    scaled = StandardScaler().fit_transform(X[:, :8])
+    again = AtomicRegressor("l1", settings["alpha"]).fit(scaled, y)
+    written = read_model(tmp_path / "out" / "model.json").coefficients[0]
+    used = np.flatnonzero(again.coef_)
+    np.testing.assert_allclose(written, again.coef_[used] / X[:, used].std(axis=0), rtol=1e-3)
+
+
+def test_the_last_round_is_as_exact_as_asked_for() -> None:
+    X, y = _data("regression")
+    X = StandardScaler().fit_transform(X)
+    rough = FeatureGenerator(20, 4, loss="squared").fit(X, y)
+    exact = FeatureGenerator(20, 4, loss="squared", selected_tol=1e-9).fit(X, y)
+    assert exact.selected_gap_ is not None
+    assert exact.selected_gap_ <= 1e-9
+    assert exact.selected_.tolist() == rough.selected_.tolist()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from atomlearn import __version__
+from atomlearn import AtomicRegressor, FeatureGenerator, __version__, report
 from atomlearn.cli import main
+from atomlearn.cli.arguments import RunOptions
+from atomlearn.cli.plan import Plan
 
 GOOD = "a,b,label\n" + "".join(f"{i},{i * i % 7},{'yes' if i % 3 else 'no'}\n" for i in range(24))
 
@@ -218,8 +221,20 @@ def test_a_fault_of_our_own_is_one_line_with_a_code_of_its_own(monkeypatch, caps
         main(["demo"])
 
 
-def test_the_help_says_what_each_value_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_says_what_each_value_is_and_the_defaults_of_python(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["select", "--help"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     for option in ("out FOLDER", "groups FILE", "time-limit SECONDS", "memory-limit SIZE"):
         assert f"--{option}" in told
+    plan, model = Plan(), FeatureGenerator()
+    assert (plan.C, plan.gap, plan.standardize) == (model.C, model.tol, model.standardize)
+    assert (0.5 * plan.gap, plan.gap) == (model.selected_tol, AtomicRegressor().tol)
+    known = signature(report).parameters
+    assert (RunOptions.test_fraction, plan.seed) == (
+        known["test_fraction"].default,
+        known["rng"].default,
+    )
+    for value in (f"with --n-features (default: {model.C:g})", "to prove (default: 1e-6)"):
+        assert value in told

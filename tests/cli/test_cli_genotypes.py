@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,10 @@ from atomlearn.storage.intake.genotypes import (
     components,
     hardy_weinberg,
 )
+from tests.oracles.commands import rows
 from tests.oracles.genotypes import filled, genotypes
 
 N, P = 120, 40
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 def with_alleles(

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from atomlearn.cli import evidence, main
-from atomlearn.cli.plan import LIMITS
+from atomlearn.cli import main
+from atomlearn.reports import halves
 
 
 @pytest.fixture(autouse=True)
 def halves_in_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """As people have it, on a machine that is never too slow."""
-    monkeypatch.setattr(evidence, "LIMITS", replace(LIMITS, seconds_of_halves=np.inf))
+    monkeypatch.setattr(halves, "SECONDS", np.inf)
 
 
 KINDS = {
@@ -65,8 +64,8 @@ def test_halves_that_would_take_long_are_left_out(
     tmp_path: Path, left_out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if left_out == "large":
-        monkeypatch.setattr(evidence, "LIMITS", replace(LIMITS, small=1199))
+        monkeypatch.setattr(halves, "SMALL", 1199)
     if left_out == "late":
-        monkeypatch.setattr(evidence, "LIMITS", replace(LIMITS, seconds_of_halves=0.0))
+        monkeypatch.setattr(halves, "SECONDS", 0.0)
     more = ["--time-limit", 100] if left_out == "limited" else []
     assert not selected(tmp_path, "regression", *more)[0]

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn.cli import main
-from atomlearn.cli.features import with_products
-from atomlearn.cli.plan import Plan
-from atomlearn.cli.scoring import confusion, held_out_scores, split
+from atomlearn.cli.features import features_of
+from atomlearn.cli.select import split
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import prepare_target
 from atomlearn.reports import read_model
+from atomlearn.reports.held_out import told_of_rows
 
 
 @pytest.mark.parametrize(
@@ -36,16 +36,6 @@ def test_task_is_guessed_from_the_values(
     target = prepare_target(values, "y", "auto", None)
     assert (target.task, target.classes) == (task, classes)
     assert target.guessed
-
-
-def test_a_loss_of_numbers_makes_whole_numbers_a_regression() -> None:
-    counts, labels = np.arange(6) % 3, np.array(["a", "b"])
-    assert Plan(loss="squared").task_for(counts, "auto") == "regression"
-    assert (
-        Plan(loss="logistic").task_for(counts, "auto") == Plan().task_for(counts, "auto") == "auto"
-    )
-    assert Plan(loss="squared").task_for(labels, "auto") == "auto"
-    assert Plan(loss="squared").task_for(counts, "classification") == "classification"
 
 
 def test_positive_label_with_a_comma_and_two_classes() -> None:
@@ -77,20 +67,15 @@ def test_split_keeps_shares_and_every_class(counts: list[int], fraction: float, 
 
 
 def test_scores_stand_beside_an_honest_guess() -> None:
-    y = np.array(["a"] * 6 + ["b"] * 2)
-    target = prepare_target(y, "y", "auto", None)
-    train, test = np.arange(0, 8, 2), np.arange(1, 8, 2)
+    trained, truth = np.array([0, 0, 0, 1]), np.array([0, 0, 0, 1])
     decisions = np.array([[-1.0], [-2.0], [0.5], [3.0]])
-    accuracy, area = held_out_scores(target, train, test, decisions)
+    told = told_of_rows("classification", trained, truth, decisions, ["b"])
+    accuracy, area = told["scores"]
     assert (accuracy.value, accuracy.baseline) == (0.75, 0.75)
     assert (area.value, area.baseline) == (1.0, 0.5)
-    assert confusion(target, test, decisions) == ((2, 1), (0, 1))
-
-
-def test_regression_scores_use_the_mean_of_the_training_rows() -> None:
-    target = prepare_target(np.array([0.0, 10.0, 2.0, 4.0]), "y", "regression", None)
-    train, test = np.array([0, 1]), np.array([2, 3])
-    r2, rmse = held_out_scores(target, train, test, np.array([[2.0], [4.0]]))
+    assert told["confusion"] == ((2, 1), (0, 1))
+    numbers = np.array([0.0, 10.0]), np.array([2.0, 4.0]), np.array([[2.0], [4.0]])
+    r2, rmse = told_of_rows("regression", *numbers, ["y"])["scores"]
     assert (r2.value, rmse.value) == (1.0, 0.0)
     assert rmse.baseline == pytest.approx(np.sqrt((3.0**2 + 1.0**2) / 2))
     assert r2.baseline == pytest.approx(1 - 10.0 / 2.0)
@@ -101,18 +86,15 @@ def test_interactions_are_those_of_scikit_learn(sparse: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((9, 7)) * (rng.random((9, 7)) < 0.6)
     names = list("abcdefg")
-    features = with_products(sp.csr_matrix(X) if sparse else X, names)
-    oracle = PolynomialFeatures(2, include_bias=False).fit(X)
-    assert features.n_features == oracle.n_output_features_
-    found = features.design().gather(np.arange(features.n_features)).dense()
-    np.testing.assert_allclose(found, oracle.transform(X), rtol=1e-15)
-    for index, powers in enumerate(oracle.powers_):
+    X, made = (sp.csr_matrix(X) if sparse else X), PolynomialFeatures(2, include_bias=False)
+    oracle = made.fit_transform(X.toarray() if sparse else X)
+    map = features_of(X, interactions=True)
+    every = np.arange(map.n_columns)
+    np.testing.assert_allclose(map.apply(X).gather(every).dense(), oracle, rtol=1e-15)
+    for inputs, powers in zip(map.inputs_of(every), made.powers_, strict=True):
         factors = [j for j, power in enumerate(powers) for _ in range(power)]
-        assert list(features.factors(index)) == factors
-    assert features.name(0) == "a"
-    assert features.name(7) == "a^2"
-    assert features.name(8) == "a:b"
-    assert features.name(found.shape[1] - 1) == "g^2"
+        assert [j for j in inputs if j >= 0] == factors
+    assert map.term_names([0, 7, 8, every[-1]], names) == ["a", "a^2", "a:b", "g^2"]
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +14,11 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn import norms, solve
-from atomlearn.cli import main
 from atomlearn.cli.watching import Watch
 from atomlearn.core.solvers.progress import Progress
 from atomlearn.reports import read_model
 from atomlearn.solvers import FeatureGeneration
+from tests.oracles.commands import rows, run, written
 
 N_SAMPLES, N_FEATURES = 120, 12
 TRUE = (1, 4, 7)
@@ -34,38 +32,19 @@ def make_data(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return 3.0 + X * 10.0 ** rng.integers(-2, 3, N_FEATURES), signal
 
 
-def write_csv(path: Path, header: list[str], rows: Any) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(header)
-        writer.writerows(rows)
-    return path
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
-
-
 @pytest.fixture
 def classes_csv(tmp_path: Path) -> Path:
     X, signal = make_data()
-    header = [f"gene {j}" for j in range(N_FEATURES)] + ["outcome"]
+    columns = {f"gene {j}": x for j, x in enumerate(X.T.tolist())}
     labels = np.where(signal > 0, "sick", "healthy")
-    rows = [[*map(repr, x), label] for x, label in zip(X.tolist(), labels, strict=True)]
-    return write_csv(tmp_path / "data.csv", header, rows)
+    return written(columns | {"outcome": labels}, tmp_path / "data.csv")
 
 
 @pytest.fixture
 def numbers_csv(tmp_path: Path) -> Path:
     X, signal = make_data()
-    header = [f"v{j}" for j in range(N_FEATURES)] + ["price"]
-    rows = [[*map(repr, x), repr(y)] for x, y in zip(X.tolist(), signal.tolist(), strict=True)]
-    return write_csv(tmp_path / "numbers.csv", header, rows)
-
-
-def run(*arguments: object) -> int:
-    return main([str(argument) for argument in arguments])
+    columns = {f"v{j}": x for j, x in enumerate(X.T.tolist())}
+    return written(columns | {"price": signal.tolist()}, tmp_path / "numbers.csv")
 
 
 # --- the three formats, end to end -----------------------------------------------------------
@@ -80,14 +59,14 @@ def test_csv_n_features_finds_the_true_ones_and_predicts_again(
     assert "held-out accuracy" in captured.out
     assert "always the largest class" in captured.out
     assert "task: classification" in captured.err
-    selected = read_csv(out / "selected.csv")
+    selected = rows(out / "selected.csv")
     assert {int(row["index"]) for row in selected} == set(TRUE)
     assert [row["rank"] for row in selected] == ["1", "2", "3"]
     assert selected[0]["feature"] == f"gene {selected[0]['index']}"
     assert all(int(row["found_in_pass"]) >= 1 for row in selected)
     assert run("predict", out / "model.json", classes_csv, "--out", predictions) == 0
-    predicted = [row["prediction"] for row in read_csv(predictions)]
-    truth = [row["outcome"] for row in read_csv(classes_csv)]
+    predicted = [row["prediction"] for row in rows(predictions)]
+    truth = [row["outcome"] for row in rows(classes_csv)]
     assert np.mean([p == t for p, t in zip(predicted, truth, strict=True)]) > 0.95
 
 
@@ -101,13 +80,13 @@ def test_coefficients_are_in_data_units_and_predictions_follow_from_the_table(
     X, _ = make_data()
     model = read_model(out / "model.json")
     expected = np.full(N_SAMPLES, model.intercepts[0])
-    for row in read_csv(out / "selected.csv"):
+    for row in rows(out / "selected.csv"):
         expected += float(row["coefficient"]) * X[:, int(row["index"])]
         deviation = X[:, int(row["index"])].std()
         assert float(row["standardized_coefficient"]) == pytest.approx(
             float(row["coefficient"]) * deviation, rel=1e-10
         )
-    predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
+    predicted = [float(row["prediction"]) for row in rows(tmp_path / "p.csv")]
     np.testing.assert_allclose(predicted, expected, rtol=1e-12, atol=1e-10)
 
 
@@ -149,15 +128,15 @@ def test_libsvm_sparse_and_compressed(tmp_path: Path) -> None:
         dump_svmlight_file(X, y, stream, zero_based=False)
     out = tmp_path / "out"
     assert run("select", path, "--n-features", 3, "--out", out, "--quiet") == 0
-    selected = read_csv(out / "selected.csv")
+    selected = rows(out / "selected.csv")
     assert {row["feature"] for row in selected} == {"x4", "x9", "x21"}
     assert run("predict", out / "model.json", path, "--out", tmp_path / "p.csv") == 0
-    rows = read_csv(tmp_path / "p.csv")
-    scores = np.array([float(row["score[1]"]) for row in rows])
+    told = rows(tmp_path / "p.csv")
+    scores = np.array([float(row["score[1]"]) for row in told])
     model = read_model(out / "model.json")
     by_hand = dense[:, [f.index for f in model.features]] @ model.coefficients[0]
     np.testing.assert_allclose(scores, by_hand + model.intercepts[0], rtol=1e-10, atol=1e-10)
-    assert np.mean([int(row["prediction"]) == t for row, t in zip(rows, y, strict=True)]) > 0.85
+    assert np.mean([int(row["prediction"]) == t for row, t in zip(told, y, strict=True)]) > 0.85
 
 
 def test_npz_with_names_and_classes_predicts_in_any_column_order(tmp_path: Path) -> None:
@@ -175,8 +154,8 @@ def test_npz_with_names_and_classes_predicts_in_any_column_order(tmp_path: Path)
     for data, name in ((path, "a.csv"), (shuffled, "b.csv")):
         assert run("predict", out / "model.json", data, "--out", tmp_path / name) == 0
     assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
-    probability = float(read_csv(tmp_path / "a.csv")[0]["probability[AML]"])
-    score = float(read_csv(tmp_path / "a.csv")[0]["score[AML]"])
+    probability = float(rows(tmp_path / "a.csv")[0]["probability[AML]"])
+    score = float(rows(tmp_path / "a.csv")[0]["score[AML]"])
     assert probability == pytest.approx(1 / (1 + np.exp(-score)), rel=1e-12)
 
 
@@ -187,7 +166,12 @@ def test_npz_without_names_goes_by_number(
     np.savez(tmp_path / "data.npz", X=X, y=signal)
     out = tmp_path / "out"
     assert run("select", tmp_path / "data.npz", "--n-features", 3, "--out", out, "--quiet") == 0
-    assert {row["feature"] for row in read_csv(out / "selected.csv")} == {"x1", "x4", "x7"}
+    assert {row["feature"] for row in rows(out / "selected.csv")} == {"x1", "x4", "x7"}
+    # A loss of numbers settles that whole numbers are no classes.
+    np.savez(tmp_path / "counts.npz", X=X, y=(signal > 0) + (signal > 1))
+    loss = ("--loss", "squared", "--n-features", 3, "--out", tmp_path / "c", "--quiet")
+    assert run("select", tmp_path / "counts.npz", *loss) == 0
+    assert read_model(tmp_path / "c" / "model.json").task == "regression"
     np.savez(tmp_path / "narrow.npz", X=X[:, :5])
     capsys.readouterr()
     assert run("predict", out / "model.json", tmp_path / "narrow.npz") == 2
@@ -205,7 +189,7 @@ def test_cross_validation_chooses_among_norms(numbers_csv: Path, tmp_path: Path)
     assert settings["norm"] in ("KSupport(k=1)", "KSupport(k=3)")
     assert settings["alpha"] > 0
     assert "5-fold cross-validation on 90 rows" in settings["alpha_chosen_by"]
-    selected = read_csv(out / "selected.csv")
+    selected = rows(out / "selected.csv")
     assert {1, 4, 7} <= {int(row["index"]) for row in selected}
     assert all(int(row["found_in_pass"]) >= 1 for row in selected)
 
@@ -217,46 +201,37 @@ def test_many_classes_share_their_features(tmp_path: Path) -> None:
     np.savez(tmp_path / "d.npz", X=X, y=y)
     out = tmp_path / "out"
     assert run("select", tmp_path / "d.npz", "--n-features", 3, "--out", out) == 0
-    selected = read_csv(out / "selected.csv")
+    selected = rows(out / "selected.csv")
     assert {0, 3, 6} == {int(row["index"]) for row in selected}
     assert len(read_model(out / "model.json").certificates) == 1
     assert {f"coefficient[{label}]" for label in "abc"} <= set(selected[0])
     assert run("predict", out / "model.json", tmp_path / "d.npz", "--out", out / "p.csv") == 0
-    rows = read_csv(out / "p.csv")
-    assert np.mean([row["prediction"] == t for row, t in zip(rows, y, strict=True)]) > 0.8
-    total = sum(float(rows[0][f"probability[{label}]"]) for label in "abc")
+    told = rows(out / "p.csv")
+    assert np.mean([row["prediction"] == t for row, t in zip(told, y, strict=True)]) > 0.8
+    total = sum(float(told[0][f"probability[{label}]"]) for label in "abc")
     assert total == pytest.approx(1.0, abs=1e-12)
     assert "One fit for each class" not in (out / "report.html").read_text()
-
-
-def test_positive_makes_one_against_rest(tmp_path: Path) -> None:
-    rng = np.random.default_rng(6)
-    X = rng.standard_normal((90, 5))
-    np.savez(tmp_path / "d.npz", X=X, y=rng.integers(0, 4, 90))
-    out = tmp_path / "out"
-    arguments = ("--positive", "1,3", "--n-features", 2, "--out", out, "--quiet")
-    assert run("select", tmp_path / "d.npz", *arguments) == 0
-    assert read_model(out / "model.json").classes == ("not 1, 3", "1, 3")
 
 
 def test_interactions_have_names_and_predict_from_the_plain_columns(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     X = rng.standard_normal((200, 6))
     y = X[:, 0] * X[:, 3] + X[:, 5] ** 2
-    header = [*"abcdef", "t"]
-    rows = [[*map(repr, x), repr(v)] for x, v in zip(X.tolist(), y.tolist(), strict=True)]
-    path = write_csv(tmp_path / "d.csv", header, rows)
+    columns = dict(zip("abcdef", X.T.tolist(), strict=True))
+    path = written(columns | {"t": y.tolist()}, tmp_path / "d.csv")
     out = tmp_path / "out"
     arguments = ("--target", "t", "--interactions", "--n-features", 2, "--C", 1e4, "--out", out)
     assert run("select", path, *arguments, "--quiet") == 0
-    selected = read_csv(out / "selected.csv")
+    selected = rows(out / "selected.csv")
     assert {row["feature"] for row in selected} == {"a:d", "f^2"}
+    names = (out / "report.html").read_text().partition('aria-label="Interactions"')[2]
+    assert re.findall(r">([a-f])</text>", names)[:6] == ["a", "d", "f"] * 2
     powers = PolynomialFeatures(2, include_bias=False).fit(X).powers_
     for row in selected:
         assert (powers[int(row["index"])].sum(), len(powers)) == (2, 27)
     assert [item.name for item in read_model(out / "model.json").inputs] == ["a", "d", "f"]
     assert run("predict", out / "model.json", path, "--out", tmp_path / "p.csv") == 0
-    predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
+    predicted = [float(row["prediction"]) for row in rows(tmp_path / "p.csv")]
     np.testing.assert_allclose(predicted, y, atol=0.05)
 
 
@@ -289,43 +264,12 @@ def test_products_too_many_to_be_listed(
     assert model.n_features == 8 + 36
     assert {feature.index for feature in model.features} == {2, 8 + 8 + 7 + 6 + 5 + 4}
     assert run("predict", out / "model.json", name, "--out", tmp_path / "p.csv") == 0
-    predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
+    predicted = [float(row["prediction"]) for row in rows(tmp_path / "p.csv")]
     np.testing.assert_allclose(predicted, y, atol=0.02 * np.abs(y).max())
-    selected = {row["feature"]: row for row in read_csv(out / "selected.csv")}
+    selected = {row["feature"]: row for row in rows(out / "selected.csv")}
     assert len(selected) == 2
     page = (out / "report.html").read_text()
     assert ("columns divided by their" in page) == (flag == "--standardize")
-
-
-def test_report_draws_interactions_as_a_matrix(tmp_path: Path) -> None:
-    rng = np.random.default_rng(7)
-    X = rng.standard_normal((200, 6))
-    np.savez(tmp_path / "d.npz", X=X, y=X[:, 0] * X[:, 3] - X[:, 3] * X[:, 4] + X[:, 4] ** 2)
-    out = tmp_path / "out"
-    arguments = ("--n-features", 3, "--C", 1e4, "--task", "regression", "--out", out, "--quiet")
-    assert run("select", tmp_path / "d.npz", "--interactions", *arguments) == 0
-    page = (out / "report.html").read_text()
-    assert 'aria-label="Interactions"' in page
-    names = re.findall(r">(x\d)</text>", page.partition('aria-label="Interactions"')[2])
-    assert names[:6] == ["x0", "x3", "x4"] * 2
-    assert run("select", tmp_path / "d.npz", *arguments) == 0
-    assert "Interactions" not in (out / "report.html").read_text()
-
-
-def test_no_standardize_reports_coefficients_per_deviation(
-    numbers_csv: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    arguments = ("--norm", "l1", "--alpha", 0.01, "--no-standardize", "--out", out, "--quiet")
-    assert run("select", numbers_csv, "--target", "price", *arguments) == 0
-    X, y = make_data()
-    reference = solve(X, y, norm="l1", level=0.01 * N_SAMPLES, intercept=True, gap=1e-9)
-    for row in read_csv(out / "selected.csv"):
-        index = int(row["index"])
-        assert float(row["coefficient"]) == pytest.approx(reference.coef[index], abs=1e-4)
-        assert float(row["standardized_coefficient"]) == pytest.approx(
-            float(row["coefficient"]) * X[:, index].std(), rel=1e-9
-        )
 
 
 def test_test_fraction_zero_has_no_held_out_scores(
@@ -347,7 +291,7 @@ def test_fewer_features_than_asked_for_is_said(
     out = tmp_path / "out"
     arguments = ("--target", "price", "--n-features", 12, "--batch", 1, "--C", 1e-3, "--out", out)
     assert run("select", numbers_csv, *arguments) == 0
-    count = len(read_csv(out / "selected.csv"))
+    count = len(rows(out / "selected.csv"))
     assert count < 12
     assert f"the optimum has only {count} of the 12" in capsys.readouterr().err
     assert read_model(out / "model.json").certificates[0].status == "CONVERGED"
@@ -443,14 +387,22 @@ def test_interrupt_before_there_is_a_model(
     assert not out.exists()
 
 
-def test_time_limit_ends_with_its_own_status(classes_csv: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    arguments = ("--n-features", 8, "--batch", 1, "--time-limit", 1e-6, "--out", out, "--quiet")
-    assert run("select", classes_csv, "--target", "outcome", *arguments) == 0
-    assert read_model(out / "model.json").certificates[0].status == "TIME_LIMIT"
-    page = (out / "report.html").read_text()
-    assert "raise --time-limit" in page
-    assert "not to the gap asked for" in page
+def test_interrupt_before_a_level_is_scored_writes_the_one_that_was_fitted(
+    numbers_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = Watch.end
+
+    def interrupted(self: Watch, progress: Progress) -> None:
+        end(self, progress)
+        if progress.search:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Watch, "end", interrupted)
+    out, level = tmp_path / "out", ("--norm", "l1", "--quiet")
+    assert run("select", numbers_csv, "--target", "price", *level, "--out", out) == 130
+    settings = read_model(out / "model.json").settings
+    assert settings["alpha_chosen_by"].startswith("Ctrl-C, before a level was scored")
+    assert settings["alpha"] > 0
 
 
 def test_without_the_extra_the_other_files_are_written(
@@ -469,39 +421,3 @@ def test_without_the_extra_the_other_files_are_written(
         "selected.csv",
         "summary.json",
     ]
-
-
-def test_predict_finds_columns_by_name_in_any_order(classes_csv: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert run("select", classes_csv, "--target", "outcome", "--n-features", 3, "--out", out) == 0
-    rows = read_csv(classes_csv)
-    header = [name for name in reversed(rows[0]) if name != "outcome"]
-    other = write_csv(
-        tmp_path / "other.csv",
-        ["note", *header],
-        [["text here " + str(i), *(row[name] for name in header)] for i, row in enumerate(rows)],
-    )
-    for data, name in ((classes_csv, "a.csv"), (other, "b.csv")):
-        assert run("predict", out / "model.json", data, "--out", tmp_path / name) == 0
-    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
-
-
-def test_text_columns_become_indicators_and_predict_reads_them_again(tmp_path: Path) -> None:
-    rng = np.random.default_rng(8)
-    color = rng.choice(["red", "green", "blue"], 120)
-    noise = rng.standard_normal((120, 3))
-    y = np.where(color == "red", 2.0, 0.0) + noise[:, 0]
-    rows = [
-        [c, *map(repr, z), repr(v)]
-        for c, z, v in zip(color, noise.tolist(), y.tolist(), strict=True)
-    ]
-    path = write_csv(tmp_path / "d.csv", ["color", "a", "b", "c", "y"], rows)
-    out = tmp_path / "out"
-    arguments = ("--target", "y", "--task", "regression", "--n-features", 2, "--C", 1e3)
-    assert run("select", path, *arguments, "--out", out, "--quiet") == 0
-    # A category is one feature, selected whole.
-    names = {"color=red", "color=green", "color=blue", "a"}
-    assert {row["feature"] for row in read_csv(out / "selected.csv")} == names
-    assert run("predict", out / "model.json", path, "--out", tmp_path / "p.csv") == 0
-    predicted = [float(row["prediction"]) for row in read_csv(tmp_path / "p.csv")]
-    np.testing.assert_allclose(predicted, y, atol=0.05)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, Feat
 from atomlearn.cli import main
 from atomlearn.datasets import write_plink
 from atomlearn.designs import OnDisk, PlinkBed
+from tests.oracles.commands import rows, run, written
 from tests.oracles.genotypes import filled, genotypes
 
 
@@ -21,33 +21,24 @@ def table(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 12))
     y = X[:, 2] - 2 * X[:, 5] + 0.1 * rng.standard_normal(80)
-    path = tmp_path / "x.csv"
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow([*(f"f{j}" for j in range(12)), "y"])
-        writer.writerows([*row, value] for row, value in zip(X.tolist(), y.tolist(), strict=True))
-    return path
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
+    columns = {f"f{j}": x for j, x in enumerate(X.T.tolist())}
+    return written(columns | {"y": y.tolist()}, tmp_path / "x.csv")
 
 
 def test_select_and_predict_from_a_store(table: Path, tmp_path: Path) -> None:
     store = tmp_path / "x.store"
-    assert main(["convert", str(table), str(store), "--target", "y", "--memory", "4M"]) == 0
+    assert run("convert", str(table), str(store), "--target", "y", "--memory", "4M") == 0
     for data, folder, more in ((table, "a", ["--target", "y"]), (store, "b", [])):
         out = str(tmp_path / folder)
         words = ["select", str(data), *more, "--n-features", "4", "--out", out, "--quiet"]
         assert main(words) == 0
-    mine, theirs = _rows(tmp_path / "b" / "selected.csv"), _rows(tmp_path / "a" / "selected.csv")
+    mine, theirs = rows(tmp_path / "b" / "selected.csv"), rows(tmp_path / "a" / "selected.csv")
     assert mine == theirs
     for data, name in ((store, "mine"), (table, "theirs")):
         out = str(tmp_path / f"{name}.csv")
-        assert main(["predict", str(tmp_path / "b" / "model.json"), str(data), "--out", out]) == 0
-    first = [float(row["prediction"]) for row in _rows(tmp_path / "mine.csv")]
-    second = [float(row["prediction"]) for row in _rows(tmp_path / "theirs.csv")]
+        assert run("predict", str(tmp_path / "b" / "model.json"), str(data), "--out", out) == 0
+    first = [float(row["prediction"]) for row in rows(tmp_path / "mine.csv")]
+    second = [float(row["prediction"]) for row in rows(tmp_path / "theirs.csv")]
     assert_allclose(first, second, rtol=1e-12)
 
 
@@ -57,28 +48,24 @@ def people(tmp_path: Path) -> Path:
     rng = np.random.default_rng(1)
     X, kinds = rng.standard_normal((120, 6)), np.array(["a", "b", "c"])[rng.integers(0, 3, 120)]
     y = X[:, 1] + 2.0 * (kinds == "b") - (kinds == "c") + 0.3 * rng.standard_normal(120)
-    path = tmp_path / "people.csv"
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow([*(f"f{j}" for j in range(6)), "kind", "size"])
-        writer.writerows([*row, k, v] for row, k, v in zip(X.tolist(), kinds, y, strict=True))
-    return path
+    columns = {f"f{j}": x for j, x in enumerate(X.T.tolist())}
+    return written(columns | {"kind": kinds, "size": y.tolist()}, tmp_path / "people.csv")
 
 
 def test_a_category_stays_a_group_in_a_store(people: Path, tmp_path: Path) -> None:
     store = tmp_path / "people.store"
-    assert main(["convert", str(people), str(store), "--target", "size", "--quiet"]) == 0
+    assert run("convert", str(people), str(store), "--target", "size", "--quiet") == 0
     words = ["--norm", "groups", "--alpha", "0.3", "--quiet", "--test-fraction", "0"]
     for data, folder, more in ((people, "a", ["--target", "size"]), (store, "b", [])):
-        assert main(["select", str(data), *more, *words, "--out", str(tmp_path / folder)]) == 0
-    mine = _rows(tmp_path / "b" / "selected.csv")
-    assert mine == _rows(tmp_path / "a" / "selected.csv")
+        assert run("select", str(data), *more, *words, "--out", str(tmp_path / folder)) == 0
+    mine = rows(tmp_path / "b" / "selected.csv")
+    assert mine == rows(tmp_path / "a" / "selected.csv")
     assert {"kind=a", "kind=b", "kind=c"} < {row["feature"] for row in mine}
     model, found = str(tmp_path / "b" / "model.json"), []
     for data in (people, store):
         out = tmp_path / "p.csv"
-        assert main(["predict", model, str(data), "--out", str(out)]) == 0
-        found.append([float(row["prediction"]) for row in _rows(out)])
+        assert run("predict", model, str(data), "--out", str(out)) == 0
+        found.append([float(row["prediction"]) for row in rows(out)])
     assert_allclose(found[0], found[1], rtol=1e-12)
 
 
@@ -102,10 +89,10 @@ def test_select_goes_on_from_a_checkpoint(table: Path, tmp_path: Path) -> None:
     assert main([*words, "--out", str(tmp_path / "a")]) == 0
     for folder in ("b", "c"):
         assert main([*words, *kept, "--out", str(tmp_path / folder)]) == 0
-    files = [_rows(tmp_path / folder / "selected.csv") for folder in "abc"]
+    files = [rows(tmp_path / folder / "selected.csv") for folder in "abc"]
     assert len(list((tmp_path / "state").glob("*.npz"))) > 100
-    for rows in files[1:]:
-        assert [row["feature"] for row in rows] == [row["feature"] for row in files[0]]
+    for found in files[1:]:
+        assert [row["feature"] for row in found] == [row["feature"] for row in files[0]]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +111,7 @@ def test_errors_are_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert main(["convert", str(table), "S.store", "--target", "y", "--quiet"]) == 0
+    assert run("convert", str(table), "S.store", "--target", "y", "--quiet") == 0
     write_plink("B.bed", genotypes(9, 5, 0.0))
     named = {"S": "S.store", "B": "B.bed", "T": "T.store"}
     capsys.readouterr()
@@ -160,5 +147,5 @@ def test_estimators_take_paths_designs_and_give_names(tmp_path: Path) -> None:
     write_plink(tmp_path / "i.bed", X[:, :7])
     with pytest.raises(ValueError, match="is expecting 25 features"):
         model.predict(tmp_path / "i.bed")
-    assert main(["convert", str(path), str(tmp_path / "g.store"), "--quiet"]) == 0
+    assert run("convert", str(path), str(tmp_path / "g.store"), "--quiet") == 0
     assert_allclose(OnDisk(tmp_path / "g.store").target, y)

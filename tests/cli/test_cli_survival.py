@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -11,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import AtomicSurvival, FeatureGenerator
-from atomlearn.cli import main
 from atomlearn.losses import survival_target
 from atomlearn.reports import read_model
+from tests.oracles.commands import rows, run, written
 
 N, P = 200, 12
 
@@ -29,25 +28,20 @@ def made() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     X, time, event = made()
-    path = tmp_path / "study.csv"
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow([*(f"x{j}" for j in range(P)), "days", "died"])
-        for x, t, e in zip(X.tolist(), time.tolist(), event.tolist(), strict=True):
-            writer.writerow([*map(repr, x), repr(t), int(e)])
-    return path
+    columns = {f"x{j}": x for j, x in enumerate(X.T.tolist())}
+    columns |= {"days": time.tolist(), "died": event.astype(int).tolist()}
+    return written(columns, tmp_path / "study.csv")
 
 
 def select(path: Path, *words: object) -> int:
     given = ["select", path, "--time", "days", "--event", "died", "--quiet"]
-    return main([str(word) for word in [*given, "--out", path.parent / "out", *words]])
+    return run(*given, "--out", path.parent / "out", *words)
 
 
 def predicted(model: Path, data: Path, *words: object) -> np.ndarray:
     out = data.parent / "p.csv"
-    assert main([str(w) for w in ["predict", model, data, "--out", out, *words]]) == 0
-    with out.open(newline="") as stream:
-        return np.array([float(row["prediction"]) for row in csv.DictReader(stream)])
+    assert run("predict", model, data, "--out", out, *words) == 0
+    return np.array([float(row["prediction"]) for row in rows(out)])
 
 
 def test_generation_equals_the_estimator_and_is_judged_by_concordance(study: Path) -> None:
@@ -120,7 +114,7 @@ def test_what_cannot_be_is_refused_in_one_line(
 ) -> None:
     if words == ["--event", ""]:
         arguments = ["select", str(study), "--time", "days", "--out", str(study.parent / "out")]
-        assert main(arguments) == 2
+        assert run(*arguments) == 2
     else:
         assert select(study, *words) == 2
     said = capsys.readouterr().err
@@ -140,7 +134,7 @@ def test_an_offset_of_the_fit_is_an_option_of_the_prediction(
     out = tmp_path / "out"
     given = ["select", path, "--target", "n", "--loss", "poisson", "--exposure", "years"]
     given += ["--drop", "log_years", "--n-features", 2, "--quiet", "--out", out]
-    assert main([str(word) for word in given]) == 0
+    assert run(*given) == 0
     capsys.readouterr()
     plain = predicted(out / "model.json", path)
     assert "fitted with --exposure years" in capsys.readouterr().err
@@ -148,5 +142,5 @@ def test_an_offset_of_the_fit_is_an_option_of_the_prediction(
     assert_allclose(predicted(out / "model.json", path, "--offset", "log_years"), plain * years)
     assert not capsys.readouterr().err.count("fitted with")
     model = str(out / "model.json")
-    assert main(["predict", model, str(path), "--exposure", "a"]) == 2
+    assert run("predict", model, path, "--exposure", "a") == 2
     assert "positive numbers" in capsys.readouterr().err

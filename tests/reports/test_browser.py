@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-from sklearn.linear_model import LassoCV
 
 import atomlearn
 from atomlearn import (
     AtomicClassifier,
     AtomicRegressor,
+    AtomicRegressorCV,
     FeatureGenerator,
     MatrixPursuit,
     SparseLowRank,
@@ -160,7 +160,7 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "groups": (AtomicRegressor(norms.LatentGroups([[0, 1, 2], [2, 3, 4, 5], [6, 7, 8, 9]]), 0.5),
                frame(load_diabetes), {}),
     "generation": (FeatureGenerator(n_features=6, batch=2), frame(load_breast_cancer), {}),
-    "levels": (LassoCV(cv=3), frame(load_diabetes), {}),
+    "levels": (AtomicRegressorCV(n_alphas=5, cv=3), frame(load_diabetes), {}),
     "nothing": (AtomicRegressor(alpha=1e5), frame(load_diabetes), {}),
     "genotypes": (AtomicRegressor(alpha=0.2), genotypes(), {}),
     "matrices": (SparseLowRank(), (NOISE, None), {}),

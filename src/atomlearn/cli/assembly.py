@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from atomlearn import __version__
-from atomlearn.cli.evidence import evidence_of, group_names_of, twins_of, view_of_fit, warnings_told
 from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.genotypes import about, alleles_of
-from atomlearn.cli.plan import Plan
-from atomlearn.cli.source import Dataset
+from atomlearn.cli.plan import LARGE, Plan
+from atomlearn.cli.source import Dataset, Given
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces.certificate import Status
-from atomlearn.reports.content import (
-    Content,
-    FitSummary,
-    HeldOut,
-    SelectedFeature,
-    without_covariates,
-)
-from atomlearn.reports.gathered import curves_of, selected_of
-from atomlearn.reports.halves import Half, curve_of, shares
+from atomlearn.designs import as_design
+from atomlearn.reports.content import Content, HeldOut, SelectedFeature
+from atomlearn.reports.displays import PathDisplay
+from atomlearn.reports.gathered import content_of, forbidden
+from atomlearn.reports.halves import SMALL, Half, curve_of
 from atomlearn.reports.model import (
     ModelCertificate,
     ModelCurve,
@@ -36,82 +33,106 @@ from atomlearn.reports.view import View
 from atomlearn.storage.formats.table import Schema
 
 
-def content_of(
+def content_of_fit(
     source: Dataset,
     plan: Plan,
     fitted: Fitted,
     held_out: HeldOut | None,
     notes: list[str],
     seconds: float,
-    found: Sequence[Half] = (),
+    halves: Sequence[Half] = (),
 ) -> Content:
-    """Return everything that the report tells; ``found`` : fits to halves of the rows."""
-    view = view_of_fit(source, fitted)
-    free = source.given.covariates
-    selected, covariates = without_covariates(_selected(source, fitted, view, found), free)
-    selected = twins_of(source, fitted, view, selected)
-    target, X = source.target, source.features.X
-    labels, counts = target.labels, tuple[tuple[str, int], ...]()
-    if labels is not None:
-        counts = tuple(zip(labels, target.counts().tolist(), strict=True))
-    n_features = source.features.n_features - len(free)
-    return Content(
+    """Return everything that the report tells; ``halves`` : fits to halves of the rows."""
+    target, given, data = source.target, source.given, fitted.data
+    X, names, view = source.X, source.names, _view(source, fitted)
+    more: dict[str, Any] = {}
+    # Fits without one of the features must be fits like this one.
+    plain = not data.of_rows and not data.parameters and not fitted.interrupted
+    entries = X.shape[0] * source.map.n_columns
+    if plain and entries <= SMALL and fitted.settings["method"] == "atomic norm":
+        more["asked"] = partial(forbidden, view, data.design, data.y, names.__getitem__)
+    if source.variants is not None:
+        lone = len(names) - len(source.variants.names)  # covariates lie nowhere
+        places = [*source.variants.positions, *[-1] * lone]
+        more["positions"] = [*source.variants.chromosomes, *[""] * lone], places
+    path = None
+    if fitted.settings["method"] == "atomic norm" and not fitted.has_curves:
+        scaled = replace(view, design=data.design)
+        path = PathDisplay.of_view(scaled, data.y, **data.of_rows, **data.parameters)
+    n_features = source.map.n_columns - len(given.covariates)
+    return content_of(
+        view,
+        target.values,
+        held_out,
+        target.name,
+        target.outputs,
+        halves,
+        results=fitted.results,
+        gaps=fitted.gaps_on_selected or [None] * len(fitted.results),
+        free=given.covariates,
+        path=path,
+        known=_known(source, fitted),
+        stability=fitted.stability,
+        looks=not given.on_disk and X.shape[0] * X.shape[1] <= LARGE,
         data=source.name,
-        target=target.name,
-        task=target.task,
-        n_samples=X.shape[0],
-        n_inputs=len(source.features.names),
-        n_features=n_features,
-        outputs=target.outputs,
-        selected=selected,
-        covariates=covariates,
-        fits=tuple(
-            FitSummary.of(label, result, gap)
-            for label, result, gap in zip(
-                ("all classes",) if fitted.together else target.outputs,
-                fitted.results,
-                fitted.gaps_on_selected or [None] * len(fitted.results),
-                strict=True,
-            )
-        ),
-        goal=plan.gap,
-        held_out=held_out,
-        class_counts=counts,
-        target_values=target.numbers if labels is None else (),
-        curves=curves_of(view, selected, found, target.outputs),
-        evidence=evidence_of(source, fitted, view, selected),
-        warnings=warnings_told(source, view, held_out, selected),
         details=_details(source, plan, fitted, seconds),
         notes=(*_told(source.notes), *notes, *fitted.notes, *_notes(plan, fitted, n_features)),
         command=source.command,
         versions=versions(),
         chosen_first="selected_by" in fitted.settings,
+        **more,
     )
 
 
-def _selected(
-    source: Dataset, fitted: Fitted, view: View, found: Sequence[Half]
-) -> tuple[SelectedFeature, ...]:
-    share = shares(found)
-    groups = {} if fitted.has_curves else group_names_of(source.given, source.features.name)
-    stability = fitted.stability or (
-        {unit: share.get(unit, 0.0) for unit in fitted.units.tolist()} if found else {}
-    )
-    scaling = [None] * fitted.columns.size if fitted.scaling is None else fitted.scaling.tolist()
-    of_columns = dict(zip(fitted.columns.tolist(), scaling, strict=True))
+def _view(source: Dataset, fitted: Fitted) -> View:
+    """Return the model over all rows, as pages about estimators have it."""
+    X, map = as_design(source.X), fitted.map if fitted.has_curves else source.map
+    found, names = (fitted.columns, fitted.coefficients), source.names
+    classes = source.target.classes
+    return View(fitted.model, X, map.apply(source.X), map, names, *found, classes, len(names))
+
+
+def _known(source: Dataset, fitted: Fitted) -> Callable[[SelectedFeature], SelectedFeature]:
+    """Return what adds to a feature what the fit and the file know of it."""
+    groups = {} if fitted.has_curves else group_names_of(source.given, source.names)
+    scaling = {}
+    if fitted.scaling is not None and not fitted.has_curves:
+        scaling = dict(zip(fitted.columns.tolist(), fitted.scaling.tolist(), strict=True))
     terms, steps = fitted.map.term_of(fitted.columns), fitted.found
-    first = {term: min(steps[(terms == term) & (steps > 0)], default=None) for term in fitted.units}
-    return tuple(
-        replace(
+
+    def known(item: SelectedFeature) -> SelectedFeature:
+        found = steps[(terms == item.index) & (steps > 0)]
+        return replace(
             item,
-            scaling=None if fitted.has_curves else of_columns[item.index],
-            found=first[item.index],
-            stability=stability.get(item.index),
+            scaling=scaling.get(item.index),
+            found=min(found, default=None),
             group=groups.get(item.index, ""),
             about=about(source, item.index),
         )
-        for item in selected_of(view)
-    )
+
+    return known
+
+
+def group_names_of(given: Given, names: Sequence[str]) -> dict[int, str]:
+    """Return the names of the groups of each column that is in one with others.
+
+    Without names of its own a group is what was made of one column of a table: ``city=A``, ...
+    """
+    if given.groups is None:
+        return {}
+    groups = given.groups
+    listed = groups
+    if isinstance(groups, np.ndarray):
+        listed = [np.flatnonzero(groups == label) for label in np.unique(groups)]
+    found: dict[int, str] = {}
+    for number, members in enumerate(listed):
+        if members.size < 2:
+            continue
+        column_of_the_table = names[int(members[0])].partition("=")[0]
+        name = given.group_names[number] if given.group_names else column_of_the_table
+        for column in members.tolist():
+            found[column] = f"{found[column]}, {name}" if column in found else name
+    return found
 
 
 def _told(notes: Sequence[str], most: int = 12) -> list[str]:
@@ -121,22 +142,11 @@ def _told(notes: Sequence[str], most: int = 12) -> list[str]:
 
 
 def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
-    notes = []
-    for result in fitted.results:
-        wanted = min(fitted.settings.get("n_features", 0), n_features)
-        n_selected = fitted.columns.size if fitted.together else result.columns.size
-        if fitted.has_curves:
-            n_selected = np.unique(fitted.map.term_of(result.columns)).size
-        if plan.generates and result.converged and n_selected < wanted:
-            notes.append(
-                f"the optimum has only {n_selected} of the {wanted} features asked for; "
-                "a larger --C or --batch lets more in"
-            )
-            break
-    if plan.generates and len(fitted.results) > 1:
+    notes, wanted = list[str](), min(fitted.settings.get("n_features", 0), n_features)
+    if plan.generates and fitted.results[0].converged and fitted.model.n_selected_ < wanted:
         notes.append(
-            f"{len(fitted.results)} classes: {plan.n_features} features were selected for each "
-            f"of them, {fitted.units.size} different ones in all"
+            f"the optimum has only {fitted.model.n_selected_} of the {wanted} features asked for; "
+            "a larger --C or --batch lets more in"
         )
     if any(result.status is Status.TIME_LIMIT for result in fitted.results):
         notes.append(str(Status.TIME_LIMIT).replace("raise it", "raise --time-limit"))
@@ -146,33 +156,22 @@ def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
 def _details(
     source: Dataset, plan: Plan, fitted: Fitted, seconds: float
 ) -> tuple[tuple[str, str], ...]:
-    X, settings = source.features.X, fitted.settings
+    X, settings = source.X, fitted.settings
     storage = "dense"
     if is_sparse(X):
         storage = f"sparse, {X.nnz:,} entries ({100 * X.nnz / (X.shape[0] * X.shape[1]):.2g}%)"
-    details = [
+    products = ".fit(designs.Polynomial.interactions(X, squares=True), y)"
+    products = products if source.map.has_pairs else ""
+    told = {key.replace("_", " ").capitalize(): value for key, value in settings.items()}
+    told = {
+        key: f"{value:.6g}" if isinstance(value, float) else str(value)
+        for key, value in told.items()
+        if not key.startswith("Baseline")
+    }
+    return (
         ("Data", f"{X.shape[0]:,} rows x {X.shape[1]:,} columns, {storage}, {X.dtype}"),
         ("Fitted to", f"{fitted.data.y.size:,} rows" + source.target.events_told),
-    ]
-    if settings["method"] == "feature generation":
-        details += [
-            (
-                "Method",
-                f"feature generation: {settings['batch']} features a pass, until "
-                f"{settings['n_features']} are selected",
-            ),
-            ("Norm", f"squared k-support norm, k = {settings['batch']}"),
-            ("Weight of the loss", f"C = {settings['C']:g} on the sum over rows"),
-        ]
-    else:
-        details += [
-            ("Norm", f"{settings['norm']}, {settings['form']}"),
-            ("Weight of the norm", f"alpha = {settings['alpha']:.6g} against the mean loss"),
-        ]
-    told = {"selected_by": "Selected by", "alpha_chosen_by": "Chosen by"}
-    details += [(words, str(settings[key])) for key, words in told.items() if key in settings]
-    details += [
-        ("Loss", str(settings["loss"]).replace("_", " ")),
+        *told.items(),
         ("Features while selecting", fitted.scaled_by),
         ("Passes over the data", f"{sum(r.passes for r in fitted.results):g}"),
         (
@@ -180,27 +179,18 @@ def _details(
             f"{sum(r.seconds for r in fitted.results):.2f} for this fit, {seconds:.2f} for all",
         ),
         ("Seed of the split", str(plan.seed)),
-        ("In Python", fitted.in_python + _of_products(source)),
-    ]
-    return tuple(details)
-
-
-def _of_products(source: Dataset) -> str:
-    if not source.features.interactions:
-        return ""
-    return ".fit(designs.Polynomial.interactions(X, squares=True), y)"
-
-
-def _curve_of(fitted: Fitted, unit: int) -> ModelCurve | None:
-    if not fitted.has_curves:
-        return None
-    return ModelCurve(*curve_of(fitted.map, fitted.columns, fitted.coefficients, unit))
+        ("In Python", fitted.in_python + products),
+    )
 
 
 def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
     """Return the model in data units, with only the columns that it reads."""
-    features, schema, target = source.features, source.schema, source.target
-    factors = [features.factors(int(column)) for column in fitted.units]
+    schema, target, map = source.schema, source.target, source.map
+
+    def curve(unit: int) -> ModelCurve:
+        return ModelCurve(*curve_of(fitted.map, fitted.columns, fitted.coefficients, unit))
+
+    factors = [[int(at) for at in pair if at >= 0] for pair in map.inputs_of(fitted.units)]
     used = sorted({factor for pair in factors for factor in pair})
     place = {column: position for position, column in enumerate(used)}
     columns = () if schema.names is None else schema.restricted_to(used).columns
@@ -209,15 +199,19 @@ def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
         loss=fitted.settings["loss"],
         target=target.name,
         classes=target.classes,
-        n_features=features.n_features,
-        n_inputs=len(features.names),
-        inputs=tuple(ModelInput(column, features.names[column]) for column in used),
+        n_features=map.n_columns,
+        n_inputs=len(source.names),
+        inputs=tuple(ModelInput(column, source.names[column]) for column in used),
         features=tuple(
             ModelFeature(
                 index=int(column),
-                name=features.name(int(column)),
+                name=source.feature(int(column)),
                 factors=tuple(place[factor] for factor in pair),
-                curve=_curve_of(fitted, int(column)),
+                curve=ModelCurve(
+                    *curve_of(fitted.map, fitted.columns, fitted.coefficients, int(column))
+                )
+                if fitted.has_curves
+                else None,
             )
             for column, pair in zip(fitted.units, factors, strict=True)
         ),
@@ -225,17 +219,11 @@ def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
         first_index=schema.first_index,
         coefficients=fitted.coefficients
         if not fitted.has_curves
-        else np.ones((len(fitted.results), fitted.units.size)),
+        else np.ones((fitted.intercepts.size, fitted.units.size)),
         intercepts=fitted.intercepts,
         certificates=tuple(
-            ModelCertificate(
-                result.status.name,
-                result.objective,
-                result.gap,
-                result.relative_gap,
-                result.passes,
-            )
-            for result in fitted.results
+            ModelCertificate(r.status.name, r.objective, r.gap, r.relative_gap, r.passes)
+            for r in fitted.results
         ),
         settings={**fitted.settings, "rows_fitted": fitted.data.y.size} | _roles_of(schema),
         created_with=f"atomlearn {__version__}",

@@ -35,11 +35,8 @@ def with_config(given: Sequence[str]) -> list[str]:
     file = Path(words[place + 1])
     del words[place : place + 2]
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        saved = shlex.split(content["command"])[1:]
-    except OSError as error:
-        raise CommandError(f"--config {file}: {(error.strerror or str(error)).lower()}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        saved = shlex.split(json.loads(file.read_text(encoding="utf-8"))["command"])[1:]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise CommandError(
             f"--config {file} is no summary.json that `atomlearn select` wrote ({error})"
         ) from error
@@ -117,10 +114,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         if debugging:
             raise
-        left = " before there was a model; nothing written"
-        if options.command == "convert":
-            left = "; the same command goes on from here"
-        print(f"atomlearn: interrupted{left}", file=sys.stderr)
+        left = {
+            "convert": "; the same command goes on from here",
+            "select": " before anything was fitted; nothing written",
+        }
+        told = left.get(options.command, "; nothing written")
+        print(f"atomlearn: interrupted{told}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader of our output has gone (``| head``): nothing is left to say, nor to flush.

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import shlex
+from pathlib import Path
 
-from atomlearn.cli.features import with_products
-from atomlearn.cli.plan import Plan
-from atomlearn.cli.select import Manner, output_folder, select_from
-from atomlearn.cli.source import Dataset
-from atomlearn.cli.targets import prepare_target
-from atomlearn.storage.formats.table import Schema
+import numpy as np
+
+from atomlearn.cli.arguments import build_parser
+from atomlearn.cli.select import select
 
 
 def demo(options: argparse.Namespace) -> int:
-    """Run the command; return 0, or 130 after Ctrl-C."""
+    """Write the data, and run the command that selects from them; return its code."""
     from sklearn.datasets import load_breast_cancer
 
-    bunch = load_breast_cancer()
-    names = [str(name) for name in bunch.feature_names]
-    features = with_products(bunch.data, names)
-    source = Dataset(
-        name="breast cancer (scikit-learn)",
-        features=features,
-        schema=Schema(len(names), tuple(names)),
-        target=prepare_target(bunch.target_names[bunch.target], "diagnosis", "auto", None),
-        command=shlex.join(["atomlearn", *options.given]),
-    )
-    with output_folder(options.out) as folder:
-        way = Manner(folder, quiet=options.quiet)
-        way.say(
-            f"breast cancer, {bunch.data.shape[0]} tumors: 30 measurements, their squares and all "
-            f"their pairs make {features.n_features} features"
-        )
-        return select_from(source, Plan(n_features=20), way)
+    bunch, data = load_breast_cancer(), Path(options.out) / "breast_cancer.npz"
+    data.parent.mkdir(parents=True, exist_ok=True)
+    diagnosis = bunch.target_names[bunch.target]
+    np.savez(data, X=bunch.data, diagnosis=diagnosis, features=bunch.feature_names)
+    words = ["select", str(data), "--target", "diagnosis", "--interactions", "--n-features", "20"]
+    words += ["--out", options.out, *(["--quiet"] if options.quiet else [])]
+    chosen = build_parser().parse_args(words)
+    chosen.given = words
+    return select(chosen)

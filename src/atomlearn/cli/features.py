@@ -1,4 +1,4 @@
-"""The features that are selected from: columns of the file, and products of two of them."""
+"""The features that are selected from, columns and products of two of them; and their groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from atomlearn.cli.options import CommandError
 from atomlearn.core.data.compressed import is_sparse
@@ -59,7 +59,7 @@ def read_groups(text: str, names: Sequence[str], variants: Any) -> tuple[list[Co
             f"--groups {text}: none of the {lost} members is a column of the data, such as "
             f"{names[0]!r}; give a file with a group and its columns on each line"
         )
-    return _with_rest(found, labels, names)
+    return found, labels
 
 
 def _lines(path: Path) -> dict[str, list[str]]:
@@ -103,20 +103,6 @@ def _windows(match: re.Match[str], variants: Any) -> tuple[list[Columns], list[s
     return groups, labels
 
 
-def _with_rest(
-    groups: list[Columns], labels: list[str], names: Sequence[str]
-) -> tuple[list[Columns], list[str]]:
-    """Return the groups, and one for each column that is in none."""
-    inside = np.zeros(len(names), dtype=bool)
-    for group in groups:
-        inside[group] = True
-    alone = np.flatnonzero(~inside)
-    return (
-        [*groups, *(np.array([column]) for column in alone.tolist())],
-        [*labels, *(names[column] for column in alone.tolist())],
-    )
-
-
 def overlap(groups: Sequence[Columns]) -> bool:
     """Tell whether a column is in two groups."""
     columns = np.concatenate(list(groups))
@@ -154,65 +140,20 @@ class Kept(FeatureMap):
         return self.names(terms, names)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """What is selected from: X, (n_samples, n_inputs), the names of its columns, and their map.
+def features_of(X: Any, interactions: bool) -> FeatureMap:
+    """Return what is selected from: the columns, or columns and products of two, never stored.
 
-    Products are never stored; squares of 0/1 columns, which are those columns, may be left out.
+    Squares of 0/1 columns, which are those columns, are left out where products can be listed.
     """
-
-    X: Any
-    names: list[str]
-    map: FeatureMap
-
-    @property
-    def n_features(self) -> int:
-        """Number of features: p, or p + p (p + 1) / 2 less those left out."""
-        return self.map.n_columns
-
-    @property
-    def interactions(self) -> bool:
-        """Whether products are among them."""
-        return self.map.has_pairs
-
-    def design(self) -> Design:
-        """Return the features as a design."""
-        return self.map.apply(self.X)
-
-    def factors(self, index: int) -> tuple[int, ...]:
-        """Return the one or two columns of the file that feature ``index`` is the product of."""
-        return tuple(int(column) for column in self.map.inputs_of([index])[0] if column >= 0)
-
-    def name(self, index: int) -> str:
-        """Return ``a``, ``a^2`` or ``a:b``."""
-        return self.map.term_names([index], self.names)[0]
-
-
-def plain_columns(X: Any, names: list[str]) -> Candidates:
-    """Return the columns as they are."""
-    return Candidates(X, names, Inputs(len(names)))
-
-
-def with_products(X: Any, names: list[str]) -> Candidates:
-    """Return columns, then products: (0, 0), (0, 1), ..., (p, p)."""
-    return Candidates(X, names, PolynomialMap.interactions(len(names), squares=True))
-
-
-def with_interactions(X: Any, names: list[str]) -> Candidates:
-    """Return columns and products, squares of 0/1 columns left out where products can be listed."""
-    binary, whole, index = _binary(X), with_products(X, names), PairIndex(len(names), squares=True)
-    if not binary.size or index.n_columns > MOST_LISTED:
+    n_columns = X.shape[1]
+    if not interactions:
+        return Inputs(n_columns)
+    whole = PolynomialMap.interactions(n_columns, squares=True)
+    index = PairIndex(n_columns, squares=True)
+    if index.n_columns > MOST_LISTED:
         return whole
-    kept = np.delete(np.arange(index.n_columns), index.columns(binary, binary))
-    return Candidates(X, names, Kept(whole.map, kept))
-
-
-def _binary(X: Any) -> NDArray[np.int64]:
-    """Return the columns that hold 0 and 1 only."""
-    if is_sparse(X):
-        entries = X.tocsc()
-        other = np.add.reduceat(
-            np.append(entries.data != 1, False), np.minimum(entries.indptr[:-1], entries.nnz)
-        )
-        return np.flatnonzero((other == 0) | (np.diff(entries.indptr) == 0))
-    return np.flatnonzero([bool(np.isin(X[:, j], (0, 1)).all()) for j in range(X.shape[1])])
+    more = X.multiply(X) - X if is_sparse(X) else X * X - X
+    binary = np.flatnonzero(np.asarray(abs(more).sum(axis=0)).ravel() == 0)
+    if not binary.size:
+        return whole
+    return Kept(whole, np.delete(np.arange(index.n_columns), index.columns(binary, binary)))

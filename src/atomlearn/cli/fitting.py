@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.cli.generating import Data, Outcome, generate, in_words, select_columns
 from atomlearn.cli.options import CommandError
-from atomlearn.cli.plan import LIMITS, Plan
+from atomlearn.cli.plan import FOLDS, Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
@@ -25,12 +25,11 @@ from atomlearn.estimators.cross_validated import (
     AtomicRegressorCV,
     AtomicSurvivalCV,
 )
-from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival, Baseline
 from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
-from atomlearn.norms import KSupport
+from atomlearn.norms import L1, L2, KSupport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,22 +112,17 @@ def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array
     weights = np.zeros((len(results), columns.size))
     for row, result in zip(weights, results, strict=True):
         row[np.searchsorted(columns, result.columns)] = result.weights
-    means, scales = _moments(outcome, units, columns)
+    means, scales = units.of(columns)
+    if outcome.moments is not None:
+        mine, own_means, own_scales = outcome.moments
+        places = np.searchsorted(columns, mine)
+        means[places], scales[places] = own_means, own_scales
     coefficients = weights / scales
     intercepts = np.array([result.intercept for result in results]) - coefficients @ means
     norm = results[0].norm
     if len(results) > 1 or not isinstance(norm, KSupport):
         return columns, coefficients, intercepts, None
     return columns, coefficients, intercepts, norm.scaling(weights[0])
-
-
-def _moments(outcome: Outcome, units: Units, columns: Columns) -> tuple[Array, Array]:
-    """Return the means and scales of columns in the fit, of the estimators' own where they have."""
-    means, scales = units.of(columns)
-    for mine, own_means, own_scales in outcome.moments:
-        places = np.searchsorted(columns, mine)
-        means[places], scales[places] = own_means, own_scales
-    return means, scales
 
 
 def _units(design: Design, plan: Plan, center: bool, weight: Array | None) -> Units:
@@ -159,45 +153,28 @@ ESTIMATORS: dict[str, tuple[Any, Any]] = {
 
 def _controlled(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Select by knockoffs or stability; then a ridge fit over those columns, its weight by CV."""
-    target, y = data.target, data.y
     watch.say("  selecting by " + ("stability" if plan.stability else "knockoffs"))
     found = select_columns(data, plan)
-    covariates, n_features = np.array(data.given.covariates, dtype=np.int64), data.design.shape[1]
-    whole = np.union1d(found.columns, covariates)
+    covariates = np.array(data.given.covariates, dtype=np.int64)
+    whole = np.union1d(found.selected, covariates)
     whole = whole if whole.size else np.arange(1)
-    over = part_of(data.design, columns=whole)
-    single, search = ESTIMATORS[target.task]
-    options = {"loss": plan.loss_for(target.task), "tol": plan.gap}
-    if covariates.size:
-        options["unpenalized"] = np.searchsorted(whole, covariates)
-    if found.columns.size:
-        cv, n_folds = _folds(data, plan.seed)
-        model = search("l2", cv=cv, form="squared", **options, **watch.options)
-        watch.searches = model.n_alphas * n_folds * len(target.outputs)
-    else:  # nothing was selected: the intercept and the covariates alone
-        model = single("l1", 1e6, **options)
-    results = model.fit(
-        over, y, **data.of_rows, **fit_parameters(model, **data.given.dependence)
-    ).results_
-    moved = [
-        replace(r, columns=whole[r.columns], n_features=n_features, parts=None) for r in results
-    ]
-    settings = {
-        "method": "error control",
-        "selected_by": found.words,
-        "norm": "L2()",
-        "form": "squared",
-        "alpha": float(model.alpha_ if found.columns.size else 1e6),
-        "loss": plan.loss_for(target.task),
-    }
-    return Outcome(
-        moved,
-        model,
-        settings,
-        notes=found.notes,
-        stability=found.stability,
-        selector=found.in_python,
+    free = tuple(np.searchsorted(whole, covariates).tolist())
+    over = replace(
+        data,
+        design=part_of(data.design, columns=whole),
+        given=replace(data.given, covariates=free),
     )
+    if found.selected.size:
+        outcome = _cross_validate(over, replace(plan, norms=(L2(),), form="squared"), watch)
+    else:  # the intercept and the covariates alone
+        outcome = _estimate(over, replace(plan, norms=(L1(),), alpha=1e6), watch)
+    moved = [
+        replace(r, columns=whole[r.columns], n_features=data.design.shape[1], parts=None)
+        for r in outcome.results
+    ]
+    settings = outcome.settings | found.settings | {"method": "error control"}
+    none = found.selected[:0]  # those whose coefficient is zero are not in the model
+    return replace(found, results=moved, model=outcome.model, settings=settings, selected=none)
 
 
 def _estimate(data: Data, plan: Plan, watch: Watch) -> Outcome:
@@ -223,7 +200,17 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {len(plan.norms)} norm"
         f"{'s' if len(plan.norms) > 1 else ''}"
     )
-    model.fit(data.design, y, **data.of_rows, **data.given.dependence)
+    try:
+        model.fit(data.design, y, **data.of_rows, **data.given.dependence)
+    except KeyboardInterrupt:
+        if watch.alpha is None:
+            raise
+        by = "Ctrl-C, before a level was scored: the last one that was fitted"
+        watch.say(f"  alpha chosen by {by}")
+        norm, alpha = plan.norms[0], watch.alpha
+        outcome = _estimate(data, replace(plan, alpha=alpha, chosen_by=by), watch)
+        outcome.results[0].status = Status.INTERRUPTED
+        return replace(outcome, chosen=(norm, alpha))
     by = _chosen_by(model, n_folds, y.size, watch)
     settings = _settings(model.norm_, model.alpha_, replace(plan, chosen_by=by), target)
     outcome = Outcome(model.results_, model, settings, chosen=(model.norm_, model.alpha_))
@@ -274,7 +261,7 @@ def _folds(data: Data, seed: int) -> tuple[Any, int]:
             f"{what} has {most} row to fit on, and cross-validation needs at least 2; give "
             "--alpha, or join classes with --positive"
         )
-    n_folds = min(LIMITS.folds, most)
+    n_folds = min(FOLDS, most)
     if any(values is not None for values in data.given.dependence.values()):
         return n_folds, n_folds
     kind = KFold if codes is None else StratifiedKFold
@@ -299,8 +286,6 @@ def _in_python(outcome: Outcome, plan: Plan, center: bool) -> str:
     shown = in_words(type(model)(**given))
     if outcome.selector:
         shown = f"{outcome.selector}, {shown}"
-    if plan.generates and len(outcome.results) > 1:
-        shown = f"OneVsRestClassifier({shown})"  # these were not fitted together
     if plan.additive:
         made = f"Additive(X, {plan.additive!r}, normalize={plan.standardize})"
         return f"{shown}.fit(designs.{made}, y)"
@@ -310,28 +295,21 @@ def _in_python(outcome: Outcome, plan: Plan, center: bool) -> str:
     return f"make_pipeline({scaler}, {shown})"
 
 
-def with_baseline(
-    fitted: Fitted, design: Design, target: Target, rows: Rows, given: Given
-) -> Fitted:
+def with_baseline(fitted: Fitted, design: Design, rows: Rows, given: Given) -> Fitted:
     """Return the model with Breslow's baseline hazard among its settings; others as they are.
 
-    Scores are X w as from Python. The hazard is that of the mean score of the fitted rows, since
-    exp(X w) may overflow where columns are far from zero: the cumulative hazard of a row is
+    Scores are X w as from Python, and the hazard is of scores less those of the means: exp(X w)
+    may overflow where columns are far from zero. The cumulative hazard of a row is
     baseline_hazard * exp(score - baseline_score).
     """
-    if not target.is_survival:
+    if not fitted.data.target.is_survival:
         return fitted
-    fitted = replace(fitted, intercepts=np.zeros(1))
-    risk = fitted.decisions(design, rows, given.offset)[:, 0]
-    middle = float(risk.mean())
     weight = np.ones(rows.size) if given.weight is None else given.weight[rows]
+    risk, settings = fitted.decisions(design, rows, given.offset)[:, 0], dict(fitted.settings)
     with np.errstate(over="ignore"):
-        baseline = Baseline.of(target.values[rows], risk - middle, weight)
-    if not np.isfinite(baseline.cumulative).all():
-        return fitted
-    found = {
-        "baseline_times": baseline.times.tolist(),
-        "baseline_hazard": baseline.cumulative.tolist(),
-        "baseline_score": middle,
-    }
-    return replace(fitted, settings=fitted.settings | found)
+        baseline = Baseline.of(fitted.data.y, risk, weight)
+    if np.isfinite(baseline.cumulative).all():
+        settings["baseline_times"] = baseline.times.tolist()
+        settings["baseline_hazard"] = baseline.cumulative.tolist()
+        settings["baseline_score"] = -float(fitted.intercepts[0])
+    return replace(fitted, intercepts=np.zeros(1), settings=settings)

@@ -11,50 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.options import CommandError
-from atomlearn.cli.plan import LIMITS, Plan
+from atomlearn.cli.plan import LARGE, Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.interfaces import Array, Columns, Design, Norm
-from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.generation import norm_of
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.estimators.units import too_many
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.stability import StabilitySelector
 
-#: Halves of ``--stability``, and levels of the path of each.
-N_HALVES, N_LEVELS = 50, 10
+#: Levels of the path of each half of ``--stability``.
+N_LEVELS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Controlled:
-    """Columns that were selected, how sure that is, in words and numbers.
-
-    in_python : the selector; stability : column -> share of halves that select it, empty for
-    knockoffs.
-    """
-
-    columns: NDArray[np.int64]
-    words: str
-    notes: tuple[str, ...]
-    in_python: str
-    stability: dict[int, float] = field(default_factory=dict)
-
-
-def select_columns(data: Data, plan: Plan) -> Controlled:
+def select_columns(data: Data, plan: Plan) -> Outcome:
     """Return the columns of standardized features that --fdr or --stability lets through.
+
+    The outcome has no model yet.
 
     Covariates are no candidates: what they explain of the others, and of a target of numbers, is
     taken off first.
     """
     design, target, y = data.design, data.target, data.y
     n_rows, n_columns = design.shape
-    if not design.listable or n_rows * n_columns > LIMITS.large:
+    if not design.listable or n_rows * n_columns > LARGE:
         raise CommandError(
             f"--fdr and --stability hold the features in memory, and {n_rows:,} x {n_columns:,} "
             "are too many; leave --interactions out, or select with --n-features first"
@@ -67,9 +51,13 @@ def select_columns(data: Data, plan: Plan) -> Controlled:
         X = _rest(X[:, candidates], beside)
         y = _rest(y, beside) if target.classes is None else y
     found = (_stable if plan.stability else _knocked)(X, y, data, plan)
-    words = found.words + ("; given the covariates" if covariates.size else "")
-    shares = {int(candidates[place]): share for place, share in found.stability.items()}
-    return replace(found, columns=candidates[found.columns], stability=shares, words=words)
+    words = found.settings["selected_by"] + ("; given the covariates" if covariates.size else "")
+    return replace(
+        found,
+        settings={"selected_by": words},
+        selected=candidates[found.selected],
+        stability={int(candidates[at]): share for at, share in found.stability.items()},
+    )
 
 
 def _rest(values: Array, beside: Array) -> Array:
@@ -79,7 +67,7 @@ def _rest(values: Array, beside: Array) -> Array:
     return np.asarray(np.where(nothing, 0.0, rest))
 
 
-def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
+def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
     assert plan.fdr is not None
     loss, dependence = plan.loss_for(data.target.task), data.given.dependence
     with warnings.catch_warnings(record=True) as told:
@@ -100,32 +88,46 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
         f"knockoffs: of the features selected, on average at most {100 * plan.fdr:g}% are false "
         f"({selector.covariance_})"
     )
-    return Controlled(columns, words, tuple(notes), in_words(selector))
+    return Outcome(
+        [],
+        None,
+        {"selected_by": words},
+        selected=columns,
+        notes=tuple(notes),
+        selector=in_words(selector),
+    )
 
 
-def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Controlled:
+def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
     n_columns, target = X.shape[1], data.target
     kind = AtomicRegressor if target.classes is None else AtomicClassifier
     base = kind(tol=1e-3, loss=plan.loss_for(target.task))
-    outputs = np.array(target.columns(y), dtype=np.float64)
+    outputs = np.atleast_2d(y if target.classes is None else [y == code for code in np.unique(y)])
     centered = outputs - outputs.mean(axis=1, keepdims=True)
     largest = float(np.abs(centered @ X).max()) / len(y) or 1.0
     alphas = largest * np.geomspace(0.9, 0.1, N_LEVELS)
-    selector = StabilitySelector(base, N_HALVES, rng=plan.seed, alphas=alphas)
+    selector = StabilitySelector(base, rng=plan.seed, alphas=alphas)
     # So many features a half that about one false one is expected, by the plainest bound.
     most = int(max(2, np.sqrt((2 * selector.threshold - 1) * n_columns)))
     selector.set_params(max_features=min(most, n_columns)).fit(X, y, **data.given.dependence)
     shares = selector.selection_probabilities_
     words = (
-        f"stability: selected by at least {100 * selector.threshold:g}% of {N_HALVES} random "
-        f"halves of the rows; at most {selector.expected_false_:.2g} of features no better than "
-        "random are expected among them"
+        f"stability: selected by at least {100 * selector.threshold:g}% of {selector.n_resamples} "
+        f"random halves of the rows; at most {selector.expected_false_:.2g} of features no better "
+        "than random are expected among them"
     )
     note = (
         "stability tells what would be selected again; neighbors of true features may be stable too"
     )
-    columns, found = np.flatnonzero(shares >= selector.threshold), dict(enumerate(shares.tolist()))
-    return Controlled(columns, words, (note,), in_words(selector), found)
+    return Outcome(
+        [],
+        None,
+        {"selected_by": words},
+        selected=np.flatnonzero(shares >= selector.threshold),
+        notes=(note,),
+        stability=dict(enumerate(shares.tolist())),
+        selector=in_words(selector),
+    )
 
 
 def in_words(model: Any) -> str:
@@ -140,8 +142,8 @@ class Outcome:
     results : one an output, in the units of the fit; settings : how, as text and numbers;
     gaps_on_selected : for feature generation, one an output: the proved relative gap of the
     coefficients with the features as selected; chosen : norm and alpha that a refit should use;
-    moments, scaled_by : (columns, means, scales) and words, where estimators scale features
-    themselves; selected : columns that were selected, those whose exact coefficient is zero too;
+    moments, scaled_by : (columns, means, scales) and words, where the estimator scales features
+    itself; selected : columns that were selected, those whose exact coefficient is zero too;
     selector : what chose them before the fit, as it would be typed.
     """
 
@@ -150,7 +152,7 @@ class Outcome:
     settings: dict[str, Any]
     gaps_on_selected: tuple[float | None, ...] = ()
     chosen: tuple[Norm, float] | None = None
-    moments: tuple[tuple[Columns, Array, Array], ...] = ()
+    moments: tuple[Columns, Array, Array] | None = None
     scaled_by: str = ""
     notes: tuple[str, ...] = ()
     stability: dict[int, float] = field(default_factory=dict)
@@ -189,69 +191,44 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Select by feature generation, as from Python: several classes share their features.
 
     But that the coefficients of the selected features are computed to the gap asked for: half of
-    it, so that what is reported is at most that, rounding included. Classes that cannot be fitted
-    together (products too many to be listed, an offset, curves) are, one against the rest.
+    it, so that what is reported is at most that, rounding included.
     """
-    target, several = data.target, len(data.target.outputs) > 1
-    together = (
-        several
-        and data.given.offset is None
-        and not plan.additive
-        and not too_many(data.design)
-        and np.unique(data.y).size == len(target.outputs)
-    )
-    watch.labels = [] if together else watch.labels
-    models: list[FeatureGenerator] = []
-    for values in [data.y] if together else target.columns(data.y):
-        model = _generator(data, plan, watch)
-        interrupted = bool(models) and models[-1].results_[0].status is Status.INTERRUPTED
-        if interrupted:
-            # After Ctrl-C the other outputs only get their starting point.
-            model.set_params(stop=Iterations(0), observers=())
-        model.fit(data.design, values, **data.of_rows, **data.given.dependence)
-        if model.size_choice_ is not None and model.size_choice_.interrupted:
-            watch.say(f"  interrupted: {model.n_wanted_} features, of the numbers that were tried")
-            interrupted = True
-        models.append(model)
-        if interrupted:
-            model.results_[0].status = Status.INTERRUPTED
-    if together:
-        watch.of_features(len(target.outputs))
-    results = [model.results_[0] for model in models]
-    settings = {
-        "method": "feature generation",
-        "n_features": int(models[0].n_wanted_),
-        "batch": norm_of(models[0], data.design)[0].k,
-        "C": plan.C,
-        "loss": plan.loss_for(target.task),
-    }
-    return Outcome(
-        results,
-        models[0],
-        settings | ({"classes": "together"} if together else {}),
-        tuple(model.selected_gap_ for model in models),
-        moments=tuple(model.moments_ for model in models) if plan.standardize else (),
-        scaled_by=models[0].scaled_by_ if plan.standardize else "",
-        selected=_selected(models, plan),
-    )
-
-
-def _selected(models: Sequence[FeatureGenerator], plan: Plan) -> Columns:
-    """Return the columns that were selected; none for curves, which are columns of their own."""
-    found = np.concatenate([np.zeros(0, np.int64), *(model.selected_ for model in models)])
-    return found[:0] if plan.additive else found.astype(np.int64)
-
-
-def _generator(data: Data, plan: Plan, watch: Watch) -> FeatureGenerator:
-    return FeatureGenerator(
+    loss, several = plan.loss_for(data.target.task), len(data.target.outputs) > 1
+    if several and np.unique(data.y).size < len(data.target.outputs):
+        raise CommandError("a class has no row to fit on; join classes with --positive")
+    watch.labels = []
+    model = FeatureGenerator(
         plan.n_features or 1,
         plan.batch or "auto",
         plan.C,
-        plan.loss_for(data.target.task),
+        loss,
         groups=None if plan.additive else data.given.groups,
         standardize=plan.standardize and not plan.additive,
         tol=plan.gap,
         selected_tol=0.5 * plan.gap,
         **data.parameters,
         **watch.options,
+    )
+    model.fit(data.design, data.y, **data.of_rows, **data.given.dependence)
+    if model.size_choice_ is not None and model.size_choice_.interrupted:
+        watch.say(f"  interrupted: {model.n_wanted_} features, of the numbers that were tried")
+    settings = {
+        "method": "feature generation",
+        "n_features": int(model.n_wanted_),
+        "batch": norm_of(model, data.design)[0].k,
+        "C": plan.C,
+        "loss": loss,
+    }
+    if several:
+        watch.of_features(len(data.target.outputs))
+        settings["classes"] = "together"
+    return Outcome(
+        model.results_,
+        model,
+        settings,
+        (model.selected_gap_,),
+        moments=model.moments_ if plan.standardize else None,
+        scaled_by=model.scaled_by_ if plan.standardize else "",
+        # Curves are columns of their own.
+        selected=model.selected_[:0] if plan.additive else np.sort(model.selected_),
     )

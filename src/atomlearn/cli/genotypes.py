@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,10 +32,10 @@ def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
     if variants is None:
         return ()
     mine = np.array([column for column in used if column < len(variants.names)], dtype=np.int64)
-    means = moments_of(source.features.design(), mine)[0] if mine.size else np.zeros(0)
+    means = moments_of(source.design(), mine)[0] if mine.size else np.zeros(0)
     return tuple(
         Allele(
-            source.features.names[column],
+            source.names[column],
             variants.chromosomes[column],
             int(variants.positions[column]),
             variants.counted[column],
@@ -60,26 +59,10 @@ def about(source: Dataset, column: int) -> tuple[tuple[str, str], ...]:
     )
 
 
-@dataclass(slots=True)
-class Harmonized:
-    """Genotypes as the model counts them, (n_samples, n_alleles), and what was done with which."""
-
-    X: Array
-    names: dict[str, list[str]] = field(default_factory=dict)
-
-    def notes(self) -> list[str]:
-        """Return what should be said."""
-        return [
-            f"{len(self.names[way])} variants {text} ({listing(self.names[way])})"
-            for way, text in _TOLD.items()
-            if way in self.names
-        ]
-
-
 def harmonized(
     alleles: Sequence[Allele], variants: Variants, names: Sequence[str], design: Design
-) -> Harmonized:
-    """Return the genotypes of the model's variants, counted as the model does.
+) -> tuple[Array, list[str]]:
+    """Return the genotypes of the model's variants, counted as it does, and what is to be said.
 
     A variant is found by name, else by chromosome and position. Alleles that are swapped are
     recoded (2 - x); those of the other strand are flipped, where that is not ambiguous (A/T and
@@ -93,20 +76,25 @@ def harmonized(
             zip(variants.chromosomes, variants.positions.tolist(), strict=True)
         )
     }
-    found = Harmonized(np.zeros((design.shape[0], len(alleles))))
+    X, ways = np.zeros((design.shape[0], len(alleles))), dict[str, list[str]]()
     for number, allele in enumerate(alleles):
         column = place.get(allele.name, where.get((allele.chromosome, allele.position)))
         way = "absent"
         if column is not None:
             way = _way(allele, variants.counted[column], variants.other[column])
         if way != "same":
-            found.names.setdefault(way, []).append(allele.name)
+            ways.setdefault(way, []).append(allele.name)
         if column is None or way in ("ambiguous", "different"):
-            found.X[:, number] = allele.mean
+            X[:, number] = allele.mean
             continue
         values = np.asarray(design.gather(np.array([column])).dense()[:, 0], dtype=np.float64)
-        found.X[:, number] = 2.0 - values if way.endswith("swapped") else values
-    return found
+        X[:, number] = 2.0 - values if way.endswith("swapped") else values
+    notes = [
+        f"{len(ways[way])} variants {text} ({listing(ways[way])})"
+        for way, text in _TOLD.items()
+        if way in ways
+    ]
+    return X, notes
 
 
 def _way(allele: Allele, counted: str, other: str) -> str:

@@ -7,35 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
-from numpy.typing import NDArray
-
 from atomlearn.cli.options import CommandError
 from atomlearn.core.interfaces import Form, Norm, Task
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.losses import as_loss, loss_names
 from atomlearn.norms import L1, Groups, KSupport, as_norm
 
-
-@dataclass(frozen=True, slots=True)
-class SelectionLimits:
-    """What no option says.
-
-    folds : of a cross-validation; most_classes_guessed : a target of whole numbers with at most so
-    many values is taken for classes; small : entries of data up to which halves of the rows are
-    fitted, in ``seconds_of_halves``, and features are left out in turn; large : entries beyond
-    which no twins and no places are looked up, and selectors that hold all in memory refuse.
-    """
-
-    folds: int = 5
-    most_classes_guessed: int = 20
-    small: int = 500_000
-    seconds_of_halves: float = 1.5
-    large: int = 200_000_000
-
-
-LIMITS = SelectionLimits()
-
-
+#: Folds of a cross-validation.
+FOLDS = 5
+#: A target of whole numbers with at most so many values is taken for classes.
+MOST_CLASSES_GUESSED = 20
+#: Entries of data beyond which no twins and no places are looked up, and selectors that hold all in
+#: memory refuse.
+LARGE = 200_000_000
 #: Norms that groups are part of.
 OF_GROUPS = ("groups", "latentgroups", "latentksupport")
 #: What --norm takes, in the form to type.
@@ -134,15 +118,6 @@ class Plan:
     def cross_validates(self) -> bool:
         """True where alpha (and the norm, of several) is chosen by cross-validation."""
         return bool(self.norms) and self.alpha is None
-
-    def task_for(self, values: NDArray[Any], asked: str) -> str:
-        """Return the task that is asked for, where a loss of numbers settles it too.
-
-        Few whole numbers are taken for classes, and counts are no classes.
-        """
-        if asked == "auto" and self.loss is not None and values.dtype.kind in "iuf":
-            return "regression" if as_loss(self.loss).task == "regression" else asked
-        return asked
 
     def loss_for(self, task: str) -> str:
         """Return the name of the loss; refuse one that does not fit the task."""

@@ -17,7 +17,8 @@ from atomlearn.cli.arguments import reading_of
 from atomlearn.cli.genotypes import harmonized
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.source import given_offset
-from atomlearn.core.interfaces import Array, Design
+from atomlearn.core.interfaces import Array
+from atomlearn.designs import as_design
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
@@ -50,6 +51,8 @@ def predict(options: argparse.Namespace) -> int:
             "are far outside of what the model was fitted to: check that row"
         )
     if options.explain is not None:
+        if inputs.offset is not None:
+            raise CommandError("--explain is of features alone; leave --offset and --exposure out")
         if options.explain == options.out:
             raise CommandError(f"--out and --explain are two files, and both are {options.out}")
         write_text(options.explain, explanations_csv(model, inputs.X))
@@ -118,9 +121,8 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
         width = len(model.inputs) if model.is_named else model.n_inputs
         asked = Request(schema=Schema(width, names, model.first_index), missing=bool(model.columns))
         return _of_matrix(model, path, form.table(path, asked), reading)
-    named = reading.id or model.settings.get("id")
-    text, ids = replace(reading.form, labels=frozenset({str(named)})), None
-    frame = form.cells(path, text, reading.sheet).frame()
+    named, ids = reading.id or model.settings.get("id"), None
+    frame = form.cells(path, replace(reading, id=named).text_form(), reading.sheet).frame()
     if reading.transpose:
         frame, ids = transposed(frame)
     elif named is not None and (reading.id or named in frame.header):
@@ -128,11 +130,11 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
         ids = frame.cells(named).tolist()
     if not model.is_named and len(frame.header) != model.n_inputs:
         raise _other_width(model, path, len(frame.header))
-    return _of_table(model, frame, ids, reading, explained=options.explain is not None)
+    return _of_table(model, frame, ids, reading)
 
 
 def _of_table(
-    model: SavedModel, frame: Frame, ids: list[str] | None, reading: Reading, explained: bool
+    model: SavedModel, frame: Frame, ids: list[str] | None, reading: Reading
 ) -> ModelData:
     """Return what the model makes of the cells of a table, and of those of --covar."""
     plans = [plan for plan in model.columns if plan.is_used]
@@ -145,8 +147,6 @@ def _of_table(
         plans = [plan for plan in plans if plan not in beside]
     columns |= encoded_again(frame, plans)
     roles = reading.roles
-    if roles and explained:
-        raise CommandError(f"--explain is of features alone; leave it or --{min(roles)} out")
     frame.require(list(roles.values()))
     for role, neutral in (("offset", 0), ("exposure", 1)):
         if role in model.settings and not roles:
@@ -165,48 +165,41 @@ def _of_table(
 
 def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading) -> ModelData:
     """Return the columns of data that are a matrix, genotypes counted as the model does."""
-    found, samples = ModelData(None), table.samples
+    samples = table.samples
+    if model.alleles and table.variants is not None:
+        names = distinct(table.variants)
+        X, notes = harmonized(model.alleles, table.variants, names, table.X)
+        columns = {allele.name: X[:, n] for n, allele in enumerate(model.alleles)}
+        lacking = {item.name for item in model.inputs} - set(columns)
+        plans = [plan for plan in model.columns if not lacking.isdisjoint(plan.made())]
+        columns |= _of_samples(plans, NamedRows(samples.name, samples.family), reading, notes)
+        found = ModelData(_side_by_side(model, columns, table.X.shape[0]), notes=notes)
+    else:
+        found = _of_table(*_cells(model, path, table), None, reading)
     if samples is not None:
         found.header = "FID", "IID"
         found.ids = list(zip(samples.family, samples.name, strict=True))
-    if model.alleles and table.variants is not None:
-        names = distinct(table.variants)
-        held = harmonized(model.alleles, table.variants, names, table.X)
-        columns = {allele.name: held.X[:, n] for n, allele in enumerate(model.alleles)}
-        found.notes = held.notes()
-        lacking = {item.name for item in model.inputs} - set(columns)
-        plans = [plan for plan in model.columns if not lacking.isdisjoint(plan.made())]
-        beside = NamedRows(samples.name, samples.family)
-        columns |= _of_samples(plans, beside, reading, found.notes)
-        found.X = _side_by_side(model, columns, table.X.shape[0])
-        return found
-    schema = table.schema
-    if not model.columns and not (model.is_named and schema.names is not None):
-        if schema.n_features != model.n_inputs:
-            raise _other_width(model, path, schema.n_features)
-        found.X = _taken(table.X, [item.index for item in model.inputs])
-        return found
-    known = {schema.name(column): column for column in range(schema.n_features)}
-    # What a store holds is made already; what it is made of, it need not hold.
-    plans = [plan for plan in model.columns if plan.name in known]
-    made = {name: plan.name for plan in plans for name in plan.made()}
-    wanted = dict.fromkeys(made.get(item.name, item.name) for item in model.inputs)
-    for name in wanted:
-        require_name(name, tuple(known), path)
-    X = _taken(table.X, [known[name] for name in wanted])
-    if plans:
-        columns = {name: X[:, place] for place, name in enumerate(wanted)}
-        plain = [ColumnPlan(name) for name in wanted if name not in made.values()]
-        columns = encoded_again(frame_of_columns(path, columns), [*plans, *plain])
-        X = _side_by_side(model, columns, X.shape[0])
-    found.X = X
     return found
 
 
-def _taken(X: Any, columns: list[int]) -> Any:
-    if isinstance(X, Design):
-        return X.gather(np.array(columns, dtype=np.int64)).dense()
-    return X[:, columns]
+def _cells(model: SavedModel, path: Path, table: DataTable) -> tuple[SavedModel, Frame]:
+    """Return the columns of a matrix that the model reads, and the model of these.
+
+    A store holds what was made of columns; what it was made of, it need not hold.
+    """
+    schema, design = table.schema, as_design(table.X)
+    known = {schema.name(column): column for column in range(schema.n_features)}
+    if not model.columns and not (model.is_named and schema.names is not None):
+        if schema.n_features != model.n_inputs:
+            raise _other_width(model, path, schema.n_features)
+        known = {item.name: item.index for item in model.inputs}
+    model = replace(model, columns=tuple(plan for plan in model.columns if plan.name in known))
+    made = {name: plan.name for plan in model.columns for name in plan.made()}
+    columns = {}
+    for name in dict.fromkeys(made.get(item.name, item.name) for item in model.inputs):
+        require_name(name, tuple(known), path)
+        columns[name] = design.gather(np.array([known[name]])).dense()[:, 0]
+    return model, replace(frame_of_columns(path, columns), n_rows=design.shape[0])
 
 
 def _other_width(model: SavedModel, path: Path, width: int) -> CommandError:

@@ -5,84 +5,53 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from atomlearn.cli.assembly import content_of, model_of
+from atomlearn.cli.assembly import content_of_fit, model_of
 from atomlearn.cli.command_line import cost
-from atomlearn.cli.evidence import fits_to_halves
 from atomlearn.cli.fitting import Fitted, fit, with_baseline
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan, read_plan
-from atomlearn.cli.scoring import confusion, held_out_scores, split
-from atomlearn.cli.source import Dataset, read_source
+from atomlearn.cli.source import Dataset, Given, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
+from atomlearn.estimators.dependent_rows import held_out as held_out_rows
 from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
 from atomlearn.maps.additive import Additive
 from atomlearn.norms import as_norm
-from atomlearn.reports.class_displays import curves_of_classes
+from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content, HeldOut
-from atomlearn.reports.data_displays import PredictionDisplay
-from atomlearn.reports.drawing import Display
-from atomlearn.reports.halves import Half
-from atomlearn.reports.html import ReportUnavailable, write_report
+from atomlearn.reports.halves import Half, fitted_halves
+from atomlearn.reports.held_out import told_of_rows
+from atomlearn.reports.html import ReportUnavailable, report_html
 from atomlearn.reports.model_file import write_model
 from atomlearn.reports.suspects import recurring
-from atomlearn.reports.tables import summary_lines, write_selected_csv, write_summary
-
-
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How a selection is run, whatever is selected: where to, split, time, and how loud.
-
-    checkpoint : folder that keeps the state of the fits, None for none; json : print nothing but
-    JSON.
-    """
-
-    folder: Path
-    test_fraction: float = 0.25
-    time_limit: float | None = None
-    quiet: bool = False
-    checkpoint: Path | None = None
-    json: bool = False
-
-    def say(self, line: str) -> None:
-        """Print one line of progress, unless quiet."""
-        if not self.quiet:
-            print(line, file=sys.stderr, flush=True)
+from atomlearn.reports.tables import selected_csv, summary_lines, summary_text
 
 
 def select(options: argparse.Namespace) -> int:
     """Run the command; return 0, or 130 after Ctrl-C (the files are written then, too)."""
-    plan = read_plan(options)
+    plan, watch = read_plan(options), Watch(quiet=options.quiet)
     began = time.perf_counter()
     with output_folder(options.out) as folder:
-        way = Manner(
-            folder,
-            options.test_fraction,
-            options.time_limit,
-            options.quiet,
-            None if options.checkpoint is None else Path(options.checkpoint),
-            options.json,
-        )
-        source = read_source(options, plan, way.say)
-        code = select_from(source, plan.with_groups(source.given.groups, source.given.overlap), way)
+        source = read_source(options, plan, watch.say)
+        plan = plan.with_groups(source.given.groups, source.given.overlap)
+        code = _select_from(source, plan, options, folder)
     if options.json:
         print((folder / "summary.json").read_text(encoding="utf-8"), end="")
-    way.say(f"{cost(began)}; --config {folder / 'summary.json'} repeats the run")
+    watch.say(f"{cost(began)}; --config {folder / 'summary.json'} repeats the run")
     return code
 
 
@@ -106,52 +75,77 @@ def output_folder(out: str) -> Iterator[Path]:
         raise
 
 
-def select_from(source: Dataset, plan: Plan, way: Manner) -> int:
+def _select_from(source: Dataset, plan: Plan, options: argparse.Namespace, folder: Path) -> int:
     """Select, score, refit on all rows, write the files, print the result."""
-    began = time.perf_counter()
-    fitted, held_out, notes, interrupted = _fits(source, plan, way)
+    began, say = time.perf_counter(), Watch(quiet=options.quiet).say
+    fitted, held_out, notes, interrupted = _fits(source, plan, options)
     seconds = time.perf_counter() - began
     again: list[Half] = []
-    if not interrupted and way.time_limit is None:
-        again = fits_to_halves(source, plan, partial(_of_half, source, plan, fitted))
-    content = content_of(source, plan, fitted, held_out, notes, seconds, again)
-    written = _write(way.folder, source, fitted, content)
-    if not way.json:
+    if not (interrupted or options.time_limit or plan.controls or source.given.on_disk):
+        again = _halves(source, plan, fitted)
+    content = content_of_fit(source, plan, fitted, held_out, notes, seconds, again)
+    written = _write(folder, source, fitted, content)
+    if not options.json:
         print(f"\n{content.data}: {content.headline}")
         print("\n".join(summary_lines(content)))
-        print(f"\n  {', '.join(written)} in {way.folder}/")
+        print(f"\n  {', '.join(written)} in {folder}/")
     for note in content.notes:
         if note not in source.notes:  # those were told when the data was read
-            way.say(f"note: {note}")
+            say(f"note: {note}")
     return 130 if interrupted else 0
 
 
+def split(target: Target, fraction: float, seed: int, given: Given) -> tuple[Rows, Rows]:
+    """Return rows to fit on and rows to hold out, increasing, or those that a column holds out."""
+    if given.test_rows is not None:
+        return np.flatnonzero(~given.test_rows), np.flatnonzero(given.test_rows)
+    n_samples = target.values.size
+    if fraction == 0:
+        return np.arange(n_samples), np.arange(0)
+    codes = target.codes
+    train, test = held_out_rows(n_samples, fraction, seed, codes, **given.dependence)
+    if test.size == 0:
+        raise CommandError(
+            f"--test-fraction {fraction} of {n_samples} rows holds out none, for each class keeps "
+            "a row, or a group of rows; give a larger one, more rows, or --test-fraction 0 for no "
+            "held-out scores"
+        )
+    if codes is not None and np.unique(codes[train]).size < np.unique(codes).size:
+        raise CommandError(
+            "a class is in the end of the series only, which is held out; give a smaller "
+            "--test-fraction, or leave --order out"
+        )
+    return train, test
+
+
 def _fits(
-    source: Dataset, plan: Plan, way: Manner
+    source: Dataset, plan: Plan, options: argparse.Namespace
 ) -> tuple[Fitted, HeldOut | None, list[str], bool]:
     """Return the final model, its held-out scores, what should be noted, and if Ctrl-C came."""
-    target, whole = source.target, Deadline.after(way.time_limit or np.inf)
+    target, given = source.target, source.given
+    say, limit = Watch(quiet=options.quiet).say, options.time_limit or np.inf
+    whole = Deadline.after(limit)
     with whole.kept():
         design = _design(source, plan)
-    train, test = split(target, way.test_fraction, plan.seed, source.given)
+    train, test = split(target, options.test_fraction, plan.seed, given)
     everything = np.arange(target.values.size)
+    folder = None if options.checkpoint is None else Path(options.checkpoint)
 
     def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
-        watch = Watch(Deadline.after(share * whole.left), way.quiet, checkpoint=way.checkpoint)
-        fitted = fit(design, target, rows, chosen, watch, source.given)
-        return with_baseline(fitted, design, target, rows, source.given)
+        watch = Watch(Deadline.after(share * whole.left), options.quiet, checkpoint=folder)
+        return with_baseline(fit(design, target, rows, chosen, watch, given), design, rows, given)
 
     if test.size == 0:
-        way.say(f"fitting on all {everything.size:,} rows; no rows are held out")
+        say(f"fitting on all {everything.size:,} rows; no rows are held out")
         final = one(everything, plan, 1.0)
         return final, None, [], final.interrupted
-    way.say(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
+    say(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
     began = time.process_time()
     final = first = one(train, plan, 0.5)
-    seconds = np.inf if way.time_limit is not None else time.process_time() - began
-    trial = _trial(source, plan, way, first)
+    seconds = np.inf if options.time_limit else time.process_time() - began
+    trial = _trial(source, plan, first, say, repeats=not (given.on_disk or options.time_limit))
     if not first.interrupted:
-        way.say(f"fitting on all {everything.size:,} rows: the model that is written")
+        say(f"fitting on all {everything.size:,} rows: the model that is written")
         with suppress(KeyboardInterrupt):
             final = one(everything, _refit_plan(plan, first), 1.0)
     notes = []
@@ -163,19 +157,25 @@ def _fits(
 
 
 def _design(source: Dataset, plan: Plan) -> Design:
-    design = source.features.design()
+    design = source.design()
     if not plan.additive:
         return design
     return Additive(design, plan.additive, normalize=plan.standardize)
 
 
-def _of_half(source: Dataset, plan: Plan, final: Fitted, rows: Rows) -> Fitted:
-    """Return the same selection from some rows, without a word."""
-    chosen = _refit_plan(plan, final)
+def _halves(source: Dataset, plan: Plan, final: Fitted) -> list[Half]:
+    """Return what the same selection makes of halves of the rows, without a word."""
+    target, chosen = source.target, _refit_plan(plan, final)
     # The selection does not depend on a smaller gap.
-    chosen = replace(chosen, gap=max(chosen.gap, 1e-3))
-    design = _design(source, plan)
-    return fit(design, source.target, rows, chosen, Watch(quiet=True), source.given)
+    chosen, design = replace(chosen, gap=max(chosen.gap, 1e-3)), _design(source, plan)
+
+    def of_half(rows: Rows) -> Half:
+        found = fit(design, target, rows, chosen, Watch(quiet=True), source.given)
+        return Half(found.map, found.columns, found.coefficients)
+
+    y = target.values if target.codes is None else target.codes
+    entries = target.values.size * source.map.n_columns
+    return fitted_halves(y, entries, plan.seed, of_half, **source.given.dependence)
 
 
 def _refit_plan(plan: Plan, first: Fitted) -> Plan:
@@ -196,64 +196,53 @@ def _held_out(
     trial: Trial,
     seconds: float,
 ) -> HeldOut:
-    target = source.target
-    decisions = first.decisions(design, test, source.given.offset)
-    known, regression = trial.copies(train, test), target.task == "regression"
-    verdict = trial.verdict(train, test, decisions, seconds)
-    if regression:
-        # On the scale of the target, where the loss has a link.
-        decisions = as_loss(first.settings["loss"]).mean(decisions)
-    scores = held_out_scores(target, train, test, decisions)
+    target, given = source.target, source.given
+    decisions, known = first.decisions(design, test, given.offset), trial.copies(train, test)
+    told = _told(target, train, test, decisions, first)
     if trial.known is not None:
-        alone = held_out_scores(target, train, test, _alone(source, design, train, test, first))
-        scores = tuple(
-            replace(ours, baseline=theirs.value, baseline_name="the covariates alone")
-            for ours, theirs in zip(scores, alone, strict=True)
+        # The model of covariates and offset alone, where there are none with no weight on a column.
+        free = np.array(given.covariates, dtype=np.int64)
+        over = part_of(design, columns=free if free.size else np.arange(1))
+        lone = Plan(norms=(as_norm("l1"),), alpha=1e6, loss=first.settings["loss"], n_features=None)
+        mine = replace(given, covariates=tuple(range(free.size)), groups=None, center=False)
+        alone = fit(over, target, train, lone, Watch(quiet=True), mine)
+        theirs = _told(target, train, test, alone.decisions(over, test, given.offset), alone)
+        told["scores"] = tuple(
+            replace(ours, baseline=other.value, baseline_name="the covariates alone")
+            for ours, other in zip(told["scores"], theirs["scores"], strict=True)
         )
-    found = np.setdiff1d(first.units, source.given.covariates)
+    found = np.setdiff1d(first.units, given.covariates)
     return HeldOut(
         n_train=int(train.size),
         n_test=int(test.size),
-        scores=scores,
-        confusion=confusion(target, test, decisions),
         n_selected=int(found.size),
         overlap=int(np.intersect1d(found, final.units).size),
         refitted=final is not first,
-        displays=_curves(target, test, decisions, first),
         warnings=recurring(known),
-        verdict=verdict,
+        verdict=trial.verdict(train, test, decisions, seconds),
+        **told,
     )
 
 
-def _alone(source: Dataset, design: Design, train: Rows, test: Rows, first: Fitted) -> Array:
-    """Return the decisions of the model of covariates and offset alone."""
-    given, loss = source.given, first.settings["loss"]
-    free = np.array(given.covariates, dtype=np.int64)
-    over = part_of(design, columns=free if free.size else np.arange(1))
-    plan = Plan(norms=(as_norm("l1"),), alpha=1e6, loss=loss, n_features=None)
-    mine = replace(given, covariates=tuple(range(free.size)), groups=None, center=False)
-    fitted = fit(over, source.target, train, plan, Watch(quiet=True), mine)
-    decisions = fitted.decisions(over, test, given.offset)
-    return as_loss(loss).mean(decisions) if source.target.task == "regression" else decisions
-
-
-def _curves(target: Target, test: Rows, decisions: Array, fitted: Fitted) -> Sequence[Display]:
-    """Return curves of classes of the held-out rows, or predicted against true numbers."""
-    if target.task == "regression":
-        return [PredictionDisplay(target.values[test], decisions[:, 0])]
-    if target.classes is None:
-        return ()
-    told, loss = None, as_loss(fitted.settings["loss"])
+def _told(
+    target: Target, train: Rows, test: Rows, decisions: Array, fitted: Fitted
+) -> dict[str, Any]:
+    """Return what is told of held-out rows, of numbers on the scale of the target."""
+    task, loss, shares = cast(Task, target.task), as_loss(fitted.settings["loss"]), None
     if loss.has_probabilities:
-        told = np.exp(log_probabilities(loss, decisions, fitted.together))
-    return curves_of_classes(target.values[test], decisions, target.outputs, told)
+        shares = np.exp(log_probabilities(loss, decisions, fitted.together))
+    told = loss.mean(decisions) if task == "regression" else decisions
+    parts = target.values[train], target.values[test]
+    return told_of_rows(task, *parts, told, target.outputs, probabilities=shares)
 
 
-def _trial(source: Dataset, plan: Plan, way: Manner, fitted: Fitted) -> Trial:
+def _trial(
+    source: Dataset, plan: Plan, fitted: Fitted, say: Callable[[str], None], repeats: bool
+) -> Trial:
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
-    given, target, X = source.given, source.target, source.features.X
-    listed, loss = not given.on_disk, as_loss(fitted.settings["loss"])
-    inputs, plan = as_design(X), replace(plan, gap=max(plan.gap, LOOSE_GAP))
+    given, target, X = source.given, source.target, source.X
+    inputs, loss = as_design(X), as_loss(fitted.settings["loss"])
+    plan = replace(plan, gap=max(plan.gap, LOOSE_GAP))
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()
     if free.size:
@@ -262,11 +251,8 @@ def _trial(source: Dataset, plan: Plan, way: Manner, fitted: Fitted) -> Trial:
         known += [given.offset[:, None], loss.mean(given.offset[:, None])]
 
     def decide(train: Rows, test: Rows, values: Any, order: Rows | None) -> Array:
-        features = source.features
-        if order is not None:
-            features = replace(features, X=X[order])
         mine = target if values is None else replace(target, values=values)
-        design = _design(replace(source, features=features), plan)
+        design = _design(source if order is None else replace(source, X=X[order]), plan)
         again = fit(design, mine, train, plan, Watch(quiet=True), given)
         return again.decisions(design, test)
 
@@ -276,22 +262,22 @@ def _trial(source: Dataset, plan: Plan, way: Manner, fitted: Fitted) -> Trial:
         target.values,
         loss.name in LONG_TAILED,
         np.hstack(known) if known else None,
-        inputs if listed else None,
+        None if given.on_disk else inputs,
         rng=plan.seed,
-        repeats=listed and way.time_limit is None,
-        say=way.say,
+        repeats=repeats,
+        say=say,
         **given.dependence,
     )
 
 
 def _write(folder: Path, source: Dataset, fitted: Fitted, content: Content) -> list[str]:
     """Write the files, each as a whole; return the names of those written."""
-    write_selected_csv(folder / "selected.csv", content)
+    write_text(folder / "selected.csv", selected_csv(content))
     write_model(folder / "model.json", model_of(source, fitted))
-    write_summary(folder / "summary.json", content)
+    write_text(folder / "summary.json", summary_text(content))
     written = ["selected.csv", "model.json", "summary.json"]
     try:
-        write_report(folder / "report.html", content)
+        write_text(folder / "report.html", report_html(content))
         written.append("report.html")
     except ReportUnavailable as error:
         print(f"atomlearn: {error}; the other files are written", file=sys.stderr)

@@ -15,18 +15,14 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from atomlearn.cli.arguments import reading_of
-from atomlearn.cli.features import (
-    Candidates,
-    overlap,
-    plain_columns,
-    read_groups,
-    with_interactions,
-)
+from atomlearn.cli.features import features_of, overlap, read_groups
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan
-from atomlearn.cli.targets import Target, prepare_target, survival_of
+from atomlearn.cli.targets import Target, numbers_in, prepare_target, survival_of
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Array, Design, Rows
+from atomlearn.losses import as_loss
+from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import absent
@@ -131,16 +127,29 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Data to select from: where it came from, what is in it, and its target."""
+    """Data to select from: where it came from, what is in it, and its target.
+
+    X : (n_samples, n_inputs), as it was read; names : of its columns; map : makes the features.
+    """
 
     name: str
-    features: Candidates
+    X: Any
+    names: list[str]
+    map: FeatureMap
     schema: Schema
     target: Target
     command: str
     given: Given = field(default_factory=Given)
     notes: tuple[str, ...] = ()
     variants: Any = None
+
+    def design(self) -> Design:
+        """Return the features as a design."""
+        return self.map.apply(self.X)
+
+    def feature(self, index: int) -> str:
+        """Return ``a``, ``a^2`` or ``a:b``."""
+        return self.map.term_names([index], self.names)[0]
 
 
 def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], None]) -> Dataset:
@@ -162,8 +171,7 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         )
     target = _target(table, options, plan)
     n_samples, n_features = table.X.shape
-    on_disk = isinstance(table.X, Design)
-    sparse = is_sparse(table.X)
+    on_disk, sparse = isinstance(table.X, Design), is_sparse(table.X)
     kind = "on disk" if on_disk else "sparse" if sparse else "dense"
     say(
         f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}, "
@@ -175,9 +183,9 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         say(f"task: {target.task} ({target.guessed}; --task says otherwise)")
     plan.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
-    features = (with_interactions if options.interactions else plain_columns)(table.X, names)
+    features = features_of(table.X, options.interactions)
     if options.interactions:
-        say(f"interactions: {features.n_features:,} features")
+        say(f"interactions: {features.n_columns:,} features")
     command = shlex.join(["atomlearn", *options.given])
     given = _given(table, options, target, names, say)
     groups, order, told = belonging(table, options, given.test_rows)
@@ -185,6 +193,8 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         say(f"  {note}")
     return Dataset(
         path.name,
+        table.X,
+        names,
         features,
         table.schema,
         target,
@@ -207,7 +217,10 @@ def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target
         return survival_of(extras["time"], extras["event"], options.time, options.event)
     y = table.y
     assert y is not None
-    task = options.task if options.positive else plan.task_for(y, options.task)
+    task = options.task
+    if task == "auto" and plan.loss is not None and not options.positive and y.dtype.kind in "iuf":
+        # Few whole numbers are taken for classes, and counts, say, are no classes.
+        task = "regression" if as_loss(plan.loss).task == "regression" else task
     return prepare_target(y, table.target_name or "y", task, options.positive)
 
 
@@ -220,7 +233,9 @@ def _given(
 ) -> Given:
     """Return weights, offset, groups and covariates."""
     extras = table.extras
-    weight = _numbers(extras.get("weights"), "--weights", least=0.0)
+    weight = None
+    if "weights" in extras:
+        weight = numbers_in(extras["weights"], "--weights", least=0.0)
     if options.class_weight is not None:
         balanced = _class_weights(options.class_weight, target)
         weight = balanced if weight is None else weight * balanced
@@ -247,27 +262,12 @@ def _given(
 
 def given_offset(columns: Mapping[str, NDArray[Any]]) -> Array | None:
     """Return what is added to the scores of each row: an offset, the logarithm of an exposure."""
-    offset = _numbers(columns.get("offset"), "--offset")
-    exposure = _numbers(columns.get("exposure"), "--exposure", least=np.nextafter(0.0, 1.0))
-    if exposure is None:
-        return offset
-    return np.log(exposure) + (0.0 if offset is None else offset)
-
-
-def _numbers(values: NDArray[Any] | None, option: str, least: float | None = None) -> Array | None:
-    """Return the numbers of a role as float64."""
-    if values is None:
-        return None
-    try:
-        numbers = values.astype(np.float64)
-    except ValueError as error:
-        raise CommandError(f"{option} must name a column of numbers ({error})") from error
-    if not np.isfinite(numbers).all():
-        raise CommandError(f"{option} must name a column of numbers, none of them missing")
-    if least is not None and (numbers < least).any():
-        word = "positive numbers" if least > 0 else "numbers of at least 0"
-        raise CommandError(f"{option} must name a column of {word}, found {numbers.min():g}")
-    return numbers
+    least = {"offset": -np.inf, "exposure": np.nextafter(0.0, 1.0)}
+    given = [role for role in least if role in columns]
+    found = {role: numbers_in(columns[role], f"--{role}", least[role]) for role in given}
+    if "exposure" not in found:
+        return found.get("offset")
+    return np.log(found["exposure"]) + found.get("offset", 0.0)
 
 
 def _class_weights(text: str, target: Target) -> Array:

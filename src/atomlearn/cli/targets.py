@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.options import CommandError
-from atomlearn.cli.plan import LIMITS
+from atomlearn.cli.plan import MOST_CLASSES_GUESSED
 from atomlearn.reports.model import Label
 from atomlearn.storage.formats.messages import listing
 from atomlearn.survival.target import survival_target
@@ -56,11 +56,6 @@ class Target:
         return None if self.classes is None else self.values
 
     @property
-    def numbers(self) -> NDArray[Any]:
-        """The values as plain numbers: of survival, the times."""
-        return self.values["time"] if self.is_survival else self.values
-
-    @property
     def labels(self) -> list[str] | None:
         """The classes as text, None for numbers."""
         return None if self.classes is None else [str(label) for label in self.classes]
@@ -70,20 +65,6 @@ class Target:
         """Names of the outputs of a model: the positive class, each of many, or the target."""
         labels = self.labels or [self.name]
         return tuple(labels[1:] if len(labels) == 2 else labels)
-
-    def columns(self, y: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return ``y``, values of some rows, for each output: numbers, or whether it is the class.
-
-        Two classes are one output, which is about the second.
-        """
-        if self.classes is None:
-            return [y]
-        codes = [1] if len(self.classes) == 2 else range(len(self.classes))
-        return [y == code for code in codes]
-
-    def counts(self) -> NDArray[np.int64]:
-        """Return the number of rows of each class."""
-        return np.bincount(self.values, minlength=len(self.classes or ()))
 
 
 def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) -> Target:
@@ -103,7 +84,8 @@ def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) 
     if task == "auto":
         task, guessed = _guess(values, name)
     if task == "regression":
-        return Target(name, None, _numbers(values, name), guessed)
+        remedy = "; a regression needs numbers: use --task classification, or another --target"
+        return Target(name, None, numbers_in(values, f"target {name!r}", remedy=remedy), guessed)
     labels, codes = _labels(values, name)
     if len(labels) < 2:
         raise CommandError(
@@ -115,9 +97,7 @@ def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) 
 
 def survival_of(times: NDArray[Any], events: NDArray[Any], time: str, event: str) -> Target:
     """Return the target of a column of times and one that says if the event was seen."""
-    numbers = _numbers(times, time)
-    if (numbers < 0.0).any():
-        raise CommandError(f"--time {time} has negative times; leave these rows out")
+    numbers = numbers_in(times, f"--time {time}", least=0.0)
     y = survival_target(_seen(events, event), numbers)
     if not y["event"].any():
         raise CommandError(f"--event {event} says that no row has an event; nothing can be learned")
@@ -142,7 +122,7 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
         return "classification", f"{name!r} holds labels"
     distinct = np.unique(values)
     whole = bool(np.all(distinct == np.round(distinct)))
-    few = whole and distinct.size <= min(LIMITS.most_classes_guessed, values.size // 2)
+    few = whole and distinct.size <= min(MOST_CLASSES_GUESSED, values.size // 2)
     if whole and distinct.size > 2 and _looks_like_counts(values, distinct, few):
         span = f"from {distinct[0]:g} to {distinct[-1]:g}"
         return "regression", f"{name!r} looks like counts, {span}: --loss poisson is for those"
@@ -175,26 +155,29 @@ def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any], few: bool) 
     return bool(rises and falls) and counts[-1] < 0.25 * counts[mode]
 
 
-def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+def numbers_in(
+    values: NDArray[Any], what: str, least: float = -np.inf, remedy: str = ""
+) -> NDArray[np.float64]:
+    """Return finite numbers as float64; ``what`` : they are, for messages."""
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise CommandError(
-            f"target {name!r} holds text ({error}); a regression needs numbers: use --task "
-            "classification, or another --target"
-        ) from error
+        raise CommandError(f"{what} must be numbers ({error}){remedy}") from error
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise CommandError(
-            f"target {name!r} is missing or infinite in {bad.size} rows, the first one is row "
-            f"{int(bad[0])} (counted from 0); leave these rows out"
+            f"{what} is missing or infinite in {bad.size} rows, the first one is row {bad[0]} "
+            "(counted from 0); leave these rows out"
         )
+    if (numbers < least).any():
+        word = "positive numbers" if least > 0 else "numbers of at least 0"
+        raise CommandError(f"{what} must be {word}, found {numbers.min():g}")
     return numbers
 
 
 def _labels(values: NDArray[Any], name: str) -> tuple[tuple[Label, ...], NDArray[np.int64]]:
     if values.dtype.kind == "f":
-        values = _numbers(values, name)
+        values = numbers_in(values, f"target {name!r}")
         if (values == np.rint(values)).all() and (np.abs(values) < 2**53).all():
             values = values.astype(np.int64)
     distinct, codes = np.unique(values, return_inverse=True)

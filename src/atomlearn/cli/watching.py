@@ -22,7 +22,7 @@ class Watch(RunObserver):
     of each fit, or None; labels : names of the outputs that are fitted next, printed as their turn
     comes; searches : number of fits of a cross-validation that are still to come and are only
     counted; found : column -> first pass that gave it a weight; searches_a_line : how many of
-    these fits one line of progress stands for.
+    these fits one line of progress stands for; alpha : of the last of them that ended, or None.
 
     Examples
     --------
@@ -43,6 +43,7 @@ class Watch(RunObserver):
     searches: int = 0
     found: dict[int, int] = field(default_factory=dict)
     searches_a_line: int = 50
+    alpha: float | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -71,6 +72,8 @@ class Watch(RunObserver):
     def end(self, progress: Progress) -> None:
         """Count the fits of a search."""
         if progress.search:
+            problem = progress.problem
+            self.alpha = problem.regularizer.amount / float(problem.weight.sum())
             self.searches -= 1
             if self.searches > 0 and self.searches % self.searches_a_line == 0:
                 self.say(f"  cross-validation: {self.searches} fits to go")

@@ -113,7 +113,8 @@ def _of_rows(norm: Any, design: Design, n_classes: int) -> Any:
     if too_many(design):
         raise ValueError(
             f"several classes share a list of features, and {n_features} products are too "
-            "many to be listed; use sklearn.multiclass.OneVsRestClassifier around this estimator"
+            "many to be listed; use sklearn.multiclass.OneVsRestClassifier around this estimator, "
+            "or --positive of the command line"
         )
     if isinstance(norm, LatentKSupport):
         sets = norm.membership(n_features)

@@ -1,7 +1,7 @@
 """Reports: tables, figures, the model file and report.html, as functions of what a fit found."""
 
-from atomlearn.reports.class_displays import CalibrationDisplay
-from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, SelectedFeature
+from atomlearn.reports.content import Content
+from atomlearn.reports.data_displays import CalibrationDisplay
 from atomlearn.reports.displays import (
     CoefficientDisplay,
     ConvergenceDisplay,
@@ -9,7 +9,6 @@ from atomlearn.reports.displays import (
     StabilityDisplay,
     ValidationDisplay,
 )
-from atomlearn.reports.html import ReportUnavailable, report_html, write_report
 from atomlearn.reports.model import (
     ModelCertificate,
     ModelCurve,
@@ -25,22 +24,13 @@ from atomlearn.reports.structure_displays import (
     MatrixDisplay,
     PartsDisplay,
 )
-from atomlearn.reports.tables import (
-    selected_csv,
-    summary_lines,
-    summary_of,
-    write_selected_csv,
-    write_summary,
-)
 
 __all__ = [
     "CalibrationDisplay",
     "CoefficientDisplay",
     "Content",
     "ConvergenceDisplay",
-    "FitSummary",
     "GroupsDisplay",
-    "HeldOut",
     "InteractionsDisplay",
     "MatrixDisplay",
     "ModelCertificate",
@@ -49,20 +39,10 @@ __all__ = [
     "ModelInput",
     "PartsDisplay",
     "PathDisplay",
-    "ReportUnavailable",
     "SavedModel",
-    "Score",
-    "SelectedFeature",
     "StabilityDisplay",
     "ValidationDisplay",
     "read_model",
     "report",
-    "report_html",
-    "selected_csv",
-    "summary_lines",
-    "summary_of",
     "write_model",
-    "write_report",
-    "write_selected_csv",
-    "write_summary",
 ]

@@ -65,28 +65,26 @@ class ChromosomesDisplay(Display):
         known = np.flatnonzero((positions >= 0) & (labels != ""))
         if known.size < 2:
             return None
-        place, middles = np.full(labels.size, np.nan), dict[str, float]()
-        shade, begin = np.zeros(labels.size, dtype=np.int64), 0.0
-        names = sorted(
-            set(labels[known].tolist()), key=lambda name: (not name.isdigit(), name.zfill(2))
-        )
-        for number, label in enumerate(names):
-            mine = known[labels[known] == label]
-            place[mine] = begin + positions[mine] - positions[mine].min()
-            shade[mine] = number % 2
-            end = float(place[mine].max())
-            middles[label], begin = 0.5 * (begin + end), end + 1.0
-        height = _correlations(design, targets)
+        found, number = np.unique(labels[known], return_inverse=True)
+        names = sorted(found.tolist(), key=lambda n: (not n.isdigit(), n.zfill(2)))
+        number, at = np.array([*map(names.index, found)])[number], positions[known]
+        first, last = np.full((2, len(names)), [[np.inf], [-np.inf]])
+        np.minimum.at(first, number, at)
+        np.maximum.at(last, number, at)
+        ends = np.cumsum(last - first + 1.0)
+        place = at - last[number] + ends[number] - 1.0
+        height = _correlations(design, targets)[known]
         # At each place along the axis the strongest feature is drawn.
-        bins = (place[known] * (MOST_POINTS / begin)).astype(np.int64)
-        strongest = known[np.lexsort((-height[known], bins))]
-        drawn = strongest[np.unique(np.sort(bins), return_index=True)[1]]
+        bins = (place * (MOST_POINTS / ends[-1])).astype(np.int64)
+        strongest = np.lexsort((-height, bins))
+        drawn = strongest[np.unique(bins[strongest], return_index=True)[1]]
         chosen = {
-            name: (float(place[column]), float(height[column]))
+            name: (float(place[mine]), float(height[mine]))
             for name, column in selected.items()
-            if np.isfinite(place[column])
+            for mine in np.flatnonzero(known == column)
         }
-        return cls(middles, place[drawn], height[drawn], shade[drawn], chosen)
+        middles = dict(zip(names, (ends - 0.5 * (last - first + 1.0)).tolist(), strict=True))
+        return cls(middles, place[drawn], height[drawn], number[drawn] % 2, chosen)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         for shade, color in enumerate((RAISES, OTHERS)):

@@ -17,7 +17,7 @@ from atomlearn.reports.data_displays import (
     CurveDisplay,
     TargetDisplay,
 )
-from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay, ObjectiveDisplay
+from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay
 from atomlearn.reports.drawing import Display
 from atomlearn.reports.structure_displays import InteractionsDisplay
 
@@ -251,9 +251,6 @@ class Content:
         if self.task != "matrix":
             of = f"of {self.n_features:,}"
             found.append(("features selected", f"{len(self.selected):,}", of))
-        if self.covariates:
-            names = ", ".join(item.name for item in self.covariates)
-            found.append(("covariates, in any case", f"{len(self.covariates):,}", names))
         if self.fits:
             asked = f"on {self.over}; asked for {self.goal:.0e}"
             found.append(("relative gap", f"{self.headline_gap:.1e}", asked))
@@ -275,12 +272,9 @@ class Content:
             sizes = [item.strongest for item in products]
             found.append(InteractionsDisplay.of([item.factors for item in products], sizes))
         drawn = [fit for fit in self.fits if len(fit.history) > 1]  # one point is no line
-        histories = [fit.history for fit in drawn]
-        if histories and self.is_bounded:
-            labels = [fit.label for fit in drawn]
+        if drawn and self.is_bounded:
+            histories, labels = [fit.history for fit in drawn], [fit.label for fit in drawn]
             found.append(ConvergenceDisplay(histories, self.goal, labels))
-        elif histories:
-            found.append(ObjectiveDisplay(histories))
         if len(self.target_values):
             found.append(TargetDisplay(np.asarray(self.target_values)))
         return found

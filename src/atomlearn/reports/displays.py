@@ -7,7 +7,7 @@ again. X and y can be left out where a fitted estimator tells all that is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -72,45 +72,35 @@ class PathDisplay(Display):
     @classmethod
     def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
         """Fit the path around the level of a model of ours of one output."""
-        return cls.of_view(view_of(estimator, X, names), np.asarray(y))
+        view = view_of(estimator, X, names)
+        return cls.of_view(view, view.codes_of(np.asarray(y)))
 
     @classmethod
-    def of_view(cls, view: View, y: Any) -> Self | None:
-        """Return the path around the level of a model of ours of one output, None for others."""
-        model, alpha, objective = view.model, level_of(view.model), objective_of(view.model)
-        without = view.outputs > 1 or objective.get("form", "constrained") == "constrained"
-        if not alpha or without:
-            return None
-        return cls.around(
-            view.design,
-            view.target_of(y),
-            alpha,
-            lambda column: view.map.names([column], view.names)[0],
-            intercept=model.fit_intercept,
-            **objective,
-        )
+    def of_view(cls, view: View, y: Any, sample_weight: Any = None, **options: Any) -> Self | None:
+        """Return the path at levels around that of a model, per standard deviation.
 
-    @classmethod
-    def around(
-        cls, X: Any, y: Any, alpha: float, name: Callable[[int], str], **options: Any
-    ) -> Self | None:
-        """Return the path at levels around alpha, per standard deviation, or None without one.
-
-        ``options`` : what ``path`` takes.
+        None where there is none, as of several outputs. y : codes of classes, or what the loss
+        takes; options : what ``path`` takes more.
         """
         from atomlearn.paths import path
 
-        levels = alpha * len(y) * np.geomspace(8.0, 0.5, 16)
+        model, alpha, options = view.model, level_of(view.model), objective_of(view.model) | options
+        if not alpha or view.outputs > 1 or options.get("form", "constrained") == "constrained":
+            return None
+        total = len(y) if sample_weight is None else sample_weight.sum()
+        levels = alpha * total * np.geomspace(8.0, 0.5, 16)
+        options |= {"intercept": model.fit_intercept, "sample_weight": sample_weight}
+        target = y if view.classes is None else np.where(y > 0, 1.0, -1.0)
         try:
-            found = path(X, y, levels=levels, gap=1e-4, max_iter=200, **options)
+            found = path(view.design, target, levels=levels, gap=1e-4, max_iter=200, **options)
         except (TypeError, ValueError):  # this model is not one of a path
             return None
         if not found.columns.size:
             return None
-        coefs = found.coefs * moments_of(X, found.columns)[1]
+        coefs = found.coefs * moments_of(view.design, found.columns)[1]
         order = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:MOST_NAMED]
-        names = [name(int(column)) for column in found.columns[order]]
-        return cls(found.levels / len(y), coefs[:, order], names, alpha)
+        names = view.map.names(found.columns[order], view.names)
+        return cls(found.levels / total, coefs[:, order], names, alpha)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.lines_ = ax.plot(self.levels, self.coefficients, **options)
@@ -157,21 +147,14 @@ class ValidationDisplay(Display):
     def of_estimator(
         cls, estimator: Any, X: Any = None, y: Any = None, names: Any = None
     ) -> Self | None:
-        """Return what a cross-validated estimator, or LassoCV, chose its level by."""
-        if isinstance(estimator, CrossValidatedModel):
-            table = estimator.cv_results_
-            mine = [repr(norm) == repr(estimator.norm_) for norm in table["param_norm"]]
-            keys = ("param_alpha", "mean_test_score", "standard_error")
-            levels, mean, error = (np.asarray(table[key], dtype=np.float64)[mine] for key in keys)
-            return cls(levels, mean, error, float(estimator.alpha_))
-        try:
-            errors = np.asarray(estimator.mse_path_)  # as scikit-learn's LassoCV has it
-        except AttributeError:
+        """Return what a cross-validated estimator of ours chose its level by."""
+        if not isinstance(estimator, CrossValidatedModel):
             return None
-        if errors.ndim != 2:
-            return None
-        spread = errors.std(axis=1) / np.sqrt(errors.shape[1])
-        return cls(estimator.alphas_, -errors.mean(axis=1), spread, float(estimator.alpha_))
+        table = estimator.cv_results_
+        mine = [repr(norm) == repr(estimator.norm_) for norm in table["param_norm"]]
+        keys = ("param_alpha", "mean_test_score", "standard_error")
+        levels, mean, error = (np.asarray(table[key], dtype=np.float64)[mine] for key in keys)
+        return cls(levels, mean, error, float(estimator.alpha_))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.errorbar_ = ax.errorbar(
@@ -233,27 +216,6 @@ class ConvergenceDisplay(Display):
         ax.set_yscale("log")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="passes over the data", ylabel="proved relative gap")
-
-
-@dataclass
-class ObjectiveDisplay(Display):
-    """Objective against the number of columns in use, one line a fit."""
-
-    histories: Sequence[Sequence[Record]]
-    title = "What more features bring"
-    about = (
-        "The objective (loss and penalty) after each pass over the data: where the line gets flat, "
-        "more features help little."
-    )
-
-    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        for history in self.histories:
-            columns = [record.n_columns for record in history]
-            objectives = [record.objective for record in history]
-            ax.plot(columns, objectives, **{"marker": "o", **options})
-        ax.set_ylim(bottom=0.0)
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set(xlabel="columns selected", ylabel="objective")
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,28 +13,30 @@ from sklearn.base import clone
 
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
 from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.findings.held_out import rows_of
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.reports.chromosomes import ChromosomesDisplay, Places, places_in
-from atomlearn.reports.class_displays import BoxesDisplay
-from atomlearn.reports.content import SelectedFeature
-from atomlearn.reports.data_displays import CurveDisplay, SurfaceDisplay
+from atomlearn.reports.content import (
+    Content,
+    FitSummary,
+    HeldOut,
+    SelectedFeature,
+    without_covariates,
+)
+from atomlearn.reports.data_displays import BoxesDisplay, CurveDisplay
+from atomlearn.reports.displays import ValidationDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
 from atomlearn.reports.halves import Half, band_of, curve_of, fitted_halves, shares
-from atomlearn.reports.structure_displays import name_of_part, selected_groups
+from atomlearn.reports.structure_displays import GroupsDisplay, name_of_part, selected_groups
 from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, dense_columns, view_of
 
 #: Small pictures side by side; more make a page slow.
 MOST_PANELS = 12
-#: Entries of the data below which halves are fitted without being asked for.
-SMALL = 2_000_000
-#: Cells of a side of a surface, and inputs beyond which none is made: the model is asked at rows of
-#: all inputs.
-CELLS, MOST_INPUTS = 24, 2000
 
 
 def selected_of(view: View) -> tuple[SelectedFeature, ...]:
@@ -124,36 +126,16 @@ class Fits:
 
 def half_fits(fits: Fits, view: View) -> list[Half]:
     """Return what clones select from halves of the rows; nothing of what chose columns before."""
-    y, asked = fits.y, fits.n_resamples
-    if asked is None:
-        asked = 20 if view.design.shape[0] * view.design.shape[1] <= SMALL else 0
-    fewest = min([len(y) // 4, *((y == one).sum() for one in view.classes or ())])
     chosen_before = view.offered > view.inputs.shape[1]
-    if (
-        fewest < 2  # a half may lack a class, or rows
-        or chosen_before
-        or is_opened(fits.X)
-        or isinstance(fits.estimator, StabilitySelector)
-    ):
+    if chosen_before or is_opened(fits.X) or isinstance(fits.estimator, StabilitySelector):
         return []
 
     def fitted(rows: Rows) -> Half:
         part = view_of(fits.fitted_to(rows), rows_of(fits.X, rows), None)
         return Half(part.map, part.columns, part.weights)
 
-    return fitted_halves(y, asked, fits.rng, fitted, **fits.dependence)
-
-
-def with_stability(
-    selected: tuple[SelectedFeature, ...], estimator: Any, found: Sequence[Half]
-) -> tuple[SelectedFeature, ...]:
-    """Add the share of halves of the rows that select each feature, where it is known."""
-    known = shares(found)
-    if isinstance(estimator, StabilitySelector):
-        known = dict(enumerate(estimator.selection_probabilities_.tolist()))
-    elif not found:
-        return selected
-    return tuple(replace(item, stability=known.get(item.index, 0.0)) for item in selected)
+    entries = view.design.shape[0] * view.design.shape[1]
+    return fitted_halves(fits.y, entries, fits.rng, fitted, fits.n_resamples, **fits.dependence)
 
 
 def with_twins(
@@ -177,12 +159,16 @@ def with_twins(
     )
 
 
-def forbidden(view: View, X: Any, y: Any) -> Sequence[Twins]:
+def forbidden(
+    view: View, X: Any, y: Any, names: Callable[[int], str] | None = None
+) -> Sequence[Twins]:
     """Return what forbidding single columns of a model of ours costs, nothing of other models."""
     if not view.results or view.is_mapped:
         return []
     try:
-        return twins(view.model, X, y, most=10, correlated=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return twins(view.model, X, y, most=10, correlated=0, names=names)
     except (TypeError, ValueError, AttributeError):
         return []
 
@@ -206,23 +192,101 @@ def along_chromosomes(
     return ChromosomesDisplay.of(view.inputs, targets, where, columns)
 
 
-def pictures_of(
+def boxes_of(
     view: View, codes: NDArray[Any], selected: Sequence[SelectedFeature]
-) -> list[Display]:
-    """Return what the data show: features in each class, and what pairs add together."""
-    boxes, labels = list[Display](), view.labels
-    if labels is not None and len(labels) <= MOST_PANELS and view.map.unit is None:
-        first = [*single_inputs(view, selected).items()][:MOST_PANELS]
-        boxes += [BoxesDisplay.of(f.name, view.input(j), codes, labels) for f, j in first]
-    return [*boxes, *surfaces_of(view, selected)]
+) -> list[BoxesDisplay]:
+    """Return the largest features in each class, where there are few classes."""
+    boxes, labels = list[BoxesDisplay](), view.labels
+    if labels is None or len(labels) > MOST_PANELS or view.map.unit is not None:
+        return boxes
+    used = np.unique(codes)
+    names = [labels[code] for code in used]
+    for feature, j in [*single_inputs(view, selected).items()][:MOST_PANELS]:
+        x = view.input(j)
+        boxes.append(BoxesDisplay(feature.name, names, [x[codes == code] for code in used]))
+    return boxes
 
 
-def warnings_of(
-    view: View, codes: NDArray[Any], selected: Sequence[SelectedFeature], target: str
-) -> list[str]:
-    """Return what is odd about the data: leaks, totals, copies."""
+def content_of(
+    view: View,
+    y: NDArray[Any],
+    held_out: HeldOut | None,
+    target: str,
+    outputs: tuple[str, ...],
+    halves: Sequence[Half],
+    *,
+    results: Sequence[Result],
+    gaps: Sequence[float | None],
+    free: Collection[int] = (),
+    positions: Places | None = None,
+    path: Display | None = None,
+    asked: Callable[[], Sequence[Twins]] = tuple,
+    known: Callable[[SelectedFeature], SelectedFeature] = lambda item: item,
+    stability: dict[int, float] | None = None,
+    looks: bool = True,
+    **more: Any,
+) -> Content:
+    """Return everything that the page tells of a model and the data it was fitted to.
+
+    y : codes of classes, numbers, or records of times; halves : fits to halves of the rows; gaps :
+    on the selected features, one a result, or None; free : covariates; asked : what forbidding
+    features costs; known : adds what else is known of a feature; stability : shares of halves,
+    where they are known; looks : whether the data are looked at; more : fields of ``Content``.
+    """
+    labels, is_times = view.labels, y.dtype.names is not None
+    selected, covariates = without_covariates([*map(known, selected_of(view))], free)
+    selected = with_twins(view, selected, asked) if looks else selected
+    shared = stability or (shares(halves) if halves else None)
+    if shared is not None:
+        selected = tuple(replace(f, stability=shared.get(f.index, 0.0)) for f in selected)
+    counts = np.bincount(y, minlength=len(labels)).tolist() if labels else []
+    warned, boxes = _seen(view, y, selected, target) if looks else ([], [])
+    places = along_chromosomes(view, y, selected, positions)
+    pictures: list[Display | None] = [places, groups_of(view.model, selected), *boxes]
+    pictures += [ValidationDisplay.of_estimator(view.model), path]
+    names = outputs if len(outputs) == len(results) else ("all outputs",) * len(results)
+    return Content(
+        target=target,
+        task="survival" if is_times else "classification" if labels else "regression",
+        n_samples=view.inputs.shape[0],
+        n_inputs=view.offered,
+        n_features=(view.map.n_terms if view.is_mapped else view.offered) - len(free),
+        outputs=outputs,
+        selected=selected,
+        covariates=covariates,
+        fits=tuple(map(FitSummary.of, names, results, gaps)),
+        goal=float(view.model.tol) if results else 0.0,
+        held_out=held_out,
+        class_counts=tuple(zip(labels or (), counts, strict=True)),
+        target_values=y if labels is None and y.ndim == 1 and not is_times else (),
+        curves=curves_of(view, selected, halves, outputs),
+        evidence=[picture for picture in pictures if picture is not None],
+        warnings=(*(held_out.warnings if held_out else ()), *warned),
+        **more,
+    )
+
+
+def _seen(
+    view: View, y: NDArray[Any], selected: Sequence[SelectedFeature], target: str
+) -> tuple[list[str], list[BoxesDisplay]]:
+    """Return what is odd about the data, and features in each class."""
     columns = [*single_inputs(view, selected).values()]
-    return suspects(view.inputs, codes, view.labels, columns, view.names, target)
+    odd = suspects(view.inputs, y, view.labels, columns, view.names, target)
+    return odd, boxes_of(view, y, selected)
+
+
+def groups_of(model: Any, selected: Sequence[SelectedFeature]) -> GroupsDisplay | None:
+    """Return the sizes of the selected groups, of features in one each, else of latent parts."""
+    squares: dict[str, float] = {}
+    for feature in selected:
+        if feature.group:
+            square = float(np.sum(np.square(feature.standardized)))
+            squares[feature.group] = squares.get(feature.group, 0.0) + square
+    if squares and not any(", " in name for name in squares):
+        names = sorted(squares, key=squares.__getitem__, reverse=True)[:MOST_NAMED]
+        return GroupsDisplay(np.sqrt([squares[name] for name in names]), names)
+    parts = selected_groups(model)
+    return GroupsDisplay.of(parts) if len(parts) > 1 else None
 
 
 def curves_of(
@@ -260,34 +324,3 @@ def curves_of(
     margin = 0.06 * np.ptp(values) or 1.0
     scale = (float(values.min() - margin), float(values.max() + margin))
     return [replace(curve, scale=scale) for curve in made]
-
-
-def surfaces_of(view: View, selected: Sequence[SelectedFeature]) -> list[SurfaceDisplay]:
-    """Return the surfaces of the strongest pairs; none for several outputs."""
-    pairs = [feature.factors for feature in selected if feature.is_product]
-    n_inputs = view.inputs.shape[1]
-    if not pairs or n_inputs > MOST_INPUTS or view.outputs > 1:
-        return []
-    data = dense_columns(view.inputs, np.arange(n_inputs))
-    place = {name: j for j, name in enumerate(view.names)}
-    middle = np.median(data, axis=0)
-    found = []
-    for pair in pairs[:MOST_PANELS]:
-        at = [place[name] for name in pair]
-        across, up = (_levels(data[:, j]) for j in at)
-        first, second = np.meshgrid(across, up)
-        rows = np.tile(middle, (first.size + 1, 1))
-        rows[:-1, at[0]], rows[:-1, at[1]] = first.ravel(), second.ravel()
-        told = view.map.apply(rows).gather(view.columns).dot(view.weights[0])
-        values = (told[:-1] - told[-1]).reshape(first.shape)
-        found.append(SurfaceDisplay(pair[0], pair[1], across, up, values))
-    return found
-
-
-def _levels(values: Array) -> Array:
-    """Return two values as they are, else levels over the middle 96% of the rows."""
-    known = np.unique(values)
-    if known.size == 2:
-        return known
-    least, greatest = np.quantile(values, [0.02, 0.98])
-    return np.linspace(*((least, greatest) if greatest > least else (known[0], known[-1])), CELLS)

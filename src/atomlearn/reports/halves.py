@@ -7,6 +7,7 @@ the truth, where the rows are independent: so the spread of halves is drawn as t
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from atomlearn.maps.feature_map import FeatureMap
 
 #: Halves that it takes for the spread of their curves to be drawn.
 FEWEST_HALVES = 6
+#: Entries of the data up to which halves are fitted without being asked for, and for how long.
+SMALL, SECONDS = 1_000_000, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +43,35 @@ class Half:
 
 def fitted_halves(
     y: NDArray[Any],
-    count: int,
+    entries: int,
     rng: int,
     fitted: Callable[[Rows], Half],
-    seconds: float = np.inf,
+    asked: int | None = None,
     **dependence: Any,
 ) -> list[Half]:
-    """Return ``fitted`` of so many random halves of the rows, in complementary pairs.
+    """Return ``fitted`` of random halves of the rows, in complementary pairs.
 
-    ``seconds`` : to take; fewer than a band needs where these take longer. ``dependence`` :
+    Of as many as ``asked`` for; else where the data are small up to 20, in a time that does not
+    count beside a selection, and none where these are fewer than a band needs. ``dependence`` :
     ``groups`` and ``order`` of rows that belong together.
     """
-    generator, began = np.random.default_rng(rng), time.monotonic()
+    count = asked if asked is not None else 20 if entries <= SMALL else 0
+    codes, generator, began = codes_of(y), np.random.default_rng(rng), time.monotonic()
+    if len(y) < 8 or (codes is not None and np.bincount(codes).min() < 2):
+        return []  # a half may lack a class, or rows
     found: list[Half] = []
-    while len(found) < count:
-        took = time.monotonic() - began
-        if took * max(1.0, FEWEST_HALVES / max(len(found), 1)) > seconds:
-            break  # over, or there will not be enough of them
-        parts = halves_of_rows(len(y), generator, codes_of(y), **dependence)
-        found += [fitted(rows) for rows in parts]
-    return found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        while len(found) < count:
+            took = time.monotonic() - began
+            if asked is None and took * max(1.0, FEWEST_HALVES / max(len(found), 1)) > SECONDS:
+                break  # over, or there will not be enough of them
+            try:
+                parts = halves_of_rows(len(y), generator, codes, **dependence)
+                found += [fitted(rows) for rows in parts]
+            except ValueError:  # a half without a class, or events
+                return []
+    return found if asked or len(found) >= FEWEST_HALVES else []
 
 
 def shares(found: Sequence[Half]) -> dict[int, float]:

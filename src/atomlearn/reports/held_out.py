@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import Array, Task
 from atomlearn.designs import is_opened
 from atomlearn.findings.held_out import (
     covariates_of,
@@ -27,12 +28,14 @@ from atomlearn.findings.held_out import (
     split_of,
     trial_of,
 )
-from atomlearn.reports.class_displays import curves_of_classes
+from atomlearn.findings.verdict import events_and_times
 from atomlearn.reports.content import HeldOut, Score
-from atomlearn.reports.data_displays import PredictionDisplay
+from atomlearn.reports.data_displays import PredictionDisplay, curves_of_classes
 from atomlearn.reports.gathered import Fits
 from atomlearn.reports.suspects import recurring
 from atomlearn.reports.view import View, outputs_of, view_of
+from atomlearn.survival.cox import concordance
+from atomlearn.survival.target import survival_target
 
 
 def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut | None:
@@ -59,7 +62,6 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
     again = view_of(fitted, rows, None)
     free = covariate_terms(fitted, rows, view)
     terms, of_final = np.setdiff1d(again.terms, free), np.setdiff1d(view.terms, free)
-    told = _classes if view.classes is not None else _numbers
     return HeldOut(
         n_train=len(trained),
         n_test=len(truth),
@@ -68,7 +70,7 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
         overlap=int(np.intersect1d(terms, of_final).size),
         refitted=test is None,
         warnings=recurring(known),
-        **told(fitted, rows, truth, trained, view),
+        **_told(fitted, rows, truth, trained, view),
     )
 
 
@@ -78,14 +80,58 @@ def covariate_terms(fitted: Any, X: Any, view: View) -> list[int]:
     return [] if given is None else view.map.term_of(view.map.main_columns(given)).tolist()
 
 
-def _numbers(
+def _told(
     fitted: Any, rows: Any, truth: NDArray[Any], trained: NDArray[Any], view: View
 ) -> dict[str, Any]:
-    if truth.dtype.names is not None:
-        return {"scores": ()}
-    predicted = np.asarray(fitted.predict(rows), dtype=float)
-    drawn = [PredictionDisplay(truth, predicted)] if truth.ndim == 1 else []
-    return {"scores": scores_of_numbers(trained, truth, predicted), "displays": drawn}
+    outputs = outputs_of(view, "")
+    if view.classes is None:
+        task: Task = "regression" if truth.dtype.names is None else "survival"
+        told = np.asarray(fitted.predict(rows), dtype=float).reshape(len(truth), -1)
+        return told_of_rows(task, trained, truth, told, outputs)
+    classes = np.array(view.classes)
+    try:
+        shares = fitted.predict_proba(rows)
+    except AttributeError:  # the loss knows no probabilities
+        shares = None
+    codes, known, called = (
+        np.searchsorted(classes, values) for values in (truth, trained, fitted.predict(rows))
+    )
+    told = decisions_of(fitted, rows).reshape(codes.size, -1)
+    return told_of_rows("classification", known, codes, told, outputs, called, shares)
+
+
+def told_of_rows(
+    task: Task,
+    trained: NDArray[Any],
+    truth: NDArray[Any],
+    told: Array,
+    outputs: Sequence[str],
+    called: NDArray[np.int64] | None = None,
+    probabilities: Any = None,
+) -> dict[str, Any]:
+    """Return scores of held-out rows beside those of a guess, classes confused, and pictures.
+
+    trained, truth : the target of training and of held-out rows: codes of classes, numbers, or
+    records of (event, time); told : (n_rows, n_outputs), decisions of classes, else predictions;
+    called : codes, where they are not those of the largest decision.
+    """
+    if task == "survival":
+        index = concordance(survival_target(*events_and_times(truth)), told[:, 0])
+        score = Score("concordance", index, 0.5, "a guess", False)
+        return {"scores": () if np.isnan(index) else (score,)}
+    if task == "regression":
+        told = told.reshape(truth.shape)
+        drawn = [PredictionDisplay(truth, told)] if truth.ndim == 1 else []
+        return {"scores": scores_of_numbers(trained, truth, told), "displays": drawn}
+    n_classes = max(2, len(outputs))
+    if called is None:
+        called = (told[:, 0] > 0).astype(np.int64) if n_classes == 2 else np.argmax(told, axis=1)
+    counts = confusion_matrix(truth, called, labels=range(n_classes))
+    return {
+        "scores": scores_of_classes(trained, truth, called, told, n_classes),
+        "confusion": tuple(map(tuple, counts.tolist())),
+        "displays": curves_of_classes(truth, told, outputs, probabilities),
+    }
 
 
 def scores_of_numbers(trained: Array, truth: Array, predicted: Array) -> tuple[Score, ...]:
@@ -129,29 +175,3 @@ def scores_of_classes(
         area = float(roc_auc_score(truth, decisions[:, 0]))
         scores.append(Score("AUC", area, 0.5, "a guess", False))
     return tuple(scores)
-
-
-def confusion_of(
-    truth: NDArray[np.int64], called: NDArray[np.int64], n_classes: int
-) -> tuple[tuple[int, ...], ...]:
-    """Return the counts of (true class, predicted class)."""
-    counts = confusion_matrix(truth, called, labels=range(n_classes))
-    return tuple(tuple(row) for row in counts.tolist())
-
-
-def _classes(
-    fitted: Any, rows: Any, truth: NDArray[Any], trained: NDArray[Any], view: View
-) -> dict[str, Any]:
-    classes = np.array(view.classes)
-    codes, known = np.searchsorted(classes, truth), np.searchsorted(classes, trained)
-    called = np.searchsorted(classes, fitted.predict(rows))
-    try:
-        told = fitted.predict_proba(rows)
-    except AttributeError:  # the loss knows no probabilities
-        told = None
-    values = decisions_of(fitted, rows).reshape(codes.size, -1)
-    return {
-        "scores": scores_of_classes(known, codes, called, values, classes.size),
-        "confusion": confusion_of(codes, called, classes.size),
-        "displays": curves_of_classes(codes, values, outputs_of(view, ""), told),
-    }

@@ -11,24 +11,17 @@ import hashlib
 from functools import cache
 from importlib import resources
 from itertools import groupby
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content
 from atomlearn.reports.drawing import MOST_POINTS, svg_of
 
 
 class ReportUnavailable(RuntimeError):
     """The page cannot be made because an optional package is missing."""
-
-
-def write_report(path: str | Path, content: Content) -> None:
-    """Write the page; an existing file is replaced as a whole or not at all."""
-    write_text(path, report_html(content))
 
 
 def report_html(content: Content) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin, get_type_hints
@@ -84,7 +83,7 @@ def _no_model(name: str, why: object) -> ValueError:
 def parse_model(text: str, name: str) -> SavedModel:
     """Return the model that a text describes; ``name`` is the file named in errors."""
     try:
-        content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
+        content = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise _no_model(name, error or type(error).__name__) from error
     if type(content) is not dict or content.pop("format", None) != FORMAT:
@@ -110,17 +109,12 @@ def _no_constant(value: str) -> NoReturn:
     raise ValueError(f"it holds {value}, and a model has finite numbers only")
 
 
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    if twins := [key for key in keys if keys.count(key) > 1]:
-        raise ValueError(f"the key {twins[0]!r} stands there twice")
-    return dict(pairs)
-
-
-def _fail(place: str, expected: str, received: object) -> NoReturn:
-    shown = repr(received)
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    raise ValueError(f"{place} must be {expected}, found {shown}")
+def _require(holds: bool, place: str, expected: str, received: object) -> None:
+    """Raise ValueError where something does not hold."""
+    if not holds:
+        shown = repr(received)
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        raise ValueError(f"{place} must be {expected}, found {shown}")
 
 
 # Values, as the fields of records are annotated.
@@ -129,9 +123,8 @@ def _fail(place: str, expected: str, received: object) -> NoReturn:
 def _record(place: str, value: object, kind: Any) -> Any:
     hints = get_type_hints(kind)
     found = _of_type(place or "the file", value, dict)
-    if found.keys() != hints.keys():
-        told = f"an object with the keys {', '.join(hints)}"
-        _fail(place or "the file", told, sorted(found))
+    told = f"an object with the keys {', '.join(hints)}"
+    _require(found.keys() == hints.keys(), place or "the file", told, sorted(found))
     dot = f"{place}." if place else ""
     return kind(**{key: _value(f"{dot}{key}", found[key], hints[key]) for key in hints})
 
@@ -152,112 +145,87 @@ def _value(place: str, value: object, kind: Any) -> Any:
         return _settings(place, value)
     if type(None) in kinds:
         return None if value is None else _value(place, value, kinds[0])
-    if kinds and type(value) not in kinds:
-        _fail(place, f"one of {', '.join(_WORDS[one] for one in kinds)}", value)
     if kinds:
+        told = f"one of {', '.join(_WORDS[one] for one in kinds)}"
+        _require(type(value) in kinds, place, told, value)
         return value
     return _number(place, value) if kind is float else _of_type(place, value, kind)
 
 
 def _of_type(place: str, value: Any, kind: Any) -> Any:
-    if type(value) is not kind or (kind is int and value < 0):
-        _fail(place, _WORDS[kind], value)
+    fits = type(value) is kind and not (kind is int and value < 0)
+    _require(fits, place, _WORDS[kind], value)
     return value
 
 
 def _number(place: str, value: Any) -> float:
     # Whole numbers of Python may be larger than any float.
-    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
-        _fail(place, _WORDS[float], value)
+    finite = type(value) in (int, float) and abs(value) <= sys.float_info.max
+    _require(finite, place, _WORDS[float], value)
     return float(value)
 
 
 def _array(place: str, value: object) -> Array:
-    def numbers(place: str, value: object, depth: int) -> Any:
-        if depth and type(value) is list:
-            return [numbers(f"{place}[{at}]", one, depth - 1) for at, one in enumerate(value)]
-        return _number(place, value)
-
-    found = numbers(place, _of_type(place, value, list), 2)
+    expected = "lists of finite numbers, of one length"
     try:
-        return np.array(found, dtype=np.float64)
+        found = np.array(_of_type(place, value, list))
     except ValueError:
-        _fail(place, "lists of one length", value)
+        found = np.array(None)
+    _require(found.dtype.kind in "if" and bool(np.isfinite(found).all()), place, expected, value)
+    return found.astype(np.float64)
 
 
 def _settings(place: str, value: object) -> dict[str, Any]:
     found: dict[str, Any] = _of_type(place, value, dict)
     for key, item in found.items():
         if key in ("baseline_times", "baseline_hazard"):
-            times = _of_type(f"{place}.baseline_times", found.get("baseline_times"), list)
-            _shape(f"{place}.{key}", _array(f"{place}.{key}", item), len(times))
+            _array(f"{place}.{key}", item)
         elif item is not None and type(item) not in (str, bool):
             _number(f"{place}.{key}", item)
     return found
 
 
-# What values have to do with each other.
-
-
-def _shape(place: str, array: Any, *shape: int) -> None:
-    if np.shape(array) != shape:
-        lists = " of lists".join(f" of length {length}" for length in shape)
-        _fail(place, f"a list{lists}", np.shape(array))
-
-
-def _below(place: str, value: int, bound: int) -> None:
-    if value >= bound:
-        _fail(place, f"a whole number below {bound}", value)
-
-
-def _one_of(place: str, value: str, known: Collection[str]) -> None:
-    if value not in known:
-        _fail(place, f"one of {', '.join(known)}", value)
-
-
-def _different(place: str, items: list[Any], what: str) -> None:
-    if len(set(items)) != len(items):
-        _fail(place, f"a list of different {what}", items)
-
-
 def _check(model: SavedModel) -> None:
-    _one_of("task", model.task, ("classification", "regression", "survival"))
-    classes = model.classes
-    if (model.task == "classification") != (classes is not None):
-        _fail("classes", "a list for a classification, else null", classes)
-    if classes is not None and len(classes) < 2:
-        _fail("classes", "a list of at least two labels", classes)
-    _different("classes", [(type(label), label) for label in classes or ()], "labels")
-    n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
-    _below("first_index", model.first_index, 2)
-    for at, item in enumerate(model.inputs):
-        _below(f"inputs[{at}].index", item.index, model.n_inputs)
-    _different("inputs", [item.index for item in model.inputs], "columns")
-    for at, feature in enumerate(model.features):
-        _below(f"features[{at}].index", feature.index, model.n_features)
-        _check_feature(f"features[{at}]", feature, len(model.inputs), n_outputs)
-    _different("features", [feature.index for feature in model.features], "features")
-    _shape("coefficients", model.coefficients, n_outputs, len(model.features))
-    _shape("intercepts", model.intercepts, n_outputs)
+    """Raise ValueError where values do not go together."""
+    labels = [(type(label), label) for label in model.classes or ()]
+    n_outputs = len(labels) if len(labels) > 2 else 1
     # Classes that were fitted together have one certificate.
-    together = model.settings.get("classes") == "together"
-    _shape("certificates", [0] * len(model.certificates), 1 if together else n_outputs)
-    for at, certificate in enumerate(model.certificates):
-        _one_of(f"certificates[{at}].status", certificate.status, Status.__members__)
+    n_fits = 1 if model.settings.get("classes") == "together" else n_outputs
+    columns = [item.index for item in model.inputs]
+    numbers = [feature.index for feature in model.features]
+    kinds, statuses = ("regression", "survival"), [one.status for one in model.certificates]
+    known = model.task in kinds or (model.task == "classification" and model.classes is not None)
+    shape = n_outputs, len(numbers)
+    different = model.classes is None or len(set(labels)) == len(labels) >= 2
+    for holds, place, expected, found in (
+        (known, "task", "classification (which has classes), regression or survival", model.task),
+        (different, "classes", "at least two different labels, or null", model.classes),
+        (model.first_index < 2, "first_index", "0 or 1", model.first_index),
+        (_are_places(columns, model.n_inputs), "inputs", "different columns of the data", columns),
+        (_are_places(numbers, model.n_features), "features", "different features", numbers),
+        (model.coefficients.shape == shape, "coefficients", f"of shape {shape}", "another shape"),
+        (model.intercepts.shape == shape[:1], "intercepts", f"{n_outputs} numbers", "others"),
+        (len(statuses) == n_fits, "certificates", f"a list of length {n_fits}", statuses),
+        (Status.__members__.keys() >= {*statuses}, "certificates", "of known statuses", statuses),
+    ):
+        _require(holds, place, expected, found)
+    for at, feature in enumerate(model.features):
+        _check_feature(f"features[{at}]", feature, len(columns), n_outputs)
+
+
+def _are_places(numbers: list[int], bound: int) -> bool:
+    return len(set(numbers)) == len(numbers) and max(numbers, default=-1) < bound
 
 
 def _check_feature(place: str, feature: ModelFeature, n_inputs: int, n_outputs: int) -> None:
     factors, curve = feature.factors, feature.curve
-    most, told = 2, "one or two positions in inputs"
-    if curve is not None:
-        most, told = 1, "one position in inputs for a curve"
-    if not 1 <= len(factors) <= most:
-        _fail(f"{place}.factors", told, factors)
-    for factor in factors:
-        _below(f"{place}.factors", factor, n_inputs)
+    most = 2 if curve is None else 1
+    fits = 1 <= len(factors) <= most and max(factors) < n_inputs
+    _require(fits, f"{place}.factors", "one or two positions in inputs, of a curve one", factors)
     if curve is not None:
         levels = curve.levels
         # Codes of levels are bytes.
-        if levels.ndim != 1 or not 1 <= levels.size <= 256 or (np.diff(levels) <= 0).any():
-            _fail(f"{place}.curve.levels", "1 to 256 increasing numbers", levels.tolist())
-        _shape(f"{place}.curve.values", curve.values, n_outputs, levels.size)
+        fits = levels.ndim == 1 and 1 <= levels.size <= 256 and bool((np.diff(levels) > 0).all())
+        fits = fits and curve.values.shape == (n_outputs, levels.size)
+        told = "a value of each output at 1 to 256 increasing levels"
+        _require(fits, f"{place}.curve", told, levels.tolist())

@@ -12,41 +12,29 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.designs import feature_names as names_in
 from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
 from atomlearn.estimators.feature_generator import FeatureGenerator
-from atomlearn.reports.atomic_write import check_place
-from atomlearn.reports.content import (
-    Content,
-    FitSummary,
-    HeldOut,
-    SelectedFeature,
-    without_covariates,
-)
-from atomlearn.reports.displays import PathDisplay, ValidationDisplay
-from atomlearn.reports.drawing import MOST_POINTS, Display
-from atomlearn.reports.gathered import (
-    Fits,
-    along_chromosomes,
-    curves_of,
-    forbidden,
-    half_fits,
-    pictures_of,
-    selected_of,
-    warnings_of,
-    with_stability,
-    with_twins,
-)
+from atomlearn.findings.stability import StabilitySelector
+from atomlearn.reports.atomic_write import check_place, write_text
+from atomlearn.reports.content import Content, FitSummary
+from atomlearn.reports.displays import PathDisplay
+from atomlearn.reports.drawing import MOST_POINTS
+from atomlearn.reports.gathered import Fits, content_of, forbidden, half_fits
 from atomlearn.reports.held_out import covariate_terms, held_out_of
-from atomlearn.reports.html import write_report
-from atomlearn.reports.of_matrix import content_of_matrix
-from atomlearn.reports.structure_displays import GroupsDisplay, selected_groups
-from atomlearn.reports.tables import write_summary
+from atomlearn.reports.html import report_html
+from atomlearn.reports.structure_displays import MatrixDisplay
+from atomlearn.reports.tables import summary_text
 from atomlearn.reports.view import View, outputs_of, target_names, view_of
+
+#: What estimators make of a matrix: parts as large as it, and components, one a line.
+_PARTS = {"affinity_": "affinity of rows", "low_rank_": "low rank", "sparse_": "sparse"}
 
 
 def report(
@@ -79,7 +67,8 @@ def report(
         Rows that the estimator was not fitted to, for the verdict. Default: a clone is fitted to
         1 - ``test_fraction`` of the rows and judged by the rest; 0 leaves the verdict out.
     n_resamples : int, optional
-        Halves of the rows to fit for how stable the selection is; default 20 where X is small.
+        Halves of the rows to fit for how stable the selection is; default: up to 20 where X is
+        small, as far as two seconds allow.
     feature_names, target : names; default: those that X and y have, else x0, ... and "the target".
     rng : int
         Seed of the split, the permutations and the halves.
@@ -113,11 +102,9 @@ def report(
         dependence = {"groups": groups, "order": order}
         fits = Fits(estimator, X, np.asarray(y), rng, dependence, n_resamples)
         view, names = view_of(estimator, X, feature_names), target_names(y)
-        codes = view.codes_of(fits.y)
-        held_out = held_out_of(fits, view, test, test_fraction)
         target = target or (names[0] if len(names) == 1 else "the target")
         outputs = outputs_of(view, target, names)
-        content = _content_of(fits, view, codes, held_out, target, outputs, positions)
+        content = _content_of_model(fits, view, target, outputs, (test, test_fraction), positions)
     shown, seed = " ".join(repr(clone(estimator)).split()), "" if y is None else f", rng={rng}"
     given = "X" if y is None else "X, y"
     content = replace(
@@ -129,49 +116,42 @@ def report(
         versions=versions(),
         files=("summary.json",),
     )
-    write_report(path, content)
-    write_summary(Path(path).with_name("summary.json"), content)
+    write_text(path, report_html(content))
+    write_text(Path(path).with_name("summary.json"), summary_text(content))
     return content
 
 
-def _content_of(
+def _content_of_model(
     fits: Fits,
     view: View,
-    codes: NDArray[Any],
-    held_out: HeldOut | None,
     target: str,
     outputs: tuple[str, ...],
+    tested: tuple[Any, float],
     positions: Any,
 ) -> Content:
-    """Return everything that the page tells of an estimator and its data."""
-    values, labels, free = fits.y, view.labels, covariate_terms(fits.estimator, fits.X, view)
-    halves = half_fits(fits, view)
-    selected, covariates = without_covariates(selected_of(view), free)
-    selected = with_twins(view, selected, partial(forbidden, view, fits.X, values))
-    selected = with_stability(selected, fits.estimator, halves)
+    """Return what the page tells; ``tested`` : rows for the verdict, or the share held out."""
+    estimator, codes = fits.estimator, view.codes_of(fits.y)
+    held_out = held_out_of(fits, view, *tested)
+    generated, stable = isinstance(view.model, FeatureGenerator), None
+    if isinstance(estimator, StabilitySelector):
+        stable = dict(enumerate(estimator.selection_probabilities_.tolist()))
     n_rows, n_columns = view.inputs.shape
-    seen = () if held_out is None else held_out.warnings
-    is_times = values.dtype.names is not None
-    counts = np.bincount(codes, minlength=len(labels)).tolist() if labels else []
-    return Content(
+    return content_of(
+        view,
+        codes,
+        held_out,
+        target,
+        outputs,
+        half_fits(fits, view),
+        results=view.results,
+        gaps=[view.model.selected_gap_ if generated else None for _ in view.results],
+        free=covariate_terms(estimator, fits.X, view),
+        positions=positions,
+        path=None if view.is_mapped else PathDisplay.of_view(view, codes),
+        asked=partial(forbidden, view, fits.X, fits.y),
+        stability=stable,
         data="",
-        target=target,
-        task="survival" if is_times else "classification" if labels else "regression",
-        n_samples=n_rows,
-        n_inputs=view.offered,
         chosen_first=view.offered > n_columns,
-        n_features=(view.map.n_terms if view.is_mapped else view.offered) - len(free),
-        outputs=outputs,
-        selected=selected,
-        covariates=covariates,
-        fits=_fits(view, outputs),
-        goal=float(view.model.tol) if view.results else 0.0,
-        held_out=held_out,
-        class_counts=tuple(zip(labels or (), counts, strict=True)),
-        target_values=values if labels is None and values.ndim == 1 and not is_times else (),
-        curves=curves_of(view, selected, halves, outputs),
-        evidence=_evidence(view, values, codes, selected, positions),
-        warnings=(*seen, *warnings_of(view, codes, selected, target)),
         details=(
             ("Rows", f"{n_rows:,}"),
             ("Columns", f"{n_columns:,}"),
@@ -179,20 +159,6 @@ def _content_of(
         ),
         scorer=_scorer(view),
     )
-
-
-def _evidence(
-    view: View, values: Any, codes: Any, selected: Sequence[SelectedFeature], positions: Any
-) -> list[Display]:
-    parts = selected_groups(view.model)
-    found: list[Display | None] = [
-        along_chromosomes(view, codes, selected, positions),
-        GroupsDisplay.of(parts) if parts else None,
-        *pictures_of(view, codes, selected),
-        ValidationDisplay.of_estimator(view.model),
-        None if view.is_mapped else PathDisplay.of_view(view, values),
-    ]
-    return [display for display in found if display is not None]
 
 
 def versions() -> str:
@@ -205,13 +171,45 @@ def versions() -> str:
     )
 
 
-def _fits(view: View, labels: tuple[str, ...]) -> tuple[FitSummary, ...]:
-    results = view.results
-    if len(labels) != len(results):
-        labels = tuple(f"fit {number + 1}" for number in range(len(results)))
-    gap = view.model.selected_gap_ if isinstance(view.model, FeatureGenerator) else None
-    return tuple(
-        FitSummary.of(label, result, gap) for label, result in zip(labels, results, strict=True)
+def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
+    """Return what the page tells: no target, so no verdict; None for any other estimator."""
+    fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    parts = {words: fitted[name] for name, words in _PARTS.items() if name in fitted}
+    components = fitted.get("components_", fitted.get("right_", np.zeros((0, 0))).T)
+    if not parts and not components.size:
+        return None
+    names = names_in(X) if names is None else names
+    told = [
+        f"{words}: {part.nnz if is_sparse(part) else np.count_nonzero(part):,} entries"
+        for words, part in parts.items()
+    ]
+    pictures = [MatrixDisplay(part, names, words) for words, part in parts.items()]
+    used = np.flatnonzero(components.any(axis=0))
+    if used.size:
+        told.insert(0, f"{len(components)} components, in {used.size:,} columns")
+        shown = [str(column if names is None else names[column]) for column in used]
+        pictures.append(MatrixDisplay(components[:, used], shown, "components, one a line"))
+    facts = {
+        name.replace("_", " ").strip().capitalize(): f"{value:.4g}"
+        for name, value in fitted.items()
+        if isinstance(value, (int, float))
+    }
+    result, (n_samples, n_features) = fitted.get("result_"), np.shape(X)
+    return Content(
+        data="",
+        target="the matrix",
+        task="matrix",
+        n_samples=n_samples,
+        n_inputs=n_features,
+        n_features=n_features,
+        outputs=("the matrix",),
+        selected=(),
+        fits=() if result is None else (FitSummary.of("the matrix", result),),
+        goal=0.0 if result is None else float(estimator.tol),
+        title=f"{type(estimator).__name__} of {n_samples:,} rows: {', '.join(told)}",
+        evidence=pictures,
+        notes=("A matrix alone has no target: nothing here says how well it predicts.",),
+        details=tuple(facts.items()),
     )
 
 

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.lift import Part
 from atomlearn.core.norms.groups import Groups
-from atomlearn.estimators.base import AtomicModel
 from atomlearn.reports.drawing import (
     MOST_NAMED,
     MOST_POINTS,
@@ -49,6 +48,7 @@ class GroupsDisplay(Display):
     names: Sequence[str]
     title = "Selected groups"
     about = "How much each group adds: the length of its coefficients."
+    needs = "has selected no groups; fit a norm with groups at a level that selects some"
 
     @property
     def size(self) -> tuple[float, float]:
@@ -64,8 +64,9 @@ class GroupsDisplay(Display):
 
     @classmethod
     def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
-        """Return latent parts of a fitted model, groups of its norm, or terms of its map."""
-        return cls.of(selected_groups(estimator) or _selected_terms(estimator))
+        """Return latent parts of a fitted model, or groups of its norm."""
+        parts = selected_groups(estimator)
+        return cls.of(parts) if parts else None
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.bars_ = ax.barh(names_on(ax, self.names), self.sizes, **options)
@@ -91,22 +92,11 @@ def selected_groups(model: Any) -> list[Part]:
     norm, map = objective_of(model).get("norm"), model.feature_map_
     if not isinstance(norm, Groups) or isinstance(norm.groups, str) or map.unit is not None:
         return []
-    return _parts_by(norm.parts(map.n_columns)[0].labels, {}, model)
-
-
-def _selected_terms(model: AtomicModel) -> list[Part]:
-    map, columns = model.feature_map_, nonzero_coefficients(model.coef_)[0]
-    terms, inputs = map.term_of(columns), names_of_columns(model, range(map.n_inputs))
-    names = dict(zip(terms.tolist(), map.term_names(terms, inputs), strict=True))
-    return _parts_by(map.term_of(np.arange(map.n_columns)), names, model)
-
-
-def _parts_by(labels: Columns, names: dict[int, str], model: AtomicModel) -> list[Part]:
-    """Return one part a label of the columns in use; of several outputs the length over them."""
     columns, weights = nonzero_coefficients(model.coef_)
-    size, used = np.linalg.norm(weights, axis=0), labels[columns]
+    # Of several outputs the length over them.
+    size, used = np.linalg.norm(weights, axis=0), norm.parts(map.n_columns)[0].labels[columns]
     return [
-        Part(int(label), names.get(int(label)), columns[used == label], size[used == label])
+        Part(int(label), None, columns[used == label], size[used == label])
         for label in np.unique(used)
     ]
 

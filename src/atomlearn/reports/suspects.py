@@ -19,8 +19,6 @@ from atomlearn.reports.drawing import MOST_NAMED
 LEAKING = 0.9
 #: Columns that are looked at in each way, and rows that they are looked at in.
 MOST_COLUMNS, MOST_ROWS = 500, 2_000
-#: Share of the smallest class, below which balance is worth a word.
-RARE = 0.1
 
 
 def suspects(
@@ -31,7 +29,7 @@ def suspects(
     names: Sequence[str],
     target: str,
 ) -> list[str]:
-    """Return sentences on leakage, balance, odd columns; ``names`` : of all columns."""
+    """Return sentences on leakage and odd columns; ``names`` : of all columns."""
     rng, columns = np.random.default_rng(0), np.unique(np.asarray(selected, dtype=np.int64)[:200])
     found: list[str] = []
     if columns.size and y.ndim == 1 and y.dtype.names is None:
@@ -45,8 +43,6 @@ def suspects(
             among = np.flatnonzero(mine) if few else np.arange(looked.size)
             found += adding_up(X[:, among], y[rows], [known[at] for at in among], target)
         found += _leaks(X, y[rows], classes, mine, known, design.shape[1])
-    if classes is not None:
-        found += _balance(y, classes)
     if design.listable and design.shape[1] <= 2_000_000:
         deviations = column_moments(design)[1]
         constant = int(np.count_nonzero(deviations == 0))
@@ -104,18 +100,6 @@ def _leaks(
                 "features: was it made from the target, or measured after it?"
             )
     return found[:10]
-
-
-def _balance(y: NDArray[Any], classes: Sequence[str]) -> list[str]:
-    counts = np.bincount(y, minlength=len(classes))
-    rare = int(np.argmin(counts))
-    if counts[rare] >= RARE * y.size:
-        return []
-    share = 100 * counts[rare] / y.size
-    return [
-        f"class {classes[rare]} has {counts[rare]:,} rows ({share:.1f}%): accuracy says little "
-        "here, look at AUC and at the confusion matrix"
-    ]
 
 
 def _duplicates(design: Design, columns: Columns) -> list[str]:

@@ -6,25 +6,17 @@ import csv
 import io
 import json
 import math
-from pathlib import Path
-from typing import Any
 
-from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.content import Content, SelectedFeature
 from atomlearn.reports.drawing import printable
 
 
-def write_selected_csv(path: str | Path, content: Content) -> None:
-    """Write one line a selected feature, by rank; floats read back to the same bits.
+def selected_csv(content: Content) -> str:
+    """Return one line a selected feature, by rank; floats read back to the same bits.
 
     Names that a spreadsheet would run stand behind an apostrophe (``cells.inert``).
     """
-    write_text(path, selected_csv(content))
-
-
-def selected_csv(content: Content) -> str:
-    """Return the CSV text: rank, feature, index, coefficients, scaling d, pass found."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")  # which writes floats by all their digits
     outputs = content.outputs
@@ -66,15 +58,10 @@ def _feature_lines(features: tuple[SelectedFeature, ...]) -> list[str]:
     return lines
 
 
-def write_summary(path: str | Path, content: Content) -> None:
-    """Write the summary; an existing file is replaced as a whole or not at all."""
-    write_text(path, json.dumps(summary_of(content), indent=1, allow_nan=False) + "\n")
+def summary_text(content: Content) -> str:
+    """Return JSON: the verdict, its score, what was selected and how exactly it was fitted.
 
-
-def summary_of(content: Content) -> dict[str, Any]:
-    """Return the verdict, its score, what was selected and how exactly it was fitted.
-
-    ``how`` says of each number how it was computed; what is not known is None.
+    ``how`` says of each number how it was computed; what is not known is null.
     """
     found = content.verdict.as_dict()
     found["how"] |= {
@@ -83,7 +70,7 @@ def summary_of(content: Content) -> dict[str, Any]:
         "solved, and nothing of how well the model predicts",
         "n_selected": "features with a coefficient in the model that is written, covariates apart",
     }
-    return found | {
+    found |= {
         "headline": content.headline,
         "proved_gap": content.headline_gap if math.isfinite(content.headline_gap) else None,
         "asked_gap": content.goal,
@@ -107,3 +94,4 @@ def summary_of(content: Content) -> dict[str, Any]:
         "command": content.command,
         "versions": content.versions,
     }
+    return json.dumps(found, indent=1, allow_nan=False) + "\n"

@@ -82,10 +82,6 @@ class View:
             raise ValueError(f"y has the class {strange[0]!r}, and the model knows {self.classes}")
         return np.searchsorted(np.array(self.classes), y)
 
-    def target_of(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Return y as losses take it: two classes as -1 and 1."""
-        return y if self.classes is None else np.where(y == self.classes[-1], 1.0, -1.0)
-
 
 def dense_columns(design: Design, columns: ArrayLike) -> Array:
     """Return columns, in any order, as an array."""
@@ -111,7 +107,7 @@ def objective_of(model: Any) -> dict[str, Any]:
     """Return loss, form and norm of a model of ours, as ``path`` takes them; nothing of others."""
     if not results_of(model):
         return {}
-    given = model.get_params(deep=False)
+    given = model.get_params(deep=False) | {"loss": model.loss}
     if isinstance(model, CrossValidatedModel):
         given["norm"] = model.norm_
     return {key: given[key] for key in ("loss", "form", "norm") if key in given}
