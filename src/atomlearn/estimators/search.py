@@ -154,7 +154,7 @@ class CrossValidatedModel(AtomicModel):
         """
         settings = self._settings()
         for_splitter, for_scorer = self._route(sample_weight, groups, params)
-        data = self._checked(X, y, sample_weight).with_offset(offset)
+        data = self._checked(X, y, sample_weight, offset)
         folds = self._folds(X, data.y, groups, order, for_splitter)
         score = None if self.scoring is None else self._score_by(data, for_scorer)
         final, results = self._search(data, folds, score, settings)
