@@ -152,12 +152,12 @@ def input_names(estimator: Any) -> list[str] | None:
     return None if names is None else list(names)
 
 
-def amount_of(estimator: Any, default: float | None = None) -> float:
-    """Return alpha, or radius where the form is constrained; ``default`` where alpha is None."""
+def amount_of(estimator: Any, default: Callable[[], float] | None = None) -> float:
+    """Return alpha, or radius where the form is constrained; ``default()`` where alpha is None."""
     if isinstance(estimator.form, str) and estimator.form == "constrained":
         return positive("radius", estimator.radius, "bound on the gauge")
     if estimator.alpha is None and default is not None:
-        return default
+        return default() or 1.0
     return positive("alpha", estimator.alpha, "weight of the penalty")
 
 

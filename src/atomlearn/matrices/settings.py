@@ -18,8 +18,6 @@ class MatrixSettings:
 
     #: Entries of the largest matrix of scores that is ever made dense on request.
     dense_entries: int = 2**27
-    #: Numbers that are worked on at a time, where all of them may be too many.
-    numbers_at_once: int = 2**20
 
     # Norms and the search for their best atoms.
 
