@@ -17,7 +17,7 @@ from atomlearn.core.interfaces import Array, Design, Loss, Norm, Task, WarmStart
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import FeatureMap, map_of
-from atomlearn.estimators.callbacks import CallbackSupport, with_callbacks
+from atomlearn.estimators.callbacks import CallbackSupport
 from atomlearn.estimators.checks import (
     amount_of,
     checked_design,
@@ -29,7 +29,7 @@ from atomlearn.estimators.checks import (
     unpenalized_columns,
 )
 from atomlearn.estimators.matrices.tasks import fit_tasks
-from atomlearn.estimators.parameters import FitParameters
+from atomlearn.estimators.parameters import FitParameters, with_callbacks
 from atomlearn.estimators.targets import (
     Checked,
     checked_targets,

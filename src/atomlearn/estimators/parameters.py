@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.interfaces import Deadline, Form, Norm, WarmStart
 from atomlearn.core.paths.shared import task_of
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.core.solvers.solver import Solver
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
-from atomlearn.estimators.callbacks import Steps
+from atomlearn.estimators.callbacks import Steps, torn_down
 from atomlearn.estimators.checks import as_solver, whole
 from atomlearn.paths import Settings
 from atomlearn.problem import Problem, positive
@@ -130,3 +132,32 @@ class OneLevel(BaseEstimator):
     _: KW_ONLY
     radius: float = 1.0
     warm_start: bool = False
+
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def with_callbacks(fit: Fit) -> Fit:
+    """Return the ``fit`` of an estimator, told to the callbacks that were set, if any were.
+
+    BLAS keeps to one thread from the first check on: its others, once woken, take the cores.
+    """
+
+    @functools.wraps(fit)
+    def fitted(self: Any, X: Any, y: Any, *more: Any, **named: Any) -> Any:
+        with single_threaded_blas():
+            if not (hasattr(self, "_skl_callbacks") or hasattr(self, "_parent_callback_ctx")):
+                return fit(self, X, y, *more, **named)
+            context = self._init_callback_context(max_subtasks=None)
+            given = {"estimator": self, "X": X, "y": y}
+            context.call_on_fit_task_begin(**given)
+            self._steps = Steps(context, given)
+            try:
+                result = fit(self, X, y, *more, **named)
+            finally:
+                del self._steps
+            context.call_on_fit_task_end(**given, reconstruction_attributes=dict)
+            return result
+
+    made: Fit = torn_down(fitted)
+    return made

@@ -31,9 +31,9 @@ from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import Counted, is_opened
 from atomlearn.estimators.base import AtomicModel, adapted, power_of
-from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import norm_for
 from atomlearn.estimators.dependent_rows import splits
+from atomlearn.estimators.parameters import with_callbacks
 from atomlearn.estimators.targets import Checked
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
