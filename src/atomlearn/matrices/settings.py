@@ -14,11 +14,6 @@ class MatrixSettings:
     default alpha are of the papers.
     """
 
-    # Designs of matrices.
-
-    #: Entries of the largest matrix of scores that is ever made dense on request.
-    dense_entries: int = 2**27
-
     # Norms and the search for their best atoms.
 
     #: Relative distance of the bounds from below and above that a certificate asks for.

@@ -198,7 +198,7 @@ class RiskSets:
         """Return K B, (n, k) over ``rows``, for B (terms, k)."""
         _, share, _, _ = self.terms
         scaled = B * self._scales[1][:, None]
-        at = np.add.reduceat(scaled, self.starts[1])
+        at: Array = np.add.reduceat(scaled, self.starts[1])
         total = np.vstack([np.zeros(B.shape[1]), np.cumsum(at, axis=0)])
         result = total[self.last]
         if self.first is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ from scipy import sparse
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import SparseBlock
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.scores import ScoreMatrix, Shape, check_tensor_shape
-from atomlearn.matrices.settings import SETTINGS
 
 
 class Entries(MatrixDesign):
@@ -68,8 +69,7 @@ class Entries(MatrixDesign):
         if not (keys[1:] > keys[:-1]).all():
             keys, place = np.unique(keys, return_inverse=True)
             self._place = place.ravel().astype(kind)
-        #: The columns of the distinct entries, increasing, and these as compressed rows.
-        self._keys: Columns = keys
+        #: The distinct entries, in compressed rows.
         self._starts: Columns = np.searchsorted(keys, np.arange(p + 1) * q).astype(kind)
         self._cols: Columns = (keys % q).astype(kind)
 
@@ -86,7 +86,12 @@ class Entries(MatrixDesign):
         # A copy where none is made anyway: the caller may use v again before the scores are asked.
         data = np.array(v, dtype=np.float64) if self._place is None else self.summed(v)
         Z = sparse.csr_array((data, self._cols, self._starts), shape=self.matrix_shape)
-        return EntryScores(Z, self._keys)
+        return EntryScores(Z)
+
+    @property
+    def _keys(self) -> Columns:
+        """The columns of the distinct entries, increasing."""
+        return columns_of(self._cols, self._starts, self._shape[1])
 
     def passes_of_many(self, count: int) -> float:
         return float(min(count, 1))  # nothing is read but the vectors
@@ -104,13 +109,14 @@ class Entries(MatrixDesign):
         return result
 
     def gather(self, columns: Columns) -> Block:
-        n, places = self._n_samples, np.searchsorted(self._keys, columns)
-        seen = self._keys[np.minimum(places, self._keys.size - 1)] == columns
+        n, keys = self._n_samples, self._keys
+        places = np.searchsorted(keys, columns)
+        seen = keys[np.minimum(places, keys.size - 1)] == columns
         own = np.arange(n) if self._place is None else self._place
         # One column more than there are entries: that of all which are not observed.
-        shape = (n, self._keys.size + 1)
+        shape = (n, keys.size + 1)
         samples = sparse.csr_array((np.ones(n), own, np.arange(n + 1)), shape=shape)
-        block = samples[:, np.where(seen, places, self._keys.size)].tocsc()
+        block: Any = samples[:, np.where(seen, places, keys.size)].tocsc()
         indices, starts = block.indices.astype(np.int64), block.indptr.astype(np.int64)
         return SparseBlock(block.data, indices, starts, n)
 
@@ -132,9 +138,10 @@ class Entries(MatrixDesign):
 
     def summed(self, v: Array) -> Array:
         """Return the sum of v over the samples of each distinct entry, in their order."""
-        return v if self._place is None else np.bincount(self._place, weights=v)
+        sums: Array = v if self._place is None else np.bincount(self._place, v).astype(np.float64)
+        return sums
 
-    def _spread(self, values: Array) -> Array:
+    def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the value of each sample from those of the distinct entries."""
         return values if self._place is None else values[self._place]
 
@@ -165,10 +172,17 @@ class EntryRidge:
         return _kernels.factor_ridge(*at, g, h, left, right, amount, order)
 
 
+def columns_of(cols: Columns, starts: Columns, q: int) -> Columns:
+    """Return the numbers of entries in compressed rows of length q, row after row."""
+    rows = np.repeat(np.arange(starts.size - 1, dtype=np.int64), np.diff(starts))
+    columns: Columns = rows * q + cols
+    return columns
+
+
 def dense_scores(Z: sparse.csr_array) -> Array:
     """Return a sparse matrix of scores as an array, unless it is too large for one."""
     p, q = Z.shape
-    if p * q > SETTINGS.dense_entries:
+    if p * q > LIMITS.most_dense:
         raise TypeError(
             f"the scores of {p * q} entries, of which {Z.nnz} are observed, are not made dense; "
             "use the trace norm, which only multiplies with them, a norm that asks for the best "
@@ -193,14 +207,16 @@ def sparse_matrix(Z: sparse.csr_array) -> ScoreMatrix:
 
 
 class EntryScores(Scores):
-    """z, zero but at the observed entries: a sparse matrix (p, q) in compressed rows, sorted.
+    """z, zero but at the observed entries: a sparse matrix (p, q) in compressed rows, sorted."""
 
-    keys : the columns of the observed entries, increasing.
-    """
-
-    def __init__(self, Z: sparse.csr_array, keys: Columns) -> None:
-        self._Z, self._keys = Z, keys
+    def __init__(self, Z: sparse.csr_array) -> None:
+        self._Z = Z
         self.as_matrix = sparse_matrix(Z)
+
+    @cached_property
+    def _keys(self) -> Columns:
+        """The columns of the observed entries, increasing."""
+        return columns_of(self._Z.indices, self._Z.indptr, self._Z.shape[1])
 
     @property
     def n_columns(self) -> int:
