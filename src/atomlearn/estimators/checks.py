@@ -197,9 +197,10 @@ def as_solver(solver: str | Solver, tol: float) -> Solver | None:
         return solver
     if solver == "auto":
         return None
-    if not isinstance(solver, str) or solver not in SOLVERS:
+    try:
+        return SOLVERS[solver](tol)
+    except (KeyError, TypeError) as error:
         raise ValueError(
             f"solver must be 'auto' or one of {sorted(SOLVERS)}, or a Solver such as "
             f"solvers.ColumnGeneration(); got {solver!r}"
-        )
-    return SOLVERS[solver](tol)
+        ) from error

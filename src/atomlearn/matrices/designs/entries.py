@@ -150,26 +150,19 @@ class EntryRidge:
     """Steps for the factors of W: each sample is in the regressions of its row and its column."""
 
     def __init__(self, entries: Entries, cols: Columns, starts: Columns) -> None:
-        self._entries, self._rows = entries, (cols, starts)
+        self._entries, self._rows = entries, ((cols, starts), None)
         places: Any = np.arange(cols.size, dtype=cols.dtype)
         by_columns = sparse.csr_array((places, cols, starts), shape=entries.matrix_shape).tocsc()
         self._cols = (by_columns.indices, by_columns.indptr), by_columns.data
         self.predictions = entries.predictions
 
-    def left(
-        self, slope: Array, curvature: Array, left: Array, right: Array, amount: float
+    def step(
+        self, is_left: bool, slope: Array, curvature: Array, own: Array, held: Array, amount: float
     ) -> Array:
-        """Return the next left factor."""
+        """Return the next factor of the side that is ``own``, with the other one ``held``."""
+        (at, starts), order = self._rows if is_left else self._cols
         g, h = self._entries.summed(slope), self._entries.summed(curvature)
-        return _kernels.factor_ridge(*self._rows, g, h, right, left, amount, None)
-
-    def right(
-        self, slope: Array, curvature: Array, left: Array, right: Array, amount: float
-    ) -> Array:
-        """Return the next right factor."""
-        g, h = self._entries.summed(slope), self._entries.summed(curvature)
-        at, order = self._cols
-        return _kernels.factor_ridge(*at, g, h, left, right, amount, order)
+        return _kernels.factor_ridge(at, starts, g, h, held, own, amount, order)
 
 
 def columns_of(cols: Columns, starts: Columns, q: int) -> Columns:
