@@ -49,8 +49,6 @@ class MatrixSettings:
     #: Share of what all sweeps gained so far that one must gain for each unit of rank, as it costs
     #: O(n r^2) for rank r, a step within the span O(n r).
     sweep_gain: float = 1e-4
-    #: Rank up to which factors are fitted in turn.
-    sweep_rank: int = 128
 
 
 SETTINGS = MatrixSettings()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.interfaces import Array, Mask
 from atomlearn.designs import Entries
-from atomlearn.estimators.checks import whole
+from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
 from atomlearn.losses import as_loss
 from atomlearn.matrices.mixed import Mixed
@@ -27,7 +26,6 @@ from atomlearn.result import Result
 LEVELS = 12
 
 
-@dataclass(eq=False, repr=False)
 class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     """min over L of  sum_observed loss_j(z_ij, L_ij) + level ||L||_*: fills in what is NaN.
 
@@ -52,8 +50,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         Divide columns by their deviations; they are centered in any case.
     tol : float, default=1e-4
         Relative duality gap to prove.
-    max_iter, solver, verbose, observers, stop, time_limit
-        As in ``AtomicRegressor``.
+    max_iter : int, default=1000
     random_state : int, default=0
         Of the entries that are held out.
 
@@ -95,14 +92,19 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     (False, True)
     """
 
-    level: float | None = None
-    rank: int | None = None
-    _: KW_ONLY
-    loss: Any = "squared"
-    validation_fraction: float = 0.1
-    standardize: bool = True
-    tol: float = 1e-4
-    random_state: int = 0
+    def __init__(
+        self,
+        level: float | None = None,
+        rank: int | None = None,
+        *,
+        loss: Any = "squared",
+        validation_fraction: float = 0.1,
+        standardize: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: int = 0,
+    ) -> None:
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -190,7 +192,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         scores, ranks, warm = [], [], None
         _, hopeless = NoImprovement(patience=3).begin_folds()
         for level in (largest * np.geomspace(0.9, 1e-2, LEVELS)).tolist():
-            [result] = self._solve([fitted.at(level)], [warm], settings)
+            result = settings.run(fitted.at(level), warm)
             warm, held = result.warm_start(), result.low_rank
             predicted = unseen.design.predictions(held.left * held.weights, held.right)
             levels.append(level)

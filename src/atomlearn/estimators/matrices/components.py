@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from atomlearn.core.interfaces import Form
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.designs import Identity
-from atomlearn.estimators.checks import amount_of, whole
+from atomlearn.estimators.checks import amount_of, keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, double
 from atomlearn.losses import Squared
 from atomlearn.matrices.robust import robust_coordinates
@@ -22,7 +23,6 @@ from atomlearn.problem import Problem, Regularizer, positive
 from atomlearn.result import Status
 
 
-@dataclass(eq=False, repr=False)
 class SparseLowRank(MatrixTransformer):
     """min over L, S of  1/2 ||X - L - S||_F^2 + alpha (||L||_* + ratio ||S||_1): robust PCA.
 
@@ -41,7 +41,7 @@ class SparseLowRank(MatrixTransformer):
         Bound on ||L||_* + ratio ||S||_1 where ``form="constrained"``; there alpha plays no part.
     tol : float, default=1e-6
         Relative duality gap to prove.
-    max_iter, solver, verbose, observers, stop, time_limit
+    max_iter, solver, verbose
         As in ``AtomicRegressor``.
 
     Attributes
@@ -74,9 +74,19 @@ class SparseLowRank(MatrixTransformer):
     Candes, Li, Ma, Wright 2011.
     """
 
-    alpha: float | None = None
-    ratio: float | None = None
-    _: KW_ONLY
+    def __init__(
+        self,
+        alpha: float | None = None,
+        ratio: float | None = None,
+        *,
+        form: Form = "penalized",
+        radius: float = 1.0,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        solver: str | Solver = "auto",
+        verbose: int = 0,
+    ) -> None:
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> SparseLowRank:
         """Separate X (n_samples, n_features); y is not used."""
@@ -134,7 +144,6 @@ class SparseLowRank(MatrixTransformer):
         return rows
 
 
-@dataclass(eq=False, repr=False)
 class SparsePCA(MatrixTransformer):
     """min over W of  1/2 ||S - W||_F^2 + alpha gauge(W), S the covariance: [V] 4.4.
 
@@ -156,7 +165,7 @@ class SparsePCA(MatrixTransformer):
         Bound on the gauge where ``form="constrained"``; there alpha plays no part.
     tol : float, default=1e-4
         Relative duality gap to prove.
-    max_iter, solver, verbose, observers, stop, time_limit
+    max_iter, solver, verbose
         As in ``AtomicRegressor``.
 
     Attributes
@@ -196,11 +205,20 @@ class SparsePCA(MatrixTransformer):
     Zou, Hastie, Tibshirani 2006; [V] section 4.4.
     """
 
-    k: int = 5
-    alpha: float | None = None
-    _: KW_ONLY
-    n_components: int | None = None
-    tol: float = 1e-4
+    def __init__(
+        self,
+        k: int = 5,
+        alpha: float | None = None,
+        *,
+        n_components: int | None = None,
+        form: Form = "penalized",
+        radius: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        solver: str | Solver = "auto",
+        verbose: int = 0,
+    ) -> None:
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> SparsePCA:
         """Find the components of X (n_samples, n_features); y is not used."""

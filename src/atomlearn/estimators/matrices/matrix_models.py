@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,9 @@ from sklearn.utils.validation import validate_data
 from atomlearn.core.data.coefficients import coefficient_matrix
 from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Form, Norm
+from atomlearn.core.solvers.solver import Solver
 from atomlearn.designs import Tasks
-from atomlearn.estimators.checks import amount_of
+from atomlearn.estimators.checks import amount_of, keep
 from atomlearn.estimators.parameters import ProvedModel
 from atomlearn.losses import Squared
 from atomlearn.norms import KSupport, as_norm
@@ -23,7 +23,6 @@ from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class MatrixModel(ProvedModel):
     """An estimator of a matrix made of X alone; not for direct use."""
 
@@ -52,12 +51,11 @@ class MatrixModel(ProvedModel):
         self._report([result], complete=result.converged or searched)
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class GaugeModel(MatrixModel):
     """A MatrixModel with one gauge, penalized or bounded; not for direct use."""
 
-    form: Form = "penalized"
-    radius: float = 1.0
+    form: Form
+    radius: float
 
 
 class MatrixTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaugeModel):
@@ -80,7 +78,6 @@ def double(X: NDArray[Any]) -> Array:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-@dataclass(eq=False, repr=False)
 class MatrixPursuit(GaugeModel):
     """min over W of  1/2 ||X' - X'W||_F^2 + penalty(W), samples in the rows of X: [L] 4.2.
 
@@ -101,7 +98,7 @@ class MatrixPursuit(GaugeModel):
         Whether samples are scaled to norm 1 first, as in [L].
     tol : float, default=1e-6
         Relative duality gap to prove.
-    max_iter, solver, verbose, observers, stop, time_limit
+    max_iter, solver, verbose
         As in ``AtomicRegressor``.
 
     Attributes
@@ -135,11 +132,20 @@ class MatrixPursuit(GaugeModel):
     [L] section 4.2.
     """
 
-    norm: str | Norm | None = None
-    alpha: float = 40.0
-    _: KW_ONLY
-    form: Form = "squared"
-    normalize: bool = True
+    def __init__(
+        self,
+        norm: str | Norm | None = None,
+        alpha: float = 40.0,
+        *,
+        form: Form = "squared",
+        radius: float = 1.0,
+        normalize: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        solver: str | Solver = "auto",
+        verbose: int = 0,
+    ) -> None:
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> MatrixPursuit:
         """Fit to X (n_samples, n_features); y is not used."""

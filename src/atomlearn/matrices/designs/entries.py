@@ -91,7 +91,7 @@ class Entries(MatrixDesign):
     @property
     def _keys(self) -> Columns:
         """The columns of the distinct entries, increasing."""
-        return columns_of(self._cols, self._starts, self._shape[1])
+        return flat_columns(self._cols, self._starts, self._shape[1])
 
     def passes_of_many(self, count: int) -> float:
         return float(min(count, 1))  # nothing is read but the vectors
@@ -165,7 +165,7 @@ class EntryRidge:
         return _kernels.factor_ridge(at, starts, g, h, held, own, amount, order)
 
 
-def columns_of(cols: Columns, starts: Columns, q: int) -> Columns:
+def flat_columns(cols: NDArray[Any], starts: NDArray[Any], q: int) -> Columns:
     """Return the numbers of entries in compressed rows of length q, row after row."""
     rows = np.repeat(np.arange(starts.size - 1, dtype=np.int64), np.diff(starts))
     columns: Columns = rows * q + cols
@@ -209,7 +209,7 @@ class EntryScores(Scores):
     @cached_property
     def _keys(self) -> Columns:
         """The columns of the observed entries, increasing."""
-        return columns_of(self._Z.indices, self._Z.indptr, self._Z.shape[1])
+        return flat_columns(self._Z.indices, self._Z.indptr, self._Z.shape[1])
 
     @property
     def n_columns(self) -> int:

@@ -199,7 +199,7 @@ def can_sweep(problem: Problem, term: Span) -> bool:
     The price of its gauge must be known beforehand, which the penalized form alone has.
     """
     return (
-        0 < term.rank <= SETTINGS.sweep_rank
+        term.rank > 0
         and problem.regularizer.form == "penalized"
         and problem.tau == 0.0
         and problem.loss.coupled == 1
