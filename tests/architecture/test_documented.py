@@ -20,7 +20,6 @@ NO_PAPER = (
     "core.paths",
     "core.problem",
     "core.solvers.checkpoint",
-    "core.solvers.observers",
     "core.solvers.progress",
     "maps.feature_map",
     "maps.pairs",

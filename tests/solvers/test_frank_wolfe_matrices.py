@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -12,6 +13,8 @@ from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, solve
 from atomlearn.interfaces import Norm
+from atomlearn.matrices.norms import sparse_search
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.papers import frank_wolfe
 from atomlearn.result import Result, Status
 from atomlearn.solvers import FrankWolfe, MatrixGeneration
@@ -103,8 +106,9 @@ def test_positive_semidefinite(form: dict[str, Any], direction: Any) -> None:
     [
         (norms.SparsePSD(2), "pairwise"),
         (norms.SparseRankOne(2, 2), "pairwise"),
+        (norms.Scaled(norms.SparseRankOne(1, 2), 0.5), "pairwise"),
     ],
-    ids=["psd", "pairs"],
+    ids=["psd", "pairs", "scaled"],
 )
 def test_sparse_atoms(norm: Norm, direction: Any) -> None:
     """Branch and bound proves the gap; the optimum is that of generation; atoms are sparse."""
@@ -119,6 +123,16 @@ def test_sparse_atoms(norm: Norm, direction: Any) -> None:
     assert part.factored is not None
     assert (np.count_nonzero(part.factored.left, axis=0) <= 2).all()
     assert_allclose(np.linalg.norm(part.factored.left, axis=0), 1.0)
+
+
+def test_a_search_without_a_bound_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparse_search, "SETTINGS", replace(SETTINGS, branch_nodes=0))
+    y, solver = truth(5, 6, 6).reshape(-1), FrankWolfe(direction="pairwise", tolerance=2e-2)
+    norm = norms.SparseRankOne(3, 2)
+    r = solve(designs.Identity((6, 6)), y, norm=norm, level=1.0, solver=solver, gap=2e-2)
+    assert r.status is Status.SEARCH_RELATIVE
+    assert r.search_gap is not None
+    assert r.search_gap <= 2e-2 * r.objective < r.gap
 
 
 @pytest.mark.parametrize(
@@ -162,7 +176,7 @@ def test_warm_starts_go_both_ways(norm: Norm) -> None:
     taken = solve(design, y, norm=norm, level=1.0, solver=solver, gap=1e-5, warm_start=ours)
     assert taken.passes == 1
     assert_allclose(taken.objective, ours.objective, rtol=1e-8)
-    rough = solve(design, y, norm=norm, level=1.0, solver=solver, gap=3e-2)
+    rough = solve(design, y, norm=norm, level=1.0, solver=solver, max_iter=20)
     again = solve(
         design, y, norm=norm, level=1.0, gap=1e-6, solver=MatrixGeneration(), warm_start=rough
     )
@@ -170,7 +184,7 @@ def test_warm_starts_go_both_ways(norm: Norm) -> None:
     again.state.check()
     assert again.history[0].objective <= rough.objective * (1 + 1e-9)
     inside = solve(
-        design, y, norm=norm, form="constrained", radius=1.0, solver=solver, gap=1e-2,
+        design, y, norm=norm, form="constrained", radius=1.0, solver=solver, max_iter=20,
         warm_start=ours,
     )  # fmt: skip
     assert sum(part.gauge for part in inside.matrix_parts or ()) <= 1.0 + 1e-9

@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
-from atomlearn.core.interfaces import Array, Deadline, Design, Loss, Norm, Task, WarmStart
+from atomlearn.core.interfaces import Array, Design, Loss, Norm, Task, WarmStart
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
-from atomlearn.core.solvers.schedule import drive
-from atomlearn.core.solvers.stopping import check_rule
 from atomlearn.designs import FeatureMap, map_of
-from atomlearn.estimators.callbacks import CallbackSupport, Steps, with_callbacks
+from atomlearn.estimators.callbacks import CallbackSupport
 from atomlearn.estimators.checks import (
     amount_of,
-    as_solver,
     checked_design,
+    expanded,
     has_probabilities,
     input_names,
     loss_task,
     norm_for,
     unpenalized_columns,
-    whole,
 )
 from atomlearn.estimators.matrices.tasks import fit_tasks
-from atomlearn.estimators.parameters import FitParameters
-from atomlearn.estimators.targets import Checked, checked_data, joint_loss, offset_of, target_of
+from atomlearn.estimators.parameters import FitParameters, with_callbacks
+from atomlearn.estimators.targets import (
+    Checked,
+    checked_targets,
+    joint_loss,
+    normalized,
+    offset_of,
+    target_of,
+)
 from atomlearn.losses import as_loss
-from atomlearn.paths import Settings
 from atomlearn.problem import Problem, Regularizer, check_weight, positive
-from atomlearn.result import Result, Status
-from atomlearn.solvers import PrintProgress
+from atomlearn.result import Result
 
 
 def _has_decisions(estimator: Any) -> bool:
@@ -69,9 +68,6 @@ class AtomicModel(CallbackSupport, FitParameters):
     multi_class: str = "ovr"
     class_weight: Any = None
     warm_start: bool = False
-    n_jobs: int | None = None
-    #: scikit-learn's callbacks, while a fit is told to them.
-    _steps: Steps | None = None
     #: Of the last fit, if there was one.
     results_: Sequence[Result] = ()
     norm: str | Norm
@@ -101,26 +97,42 @@ class AtomicModel(CallbackSupport, FitParameters):
         """
         settings = self._settings()
         with settings.deadline.kept():
-            data = self._checked(X, y, sample_weight).with_offset(offset)
-        self._fit(data, settings)
+            data = self._checked(X, y, sample_weight, offset)
+        joint = joint_loss(self.multi_class, data)
+        if joint is not None:
+            fit_tasks(self, data, joint, settings)
+            return self
+        problems = self._problems(data, self.norm, amount_of(self))
+        starts = self._starts(len(problems), data.design.shape[1], data.classes)
+        power, share = power_of(self.adaptive), checked_shares(self.relax)[0]
+        results = self._solve(problems, starts, settings)
+        if power:
+            self.first_results_ = results
+            problems = [adapted(p, r, power) for p, r in zip(problems, results, strict=True)]
+            starts = [result.warm_start() for result in results]
+            results = self._solve(problems, starts, settings)
+        if share:
+            results = [relaxed(p, r, share) for p, r in zip(problems, results, strict=True)]
+        self._take(data, results)
         return self
 
-    def _settings(self) -> Settings:
-        """Return how problems are solved; the time limit of the fit begins now."""
-        tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
-        if self.stop is not None:
-            check_rule(self.stop)
-        limit, deadline = self.time_limit, Deadline()
-        if limit is not None:
-            deadline = Deadline.after(positive("time_limit", limit, "seconds, for example 60"))
-        solver, steps = as_solver(self.solver, tol), whole("max_iter", self.max_iter)
-        observers = tuple(self.observers or ())
-        settings = Settings(tol, steps, solver, self.stop, observers, deadline)
-        return settings if self._steps is None else self._steps.added_to(settings)
+    def _checked(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> Checked:
+        """Return the data of a fit, weights with sum 1, or say what is wrong with them."""
+        inputs, loss = checked_design(self, X, reset=True), as_loss(self.loss)
+        if loss.task != self.task:
+            kinds = {"classification": "Classifier", "regression": "Regressor"}
+            other = f"use Atomic{kinds.get(loss.task, 'Survival')}, or change loss"
+            raise ValueError(f"loss={loss.name!r} is a loss for {loss.task}; {other}")
+        weight = normalized(check_weight(sample_weight, inputs.shape[0]))
+        found = checked_targets(self, inputs, y, weight, loss)
+        if offset is not None:
+            offset = offset_of(offset, (inputs.shape[0], len(found.targets)))
+        # Labels do not decide what the curves of an input look like: nor do their weights.
+        return replace(found, design=self._columns(inputs, weight), offset=offset)
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Checked:
-        """Return the data, or say what is wrong with X, y or the weights."""
-        return checked_data(self, X, y, sample_weight, self.task)
+    def _columns(self, inputs: Design, weight: Array) -> Design:
+        """Return the design that is fitted to."""
+        return expanded(inputs, self.features, weight)
 
     def _regularized_by(self) -> tuple[str | Norm, float]:
         """Return the norm, and alpha or radius, of the fit."""
@@ -143,25 +155,6 @@ class AtomicModel(CallbackSupport, FitParameters):
             problems.append(replace(first, y=y).with_offset(offset).freed(free))
         return problems
 
-    def _fit(self, data: Checked, settings: Settings) -> None:
-        """Fit ``norm`` at ``alpha`` (or ``radius``) to checked data."""
-        joint = joint_loss(self.multi_class, data)
-        if joint is not None:
-            fit_tasks(self, data, joint, settings)
-            return
-        problems = self._problems(data, self.norm, amount_of(self))
-        starts = self._starts(len(problems), data.design.shape[1], data.classes)
-        power, share = power_of(self.adaptive), checked_shares(self.relax)[0]
-        results = self._solve(problems, starts, settings)
-        if power:
-            self.first_results_ = results
-            problems = [adapted(p, r, power) for p, r in zip(problems, results, strict=True)]
-            starts = [result.warm_start() for result in results]
-            results = self._solve(problems, starts, settings)
-        if share:
-            results = [relaxed(p, r, share) for p, r in zip(problems, results, strict=True)]
-        self._take(data, results)
-
     def _starts(
         self, n_outputs: int, n_columns: int, classes: NDArray[Any] | None = None
     ) -> list[WarmStart | None]:
@@ -176,67 +169,31 @@ class AtomicModel(CallbackSupport, FitParameters):
             return [result.warm_start() for result in former]
         return [None] * n_outputs
 
-    def _solve(
-        self, problems: Sequence[Problem], warm: Sequence[WarmStart | None], settings: Settings
-    ) -> list[Result]:
-        """Return one result a problem; they take their steps in turns.
-
-        After Ctrl-C those that have no point yet only get their starting point.
-        """
-        if self.verbose:
-            settings = replace(settings, observers=(*settings.observers, PrintProgress(every=1)))
-        tasks = []
-        for problem, start in zip(problems, warm, strict=True):
-            level = np.array([problem.regularizer.amount])
-            tasks.append(settings.task(problem, level, warm=start))
-        drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
-        if not any(task.results for task in tasks):
-            raise KeyboardInterrupt("interrupted before the first point")
-        results = []
-        for task, problem, start in zip(tasks, problems, warm, strict=True):
-            results += task.results or [_begun(problem, settings, start)]
-        for result in results:
-            result.state = None
-        return results
-
     def _take(self, data: Checked, results: list[Result]) -> None:
         """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
-        coef = coefficients_of(results, data.design)
+        parts, first = [], results[0]
+        for result in results:
+            columns, weights = result.columns, result.weights
+            if result.matrix_parts is not None:
+                whole = result.coef.ravel()
+                columns = np.flatnonzero(whole)
+                weights = whole[columns]
+            parts.append((columns, weights))
+        implicit = map_of(data.design).implicit
+        coef = coefficient_rows(parts, first.n_features, first.dtype, implicit)
+        intercept: Any = np.array([result.intercept for result in results])
         if data.classes is None:
-            self._take_coefficients(data.design, single_row(coef), float(results[0].intercept))
-        else:
-            self.classes_, intercepts = data.classes, [result.intercept for result in results]
-            self._take_coefficients(data.design, coef, np.array(intercepts))
+            coef, intercept = single_row(coef), float(first.intercept)
+        self._take_coefficients(data, coef, intercept)
         self._report(results)
 
-    def _take_coefficients(self, design: Design, coef: Any, intercept: Any) -> None:
-        """Set coefficients, intercepts and the columns that are selected by them."""
-        self.coef_, self.intercept_, self.feature_map_ = coef, intercept, map_of(design)
+    def _take_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:
+        """Set coefficients, intercepts, classes and the columns that are selected."""
+        self.coef_, self.intercept_, self.feature_map_ = coef, intercept, map_of(data.design)
+        if data.classes is not None:
+            self.classes_ = data.classes
         self.selected_ = nonzero_coefficients(coef)[0]
         self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
-
-    def _report(self, results: list[Result], complete: bool | None = None) -> None:
-        """Set what is known of the fit; several outputs report the sum of their objectives.
-
-        ``complete`` None means: where every gap is proved. Else the fit says so itself.
-        """
-        self.results_ = results
-        self.parts_: Any = [result.parts for result in results]
-        self.history_: Any = [result.history for result in results]
-        sums = np.sum([(r.gap, r.objective, r.passes) for r in results], axis=0)
-        self.gap_, self.objective_, self.n_passes_ = sums.tolist()
-        self.n_iter_ = max(map(len, self.history_))
-        self.status_ = _joint_status(results)
-        if len(results) == 1:
-            [self.parts_], [self.history_] = self.parts_, self.history_
-        if not (self.status_.is_converged if complete is None else complete):
-            relative = max(result.relative_gap for result in results)
-            warnings.warn(
-                f"{type(self).__name__}: {self.status_}. Relative gap proved: {relative:.2e}, "
-                f"asked for: tol={self.tol:.2e}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
     # --- what the fitted model says ---------------------------------------------------------
 
@@ -346,20 +303,6 @@ class AtomicModel(CallbackSupport, FitParameters):
         return list(self.feature_names_in_).index(feature) if isinstance(feature, str) else feature
 
 
-def coefficients_of(results: Sequence[Result], design: Design) -> Any:
-    """Return the coefficients of all outputs, (n_outputs, n_columns), in the dtype of X."""
-    parts = []
-    for result in results:
-        columns, weights = result.columns, result.weights
-        if result.matrix_parts is not None:
-            whole = result.coef.ravel()
-            columns = np.flatnonzero(whole)
-            weights = whole[columns]
-        parts.append((columns, weights))
-    first = results[0]
-    return coefficient_rows(parts, first.n_features, first.dtype, map_of(design).implicit)
-
-
 def power_of(adaptive: Any) -> float:
     """Return the power of adaptive weights, 0 for no second fit, or say what is wrong with it."""
     return positive("adaptive", adaptive, "or 0: no second fit") if adaptive else 0.0
@@ -371,19 +314,3 @@ def adapted(problem: Problem, result: Result, power: float) -> Problem:
     Columns that the first fit did not select are left out of the second.
     """
     return problem.with_norm(problem.regularizer.norm.adapted(result.coef, power))
-
-
-def _begun(problem: Problem, settings: Settings, start: WarmStart | None) -> Result:
-    """Return the starting point of a problem that an interrupt left no time for."""
-    settings = replace(settings, max_iter=0, observers=(), deadline=Deadline.after(0.0))
-    result = settings.run(problem, start)
-    result.status = Status.INTERRUPTED
-    return result
-
-
-def _joint_status(results: Sequence[Result]) -> Status:
-    """Return CONVERGED where all outputs are, INTERRUPTED where one is, else the first reason."""
-    statuses = [result.status for result in results if not result.converged]
-    if Status.INTERRUPTED in statuses:
-        return Status.INTERRUPTED
-    return statuses[0] if statuses else Status.CONVERGED

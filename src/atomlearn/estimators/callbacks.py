@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.solvers.stopping import Callback
 from atomlearn.designs import map_of
@@ -31,9 +29,7 @@ except ImportError:  # before scikit-learn 1.9 there is nothing to tell
         return fit
 
 
-__all__ = ["CallbackSupport", "Steps", "with_callbacks"]
-
-Fit = TypeVar("Fit", bound=Callable[..., Any])
+__all__ = ["CallbackSupport", "Steps", "torn_down"]
 
 
 @dataclass(slots=True)
@@ -86,29 +82,3 @@ class Steps(RunObserver):
         rule = Callback(lambda progress: self.asked)
         stop = rule if settings.stop is None else settings.stop | rule
         return replace(settings, observers=(*settings.observers, self), stop=stop)
-
-
-def with_callbacks(fit: Fit) -> Fit:
-    """Return the ``fit`` of an estimator, told to the callbacks that were set, if any were.
-
-    BLAS keeps to one thread from the first check on: its others, once woken, take the cores.
-    """
-
-    @functools.wraps(fit)
-    def fitted(self: Any, X: Any, y: Any, *more: Any, **named: Any) -> Any:
-        with single_threaded_blas():
-            if not (hasattr(self, "_skl_callbacks") or hasattr(self, "_parent_callback_ctx")):
-                return fit(self, X, y, *more, **named)
-            context = self._init_callback_context(max_subtasks=None)
-            given = {"estimator": self, "X": X, "y": y}
-            context.call_on_fit_task_begin(**given)
-            self._steps = Steps(context, given)
-            try:
-                result = fit(self, X, y, *more, **named)
-            finally:
-                del self._steps
-            context.call_on_fit_task_end(**given, reconstruction_attributes=dict)
-            return result
-
-    made: Fit = torn_down(fitted)
-    return made

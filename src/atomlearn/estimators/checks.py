@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_n_features, validate_data
 
 from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, held_design, readable
-from atomlearn.core.interfaces import Columns, Design, Loss, Norm, Task, whole_number
+from atomlearn.core.interfaces import Columns, Design, Norm, whole_number
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.solvers.solver import Solver
@@ -37,7 +37,16 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     Sets or compares ``n_features_in_`` and ``feature_names_in_``. A Design is taken as it is, and
     so are files and folders that ``as_design`` opens.
     """
-    if is_plain(X) and (reset or input_names(estimator) is None):
+    # An array that needs no conversion: its entries are all that can be wrong.
+    is_plain = (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.size > 0
+        and X.dtype in (np.float64, np.float32)
+        and X.dtype.isnative
+        and X.flags.aligned
+    )
+    if is_plain and (reset or input_names(estimator) is None):
         _take_shape(estimator, X, None, reset)
         return held_design(X)
     if is_opened(X):
@@ -63,21 +72,6 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
             "sklearn.preprocessing.OneHotEncoder, or leave such columns out"
         ) from error
     return as_design(checked)
-
-
-def is_plain(X: Any) -> bool:
-    """Return whether X is an array that needs no conversion: its entries are all that can be wrong.
-
-    scikit-learn's own checks take a tenth of a millisecond, as long as a small fit.
-    """
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.size > 0
-        and X.dtype in (np.float64, np.float32)
-        and X.dtype.isnative
-        and X.flags.aligned
-    )
 
 
 def _take_shape(estimator: Any, X: Any, names: list[str] | None, reset: bool) -> None:
@@ -120,31 +114,27 @@ def expanded(
 
 
 def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
-    """Return the norm over the columns of the design, its groups by number."""
-    return named(as_norm(grouped(norm, design)), input_names(estimator))
+    """Return the norm over the columns of the design, its groups by number.
 
-
-def grouped(norm: str | Norm, design: Design) -> str | Norm:
-    """Return the norm with groups that are named, such as "inputs", as those of the design.
-
-    "inputs" are the columns of each input of an additive model, "kernels" those of each kernel,
-    "terms" those of each curve and surface; ``norm="groups"`` means any of them.
+    Groups that are named, such as "inputs", are those of the design; "groups" is the norm of
+    those that it has.
     """
     map = map_of(design)
     if norm == "groups" and map.unit is not None:
         norm = Groups(map.unit)
-    if not isinstance(norm, Groups | KSupport) or not isinstance(norm.groups, str):
-        return norm
-    if norm.groups != map.unit:
-        raise ValueError(
-            f"groups={norm.groups!r}: only an additive model has groups 'inputs', features='anova' "
-            "'terms', and multiple kernel learning 'kernels'; use features='splines' or another "
-            "of those, or lists of columns"
-        )
-    if isinstance(norm, KSupport):
-        return KSupport(norm.k, map.column_groups())
-    weights = None if norm.weights is None else map.weights_of_groups(norm.weights)
-    return Groups(map.column_groups(), weights)
+    if isinstance(norm, Groups | KSupport) and isinstance(norm.groups, str):
+        if norm.groups != map.unit:
+            raise ValueError(
+                f"groups={norm.groups!r}: only an additive model has groups 'inputs', "
+                "features='anova' 'terms', and multiple kernel learning 'kernels'; use "
+                "features='splines' or another of those, or lists of columns"
+            )
+        if isinstance(norm, KSupport):
+            norm = KSupport(norm.k, map.column_groups())
+        else:
+            weights = None if norm.weights is None else map.weights_of_groups(norm.weights)
+            norm = Groups(map.column_groups(), weights)
+    return named(as_norm(norm), input_names(estimator))
 
 
 def unpenalized_columns(estimator: Any, design: Design) -> Columns | None:
@@ -162,12 +152,12 @@ def input_names(estimator: Any) -> list[str] | None:
     return None if names is None else list(names)
 
 
-def amount_of(estimator: Any, default: float | None = None) -> float:
-    """Return alpha, or radius where the form is constrained; ``default`` where alpha is None."""
+def amount_of(estimator: Any, default: Callable[[], float] | None = None) -> float:
+    """Return alpha, or radius where the form is constrained; ``default()`` where alpha is None."""
     if isinstance(estimator.form, str) and estimator.form == "constrained":
         return positive("radius", estimator.radius, "bound on the gauge")
     if estimator.alpha is None and default is not None:
-        return default
+        return default() or 1.0
     return positive("alpha", estimator.alpha, "weight of the penalty")
 
 
@@ -201,25 +191,16 @@ def has_probabilities(estimator: Any) -> bool:
     )
 
 
-def checked_loss(loss: str | Loss, task: Task) -> Loss:
-    """Return the loss, which must be for the estimator's task."""
-    found = as_loss(loss)
-    if found.task != task:
-        kinds = {"classification": "Classifier", "regression": "Regressor"}
-        other = f"use Atomic{kinds.get(found.task, 'Survival')}, or change loss"
-        raise ValueError(f"loss={found.name!r} is a loss for {found.task}; {other}")
-    return found
-
-
 def as_solver(solver: str | Solver, tol: float) -> Solver | None:
     """Return the solver of a name, or the object itself; "auto" is None, what suits the norm."""
     if isinstance(solver, Solver):
         return solver
     if solver == "auto":
         return None
-    if not isinstance(solver, str) or solver not in SOLVERS:
+    try:
+        return SOLVERS[solver](tol)
+    except (KeyError, TypeError) as error:
         raise ValueError(
             f"solver must be 'auto' or one of {sorted(SOLVERS)}, or a Solver such as "
             f"solvers.ColumnGeneration(); got {solver!r}"
-        )
-    return SOLVERS[solver](tol)
+        ) from error

@@ -177,19 +177,18 @@ def numpy_code(estimator: Any, name: str = "score") -> str:
     if not name.isidentifier():
         raise ValueError(f"name must be a name of Python, got {name!r}")
     model = _linear_model(estimator)
-    single = model.weights.shape[0] == 1
+    plain = "z[:, 0]" if model.weights.shape[0] == 1 else "z"
+    logistic = "p = 0.5 + 0.5 * np.tanh(z / 2)"
     endings = {
-        "identity": "z[:, 0]" if single else "z",
-        "exp": "np.exp(z[:, 0])",
-        "decision": "z[:, 0]" if single else "z",
-        "sigmoid": "np.hstack([1 - p(z), p(z)])",
-        "one_against_rest": "p(z) / p(z).sum(axis=1, keepdims=True)",
-        "softmax": "e(z) / e(z).sum(axis=1, keepdims=True)",
-    }
-    helpers = {
-        "sigmoid": ["    p = lambda z: 0.5 + 0.5 * np.tanh(z / 2)"],
-        "one_against_rest": ["    p = lambda z: 0.5 + 0.5 * np.tanh(z / 2)"],
-        "softmax": ["    e = lambda z: np.exp(z - z.max(axis=1, keepdims=True))"],
+        "identity": [f"return {plain}"],
+        "decision": [f"return {plain}"],
+        "exp": ["return np.exp(z[:, 0])"],
+        "sigmoid": [logistic, "return np.hstack([1 - p, p])"],
+        "one_against_rest": [logistic, "return p / p.sum(axis=1, keepdims=True)"],
+        "softmax": [
+            "e = np.exp(z - z.max(axis=1, keepdims=True))",
+            "return e / e.sum(axis=1, keepdims=True)",
+        ],
     }
     classes = [] if model.classes is None else [f"    # classes: {model.classes.tolist()}"]
     lines = [
@@ -202,8 +201,7 @@ def numpy_code(estimator: Any, name: str = "score") -> str:
         *classes,
         *_formed(model),
         "    z = Z @ weights.T + intercepts",
-        *helpers.get(model.answer, []),
-        f"    return {endings[model.answer]}",
+        *(f"    {line}" for line in endings[model.answer]),
         "",
     ]
     return "\n".join(lines)

@@ -17,7 +17,6 @@ from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import map_of
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import (
     checked_design,
     expanded,
@@ -27,6 +26,7 @@ from atomlearn.estimators.checks import (
     whole,
 )
 from atomlearn.estimators.generation import Selected, choice_of_size, debiased, point_of, problem_of
+from atomlearn.estimators.parameters import with_callbacks
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import checked_targets
 from atomlearn.estimators.units import Units, units_of

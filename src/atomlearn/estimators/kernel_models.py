@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.interfaces import Array, Design, Form, Norm
 from atomlearn.designs import KernelOn, Kernels
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import keep, whole
+from atomlearn.estimators.checks import whole
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.targets import Checked
-from atomlearn.paths import Settings
 
 
 def default_kernels(
@@ -40,27 +37,24 @@ def default_kernels(
     return found
 
 
+@dataclass(eq=False, repr=False)
 class _KernelModel(AtomicModel):
     """What the two estimators share: data become columns of kernels."""
 
+    kernels: Sequence[Any] | None = None
+    norm: str | Norm = "groups"
+    alpha: float = 0.01
+    _: KW_ONLY
+    form: Form = "squared"
+    radius: float = 1.0
+    rank: int = 100
     #: The columns of X are what kernels work on.
-    features = "linear"
-    kernels: Sequence[Any] | None
-    rank: int
-    n_features_in_: int
-    maps_: Any
-    coef_: NDArray[Any]
-    kernel_norms_: Array
-    kernel_weights_: Array
+    features: str = field(default="linear", init=False)
+    unpenalized: Any = field(default=None, init=False)
 
-    def _fit(self, data: Checked, settings: Settings) -> None:
-        design = self._kernels_of(data.design, data.weight)
-        super()._fit(replace(data, design=design), settings)
-        self._report_kernels(design)
-
-    def _kernels_of(self, design: Design, weight: Array) -> Kernels:
+    def _columns(self, inputs: Design, weight: Array) -> Kernels:
         whole("rank", self.rank)
-        X = _array(design)
+        X = _array(inputs)
         kernels = default_kernels(X, weight) if self.kernels is None else self.kernels
         found = Kernels(kernels, X, rank=self.rank, sample_weight=weight)
         self.maps_ = found.maps
@@ -69,13 +63,13 @@ class _KernelModel(AtomicModel):
     def _expanded(self, design: Design) -> Design:
         return Kernels.from_map(_array(design), self.maps_)
 
-    def _report_kernels(self, design: Kernels) -> None:
-        coefs = np.atleast_2d(self.coef_)
-        everything = np.arange(coefs.shape[1])
-        norms = np.stack([design.sizes_of(everything, coef) for coef in coefs])
+    def _take_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:
+        super()._take_coefficients(data, coef, intercept)
+        design: Any = data.design
+        everything = np.arange(design.shape[1])
+        norms = np.stack([design.sizes_of(everything, row) for row in np.atleast_2d(coef)])
         self.kernel_norms_ = norms.max(axis=0)
-        total = float(self.kernel_norms_.sum())
-        self.kernel_weights_ = self.kernel_norms_ / total if total > 0 else self.kernel_norms_
+        self.kernel_weights_ = self.kernel_norms_ / (float(self.kernel_norms_.sum()) or 1.0)
 
 
 def _array(design: Design) -> Array:
@@ -84,6 +78,7 @@ def _array(design: Design) -> Array:
     return np.asarray(design.gather(everything).dense(), dtype=np.float64)
 
 
+@dataclass(eq=False, repr=False)
 class MultipleKernelClassifier(_KernelModel, LinearClassifier):
     """min over f_m, b of  mean_i loss(y_i, sum_m f_m(x_i) + b) + (alpha / 2) (sum_m ||f_m||_m)^2.
 
@@ -108,7 +103,8 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
         Or "squared_hinge".
     rank : int, default=100
         Columns of a kernel at most, see ``designs.Kernels``.
-    fit_intercept, class_weight, tol, max_iter, solver, verbose
+    fit_intercept, class_weight, relax, adaptive, tol, max_iter, solver, verbose, observers, stop,
+    time_limit
         As in ``AtomicClassifier``.
 
     Attributes
@@ -137,26 +133,8 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
     True
     """
 
-    def __init__(
-        self,
-        kernels: Sequence[Any] | None = None,
-        norm: str | Norm = "groups",
-        alpha: float = 0.01,
-        *,
-        form: Form = "squared",
-        radius: float = 1.0,
-        loss: str | Loss = "logistic",
-        rank: int = 100,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        solver: str | Solver = "auto",
-        verbose: int = 0,
-    ) -> None:
-        keep(self, locals())
 
-
+@dataclass(eq=False, repr=False)
 class MultipleKernelRegressor(_KernelModel, LinearRegressor):
     """min over f_m, b of  mean_i loss(y_i, sum_m f_m(x_i) + b) + (alpha / 2) (sum_m ||f_m||_m)^2.
 
@@ -164,7 +142,8 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
 
     Parameters
     ----------
-    kernels, norm, alpha, form, radius, rank, fit_intercept, tol, max_iter, solver, verbose
+    kernels, norm, alpha, form, radius, rank, fit_intercept, relax, adaptive, tol, max_iter, solver,
+    verbose, observers, stop, time_limit
         As in ``MultipleKernelClassifier``.
     loss : str or Loss, default="squared"
 
@@ -189,21 +168,3 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
     >>> bool(model.score(X[1::2], y[1::2]) > 0.4)
     True
     """
-
-    def __init__(
-        self,
-        kernels: Sequence[Any] | None = None,
-        norm: str | Norm = "groups",
-        alpha: float = 0.01,
-        *,
-        form: Form = "squared",
-        radius: float = 1.0,
-        loss: str | Loss = "squared",
-        rank: int = 100,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        solver: str | Solver = "auto",
-        verbose: int = 0,
-    ) -> None:
-        keep(self, locals())

@@ -1,28 +1,36 @@
-"""The parameters of fits of columns, with their defaults."""
+"""What all fits have in common: their parameters, how problems are solved, what is reported."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 
-from atomlearn.core.interfaces import Form, Norm
+from atomlearn._kernels import single_threaded_blas
+from atomlearn.core.interfaces import Deadline, Form, Norm, WarmStart
 from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.schedule import drive
 from atomlearn.core.solvers.solver import Solver
-from atomlearn.core.solvers.stopping import StoppingRule
+from atomlearn.core.solvers.stopping import StoppingRule, check_rule
+from atomlearn.estimators.callbacks import Steps, torn_down
+from atomlearn.estimators.checks import as_solver, whole
+from atomlearn.paths import Settings
+from atomlearn.problem import Problem, positive
+from atomlearn.result import Result, Status
+from atomlearn.solvers import PrintProgress
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class FitParameters(BaseEstimator):
-    """How a fit is made and watched; estimators add what they fit."""
+class ProvedModel(BaseEstimator):
+    """An estimator whose ``fit`` solves problems to a proved gap; not for direct use."""
 
-    form: Form = "penalized"
-    features: str = "linear"
-    unpenalized: Any = None
-    relax: Any = 0.0
-    adaptive: float = 0.0
     tol: float = 1e-6
     max_iter: int = 1000
     solver: str | Solver = "auto"
@@ -30,6 +38,88 @@ class FitParameters(BaseEstimator):
     observers: Sequence[Observer] | None = None
     stop: StoppingRule | None = None
     time_limit: float | None = None
+
+    #: scikit-learn's callbacks, while a fit is told to them.
+    _steps: ClassVar[Steps | None] = None
+    n_jobs: int | None = field(default=None, init=False)
+
+    def _settings(self) -> Settings:
+        """Return how problems are solved; the time limit of the fit begins now."""
+        tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
+        if self.stop is not None:
+            check_rule(self.stop)
+        limit, deadline = self.time_limit, Deadline()
+        if limit is not None:
+            deadline = Deadline.after(positive("time_limit", limit, "seconds, for example 60"))
+        solver, steps = as_solver(self.solver, tol), whole("max_iter", self.max_iter)
+        observers = tuple(self.observers or ())
+        settings = Settings(tol, steps, solver, self.stop, observers, deadline)
+        return settings if self._steps is None else self._steps.added_to(settings)
+
+    def _solve(
+        self, problems: Sequence[Problem], warm: Sequence[WarmStart | None], settings: Settings
+    ) -> list[Result]:
+        """Return one result a problem; they take their steps in turns.
+
+        After Ctrl-C those that have no point yet only get their starting point.
+        """
+        if self.verbose:
+            settings = replace(settings, observers=(*settings.observers, PrintProgress(every=1)))
+        tasks = []
+        for problem, start in zip(problems, warm, strict=True):
+            level = np.array([problem.regularizer.amount])
+            tasks.append(settings.task(problem, level, warm=start))
+        drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
+        begun = replace(settings, max_iter=0, observers=(), deadline=Deadline.after(0.0))
+        if not any(task.results for task in tasks):
+            raise KeyboardInterrupt("interrupted before the first point")
+        results = []
+        for task, problem, start in zip(tasks, problems, warm, strict=True):
+            if task.results:
+                result = task.results[0]
+            else:
+                result = begun.run(problem, start)
+                result.status = Status.INTERRUPTED
+            result.state = None
+            results.append(result)
+        return results
+
+    def _report(self, results: Sequence[Result], complete: bool | None = None) -> None:
+        """Set what is known of the fit; several outputs report the sum of their objectives.
+
+        ``complete`` None means: where every gap is proved. Else the fit says so itself.
+        """
+        self.results_ = results
+        self.parts_: Any = [result.parts for result in results]
+        self.history_: Any = [result.history for result in results]
+        sums = np.sum([(r.gap, r.objective, r.passes) for r in results], axis=0)
+        self.gap_, self.objective_, self.n_passes_ = sums.tolist()
+        self.n_iter_ = max(map(len, self.history_))
+        # The first reason of an output that is not converged; an interrupt before all others.
+        reasons = [result.status for result in results if not result.converged]
+        interrupted = Status.INTERRUPTED in reasons
+        self.status_ = Status.INTERRUPTED if interrupted else [*reasons, Status.CONVERGED][0]
+        if len(results) == 1:
+            [self.parts_], [self.history_] = self.parts_, self.history_
+        if not (self.status_.is_converged if complete is None else complete):
+            relative = max(result.relative_gap for result in results)
+            warnings.warn(
+                f"{type(self).__name__}: {self.status_}. Relative gap proved: {relative:.2e}, "
+                f"asked for: tol={self.tol:.2e}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class FitParameters(ProvedModel):
+    """How columns are made and penalized; estimators add what they fit."""
+
+    form: Form = "penalized"
+    features: str = "linear"
+    unpenalized: Any = None
+    relax: Any = 0.0
+    adaptive: float = 0.0
 
 
 @dataclass(eq=False, repr=False)
@@ -41,3 +131,32 @@ class OneLevel(BaseEstimator):
     _: KW_ONLY
     radius: float = 1.0
     warm_start: bool = False
+
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def with_callbacks(fit: Fit) -> Fit:
+    """Return the ``fit`` of an estimator, told to the callbacks that were set, if any were.
+
+    BLAS keeps to one thread from the first check on: its others, once woken, take the cores.
+    """
+
+    @functools.wraps(fit)
+    def fitted(self: Any, X: Any, y: Any, *more: Any, **named: Any) -> Any:
+        with single_threaded_blas():
+            if not (hasattr(self, "_skl_callbacks") or hasattr(self, "_parent_callback_ctx")):
+                return fit(self, X, y, *more, **named)
+            context = self._init_callback_context(max_subtasks=None)
+            given = {"estimator": self, "X": X, "y": y}
+            context.call_on_fit_task_begin(**given)
+            self._steps = Steps(context, given)
+            try:
+                result = fit(self, X, y, *more, **named)
+            finally:
+                del self._steps
+            context.call_on_fit_task_end(**given, reconstruction_attributes=dict)
+            return result
+
+    made: Fit = torn_down(fitted)
+    return made

@@ -31,9 +31,9 @@ from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import Counted, is_opened
 from atomlearn.estimators.base import AtomicModel, adapted, power_of
-from atomlearn.estimators.callbacks import with_callbacks
 from atomlearn.estimators.checks import norm_for
 from atomlearn.estimators.dependent_rows import splits
+from atomlearn.estimators.parameters import with_callbacks
 from atomlearn.estimators.targets import Checked
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
@@ -154,7 +154,7 @@ class CrossValidatedModel(AtomicModel):
         """
         settings = self._settings()
         for_splitter, for_scorer = self._route(sample_weight, groups, params)
-        data = self._checked(X, y, sample_weight).with_offset(offset)
+        data = self._checked(X, y, sample_weight, offset)
         folds = self._folds(X, data.y, groups, order, for_splitter)
         score = None if self.scoring is None else self._score_by(data, for_scorer)
         final, results = self._search(data, folds, score, settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,10 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from atomlearn.core.interfaces import Array, Design, Loss, Task
+from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.interfaces.numbers import unmasked
 from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.problem.checks import check_offset
-from atomlearn.estimators.checks import checked_design, checked_loss, expanded
-from atomlearn.problem import check_weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +37,6 @@ class Checked:
     classes: NDArray[Any] | None = None
     codes: Any = None
     offset: Array | None = None
-
-    def with_offset(self, offset: Any) -> Checked:
-        """Return the data with numbers added to predictions: one a sample, or one an output too."""
-        if offset is None:
-            return self
-        return replace(self, offset=offset_of(offset, (self.y.shape[0], len(self.targets))))
-
-
-def checked_data(estimator: Any, X: Any, y: Any, sample_weight: Any, task: Task) -> Checked:
-    """Return the data of a fit, weights with sum 1, or say what is wrong with X, y or weights."""
-    inputs = checked_design(estimator, X, reset=True)
-    loss = checked_loss(estimator.loss, task)
-    weight = normalized(check_weight(sample_weight, inputs.shape[0]))
-    found = checked_targets(estimator, inputs, y, weight, loss)
-    # Labels do not decide what the curves of an input look like: nor do their weights.
-    return replace(found, design=expanded(inputs, estimator.features, weight=weight))
 
 
 def checked_targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) -> Checked:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from atomlearn.core.interfaces import Array, Loss, Rows
 
 @dataclass(frozen=True, eq=False)
 class Mixed(Loss):
-    """f(z) = sum_i s_i loss_k(i)(y_i, z_i + o_i): each sample has the loss of its kind k(i).
+    """f(z) = sum_i s_i loss_k(i)(y_i, z_i): each sample has the loss of its kind k(i).
 
     Parameters
     ----------
@@ -22,12 +22,10 @@ class Mixed(Loss):
         Of bounded curvature, without parts of their own that couple samples.
     kinds : (n_samples,) ndarray of int
         The place of each sample's loss in ``losses``.
-    offset : (n_samples,) ndarray
-        Added to the predictions.
 
     Notes
     -----
-    A sum over samples, as its conjugate is: f*(u) = sum_k loss_k*(u of kind k) - <u, o>.
+    A sum over samples, as its conjugate is: f*(u) = sum_k loss_k*(u of kind k).
 
     References
     ----------
@@ -39,14 +37,13 @@ class Mixed(Loss):
     >>> import numpy as np
     >>> from atomlearn.matrices.mixed import Mixed
     >>> from atomlearn.losses import Logistic, Squared
-    >>> loss = Mixed((Squared(), Logistic()), np.array([0, 1]), np.array([0.0, 1.0]))
+    >>> loss = Mixed((Squared(), Logistic()), np.array([0, 1]))
     >>> loss.gradient(np.array([2.0, -1.0]), np.array([0.5, -1.0]), np.ones(2))
-    array([-1.5,  0.5])
+    array([-1.5       ,  0.26894142])
     """
 
     losses: Sequence[Loss]
     kinds: NDArray[np.int64]
-    offset: Array
     name: ClassVar[str] = "mixed"
 
     @property
@@ -56,7 +53,7 @@ class Mixed(Loss):
 
     def part(self, rows: Rows | slice) -> Mixed:
         """Return the loss of these samples."""
-        return Mixed(self.losses, self.kinds[rows], self.offset[rows])
+        return Mixed(self.losses, self.kinds[rows])
 
     def _parts(self) -> list[tuple[Loss, Rows]]:
         return [(loss, np.flatnonzero(self.kinds == k)) for k, loss in enumerate(self.losses)]
@@ -74,25 +71,18 @@ class Mixed(Loss):
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return the sum of the values of the parts."""
-        z = prediction + self.offset
-        return sum(loss.value(y[mine], z[mine], weight[mine]) for loss, mine in self._parts())
+        return sum(
+            loss.value(y[mine], prediction[mine], weight[mine]) for loss, mine in self._parts()
+        )
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the derivatives, each of its own loss."""
-        z = prediction + self.offset
-        return self._assembled(lambda loss, m: loss.gradient(y[m], z[m], weight[m]))
+        return self._assembled(lambda loss, m: loss.gradient(y[m], prediction[m], weight[m]))
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return the sum of the conjugates of the parts, less <u, o>."""
-        parts = [loss.conjugate(y[m], dual[m], weight[m]) for loss, m in self._parts()]
-        return sum(parts) - float(dual @ self.offset)
+        """Return the sum of the conjugates of the parts."""
+        return sum(loss.conjugate(y[m], dual[m], weight[m]) for loss, m in self._parts())
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the second derivatives, each of its own loss."""
-        z = prediction + self.offset
-        return self._assembled(lambda loss, m: loss.curvature(y[m], z[m], weight[m]))
-
-    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return the expected targets (of labels, the probability of +1), each of its own loss."""
-        z = np.asarray(prediction) + self.offset
-        return self._assembled(lambda loss, m: np.asarray(loss.mean(z[m]), dtype=np.float64))
+        return self._assembled(lambda loss, m: loss.curvature(y[m], prediction[m], weight[m]))

@@ -64,12 +64,6 @@ class Found:
         return self.left[:, kept], self.right[:, kept]
 
 
-def positive_part(U: Array, values: Array, lower: float, upper: float) -> Found:
-    """Return the atoms u u' of positive value."""
-    kept = values > 0
-    return Found(U[:, kept], U[:, kept], values[kept], lower, upper)
-
-
 def both_found(first: Found, second: Found) -> Found:
     """Return the atoms of both, best first, with the better bound on either side."""
     values = np.concatenate([first.values, second.values])

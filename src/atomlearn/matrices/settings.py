@@ -14,13 +14,6 @@ class MatrixSettings:
     default alpha are of the papers.
     """
 
-    # Designs of matrices.
-
-    #: Entries of the largest matrix of scores that is ever made dense on request.
-    dense_entries: int = 2**27
-    #: Numbers that are worked on at a time, where all of them may be too many.
-    numbers_at_once: int = 2**20
-
     # Norms and the search for their best atoms.
 
     #: Relative distance of the bounds from below and above that a certificate asks for.
@@ -56,8 +49,6 @@ class MatrixSettings:
     #: Share of what all sweeps gained so far that one must gain for each unit of rank, as it costs
     #: O(n r^2) for rank r, a step within the span O(n r).
     sweep_gain: float = 1e-4
-    #: Rank up to which factors are fitted in turn.
-    sweep_rank: int = 128
 
 
 SETTINGS = MatrixSettings()

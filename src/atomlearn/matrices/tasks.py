@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.standardized import centered
 from atomlearn.core.interfaces import Array, Design, Loss
-from atomlearn.core.losses import FreeColumns, Multinomial
+from atomlearn.core.losses import FreeColumns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
@@ -89,7 +89,7 @@ def task_problem(
         shifted = centered(design, weight)
         if shifted is not None:
             design, means = shifted, shifted.means
-        if shifted is not None and loss.is_quadratic and not isinstance(loss, Multinomial):
+        if shifted is not None and loss.is_quadratic:
             offsets = weight @ Y / weight.sum()
             Y = Y - offsets
         else:

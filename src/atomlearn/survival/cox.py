@@ -235,7 +235,7 @@ def _conjugate(sets: RiskSets, events: Array, s: Array, slack: float) -> float:
 def _of_shares(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
     """Return max over x in [0, 1] of D log x + both log(1 - x) - sum_l w log(1 - x l / k)."""
     plain = xlogy(D, D) + xlogy(both, both) - xlogy(D + both, D + both)
-    if not (sets.efron and sets.is_tied):
+    if not sets.shares[1].any():
         return np.asarray(plain)
     times, share = sets.shares
     w, m = (sets.totals / sets.counts)[times], sets.ends.size

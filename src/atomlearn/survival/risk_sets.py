@@ -48,8 +48,8 @@ class RiskSets:
         time, event = y["time"][rows], y["event"][rows]
         if not event.any():
             return None
-        times, of = np.unique(time[event], return_inverse=True)
-        events = np.flatnonzero(event)
+        events = np.flatnonzero(event)[::-1]  # earliest first: those of one time are neighbors
+        times, of = np.unique(time[events], return_inverse=True)
         s = weight[rows]
         entry, entries, before, first = y["entry"][rows], None, None, None
         if entry.max() >= times[0]:
@@ -71,7 +71,7 @@ class RiskSets:
             efron=efron,
         )
         # What is kept of it, for those at other predictions too.
-        _ = made.shares, made.weights, made.is_tied, made.by_time, made.least
+        _ = made.shares, made.weights, made.starts, made.least
         return made
 
     def at(self, prediction: Array) -> RiskSets:
@@ -100,65 +100,48 @@ class RiskSets:
         return each, np.log(each)
 
     @cached_property
-    def by_time(self) -> Rows:
-        """The positions in ``events``, earliest first."""
-        return np.argsort(self.of)
+    def starts(self) -> tuple[Rows, Rows]:
+        """Where each time begins among the events, and among the terms."""
+        of_events = np.searchsorted(self.of, np.arange(self.ends.size))
+        return of_events, np.searchsorted(self.shares[0], np.arange(self.ends.size))
 
     @cached_property
-    def is_tied(self) -> bool:
-        """Whether several events have one time."""
-        return bool((self.counts > 1.0).any())
-
-    @cached_property
-    def sums(self) -> tuple[Array, Array]:
-        """Log sums of exp(x): over the risk sets, and over the events of each time."""
+    def terms(self) -> tuple[Rows, Array, Array, Array]:
+        """Of each term its time, share, weight, and the log of its sum of exp(x)."""
         at_risk = running(self.x)[self.ends - 1]
         if self.entries is not None:
             later = running(self.x[self.entries])
             out = np.where(self.before > 0, later[np.maximum(self.before, 1) - 1], -np.inf)
-            at_risk = difference(at_risk, out, self._among)
-        tied = self.x[self.events]
-        if self.is_tied:
-            tied = np.full(self.ends.size, -np.inf)
-            np.logaddexp.at(tied, self.of, self.x[self.events])
-        else:
-            # One each: only their order is another.
-            tied = tied[self.by_time]
-        return at_risk, np.minimum(tied, at_risk)
 
-    def _among(self, m: int) -> float:
-        """Return the log sum of one risk set, term by term."""
-        inside = (self.last > m) & (self.first <= m)
-        return float(np.logaddexp.reduce(self.x[inside]))
+            def among(m: int) -> float:
+                """Return the log sum of one risk set, one by one."""
+                return float(np.logaddexp.reduce(self.x[(self.last > m) & (self.first <= m)]))
 
-    @cached_property
-    def terms(self) -> tuple[Rows, Array, Array, Array, Array]:
-        """Of each term its time, share, weight, log of its sum; and log r of each time."""
-        at_risk, tied = self.sums
+            at_risk = difference(at_risk, out, among)
         times, share = self.shares
-        weight, ratio = self.weights[0], tied - at_risk
-        if not self.is_tied:
-            return times, share, weight, at_risk, ratio
-        logs = at_risk[times] + np.log1p(-share * np.exp(ratio)[times])
-        return times, share, weight, logs, ratio
+        logs = at_risk[times]
+        if share.any():
+            tied = np.logaddexp.reduceat(self.x[self.events], self.starts[0])
+            ratio = np.exp(np.minimum(tied - at_risk, 0.0))
+            logs = logs + np.log1p(-share * ratio[times])
+        return times, share, self.weights[0], logs
 
     @cached_property
     def least(self) -> float:
         """The sum of the least values that the times can have, each by itself."""
+        times, share = self.shares
         total = float(self.totals @ np.log(self.totals))
-        if self.efron:
-            times, share = self.shares
-            total += float((self.totals / self.counts)[times] @ np.log1p(-share))
+        total += float((self.totals / self.counts)[times] @ np.log1p(-share))
         return total
 
     def value(self, seen: float) -> float:
         """Return the loss of the stratum, ``seen`` = sum of s_i z_i over its events."""
-        _, _, weight, logs, _ = self.terms
+        _, _, weight, logs = self.terms
         return float(weight @ logs) - seen - self.least
 
     def rounding(self, seen: Array) -> float:
         """Return what ``value`` may be off by, ``seen`` = s_i z_i of the events."""
-        _, _, weight, logs, _ = self.terms
+        _, _, weight, logs = self.terms
         # Each logarithm is off by a few digits of itself, and of the sum that it is of.
         size = float(weight @ (np.abs(logs) + 1.0)) + float(np.abs(seen).sum()) + abs(self.least)
         return float(np.finfo(np.float64).eps * (4.0 + np.sqrt(self.rows.size)) * size)
@@ -166,11 +149,8 @@ class RiskSets:
     @cached_property
     def expected(self) -> Array:
         """The sum_m omega_m p_mi of each row: the weight of events expected there."""
-        times, share, weight, logs, _ = self.terms
-        hazard = self.weights[1] - logs
-        if self.is_tied:
-            of_terms, hazard = hazard, np.full(self.ends.size, -np.inf)
-            np.logaddexp.at(hazard, times, of_terms)
+        times, share, weight, logs = self.terms
+        hazard = np.logaddexp.reduceat(self.weights[1] - logs, self.starts[1])
         total = np.concatenate([[-np.inf], running(hazard)])
         since = total[self.last]
         if self.first is not None:
@@ -179,21 +159,18 @@ class RiskSets:
                 since, total[self.first], lambda i: np.logaddexp.reduce(hazard[slice(*ends[i])])
             )
         result = np.exp(self.x + since)
-        if self.is_tied:
-            less = np.zeros(self.ends.size)
-            at = times[np.diff(times, prepend=-1) > 0]
-            scale = np.zeros(self.ends.size)
-            scale[at] = logs[np.diff(times, prepend=-1) > 0]
-            np.add.at(less, times, weight * share * np.exp(scale[times] - logs))
-            tied = self.x[self.events] - scale[self.of]
-            result[self.events] -= np.exp(tied) * less[self.of]
+        if share.any():
+            scale = logs[self.starts[1]]
+            part = weight * share * np.exp(scale[times] - logs)
+            less = np.add.reduceat(part, self.starts[1])[self.of]
+            result[self.events] -= np.exp(self.x[self.events] - scale[self.of]) * less
         result = np.maximum(result, 0.0)
         # As many as were seen: what rounding adds would count times the offsets of columns.
         return np.asarray(result * (float(self.totals.sum()) / (float(result.sum()) or 1.0)))
 
     def pulled(self, A: Array) -> Array:
         """Return K'A of the columns sqrt(omega_m) p_m, (terms, k), for A (n_samples, k)."""
-        (times, share, _, _, _), (each, scale) = self.terms, self._scales
+        (times, share, _, _), (each, scale) = self.terms, self._scales
         result = np.empty((A.shape[1], times.size))
         # So many columns at a time that what is made of them stays in the cache.
         width = max(1, self.CACHED // self.rows.size)
@@ -211,32 +188,30 @@ class RiskSets:
             later = np.zeros((columns.shape[0], columns.shape[1] + 1))
             np.cumsum(columns[:, self.entries], axis=1, out=later[:, 1:])
             sums -= later[:, self.before]
-        if self.is_tied:
-            tied = np.zeros_like(sums)
-            np.add.at(tied.T, self.of, columns[:, self.events].T)
-            return sums[:, times] - share * tied[:, times]
-        return sums if times.size == self.ends.size else sums[:, times]
+        sums = sums if times.size == self.ends.size else sums[:, times]
+        if share.any():
+            tied = np.add.reduceat(columns[:, self.events], self.starts[0], axis=1)
+            sums -= share * tied[:, times]
+        return sums
 
     def spread(self, B: Array) -> Array:
         """Return K B, (n, k) over ``rows``, for B (terms, k)."""
-        times, share, _, _, _ = self.terms
+        _, share, _, _ = self.terms
         scaled = B * self._scales[1][:, None]
-        at = np.zeros((self.ends.size, B.shape[1]))
-        np.add.at(at, times, scaled)
+        at: Array = np.add.reduceat(scaled, self.starts[1])
         total = np.vstack([np.zeros(B.shape[1]), np.cumsum(at, axis=0)])
         result = total[self.last]
         if self.first is not None:
             result -= total[self.first]
-        if self.is_tied:
-            tied = np.zeros_like(at)
-            np.add.at(tied, times, share[:, None] * scaled)
+        if share.any():
+            tied = np.add.reduceat(share[:, None] * scaled, self.starts[1])
             result[self.events] -= tied[self.of]
         return self._scales[0][:, None] * result
 
     @cached_property
     def _scales(self) -> tuple[Array, Array]:
         """exp(x) of each row, and sqrt(omega) / (the sum) of each term, both less the largest x."""
-        _, _, weight, logs, _ = self.terms
+        _, _, weight, logs = self.terms
         top = float(self.x.max())
         return np.exp(self.x - top), np.sqrt(weight) * np.exp(top - logs)
 

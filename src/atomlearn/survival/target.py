@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Mask
+from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.numbers import unmasked
 
 #: One sample: whether the event was seen at ``time``; at risk after ``entry``; compared within
@@ -53,13 +53,7 @@ def survival_target(event: Any, time: Any, entry: Any = None, stratum: Any = Non
     >>> survival_target([True, False], [3.0, 5.0])["time"].tolist()
     [3.0, 5.0]
     """
-    times = _numbers(time, "time")
-    y = np.zeros(times.size, dtype=RECORD)
-    y["time"], y["event"] = times, _events(event, times.size)
-    y["entry"] = -np.inf if entry is None else _numbers(entry, "entry", infinite=True)
-    if stratum is not None:
-        y["stratum"] = np.unique(np.asarray(stratum), return_inverse=True)[1]
-    return checked_survival(y)
+    return checked_survival(_records(event, time, entry, stratum))
 
 
 def checked_survival(y: object) -> NDArray[Any]:
@@ -100,22 +94,23 @@ def _recorded(given: NDArray[Any]) -> NDArray[Any]:
     times = [name for name in rest if name not in events]
     if len(events) != 1 or len(times) != 1:
         raise ValueError(f"y must be {_EXPECTED}; received the fields {names}")
-    y = np.zeros(given.size, dtype=RECORD)
-    y["event"] = _events(given[events[0]], given.size)
-    y["time"] = _numbers(given[times[0]], "time")
-    y["entry"] = -np.inf if entry is None else _numbers(given[entry], "entry", infinite=True)
-    if stratum is not None:
-        y["stratum"] = np.unique(given[stratum], return_inverse=True)[1]
-    return y
+    found = [None if name is None else given[name] for name in (entry, stratum)]
+    return _records(given[events[0]], given[times[0]], *found)
 
 
-def _events(event: Any, n_samples: int) -> Mask:
-    seen = np.asarray(event)
-    if seen.shape != (n_samples,):
-        raise ValueError(f"y has events of shape {seen.shape} and {n_samples} times; one for each")
+def _records(event: Any, time: Any, entry: Any, stratum: Any) -> NDArray[Any]:
+    """Return records of these fields, or raise ValueError."""
+    times, seen = _numbers(time, "time"), np.asarray(event)
+    if seen.shape != times.shape:
+        raise ValueError(f"y has events of shape {seen.shape} and {times.size} times; one for each")
     if seen.dtype.kind != "b" and not np.isin(seen, (0, 1)).all():
         raise ValueError("y must say of each sample whether its event was seen: True or False")
-    return seen.astype(bool)
+    y = np.zeros(times.size, dtype=RECORD)
+    y["event"], y["time"] = seen.astype(bool), times
+    y["entry"] = -np.inf if entry is None else _numbers(entry, "entry", infinite=True)
+    if stratum is not None:
+        y["stratum"] = np.unique(np.asarray(stratum), return_inverse=True)[1]
+    return y
 
 
 def _numbers(values: Any, name: str, *, infinite: bool = False) -> Array:

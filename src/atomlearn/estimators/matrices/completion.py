@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,17 +9,16 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.data.convert import readable
-from atomlearn.core.interfaces import Array, Loss, Mask, Rows
+from atomlearn.core.interfaces import Array, Mask
 from atomlearn.designs import Entries
 from atomlearn.estimators.checks import keep, whole
-from atomlearn.estimators.matrices.matrix_models import MatrixModel
+from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
 from atomlearn.losses import as_loss
 from atomlearn.matrices.mixed import Mixed
 from atomlearn.norms import TraceNorm
-from atomlearn.paths import NoImprovement, Settings
+from atomlearn.paths import NoImprovement, Settings, largest_useful_level
 from atomlearn.problem import Problem, Regularizer, positive
 from atomlearn.result import Result
 
@@ -117,7 +114,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
 
     def fit(self, X: Any, y: Any = None) -> MatrixCompletion:
         """Find L for X (n_samples, n_features), whose missing entries are NaN; y is not used."""
-        data = self._with_gaps(X, reset=True)
+        settings = self._settings()
+        data = double(self._checked(X, reset=True, gaps=True))
         observed = np.isfinite(data)
         if not observed.any():
             raise ValueError("X has no entry that is observed; expected numbers, some of them NaN")
@@ -128,181 +126,112 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
             )
         self.losses_ = column_losses(self.loss, data, observed)
         self._standardize(data, observed)
-        rows, cols = np.nonzero(observed)
-        entries = ObservedEntries(
-            self._targets(data)[rows, cols], rows, cols, data.shape, self._of(cols)
-        )
-        level = self._level(entries)
-        result = self._settings().run(entries.problem(level))
+        level = self._level(data, observed, settings)
+        [result] = self._solve([self._problem(data, observed, level)], [None], settings)
         while self.rank is not None and self.level is None and _rank(result) > self.rank:
             # Entries that were held out have a say now, too: one level back on the path.
             before = self.levels_[self.levels_ > level]
             level = float(before[-1]) if before.size else 1.2 * level
-            result = self._settings().run(entries.problem(level), result.warm_start())
-        self._take(result, level)
-        self._report(result)
+            problem = self._problem(data, observed, level)
+            [result] = self._solve([problem], [result.warm_start()], settings)
+        held: Any = result.low_rank
+        root = np.sqrt(held.weights)
+        self.left_, self.right_ = held.left * root, held.right * root
+        self.level_, self.rank_ = level, _rank(result)
+        self._record(result)
         return self
+
+    def _standardize(self, data: Array, observed: Mask) -> None:
+        self._labels = np.array(self.losses_) == "logistic"
+        counts = np.maximum(observed.sum(axis=0), 1)
+        means = np.where(observed, data, 0.0).sum(axis=0) / counts
+        squares = np.where(observed, (data - means) ** 2, 0.0).sum(axis=0) / counts
+        usable = self.standardize & (squares > 0) & ~self._labels
+        self.scale_ = np.sqrt(np.where(usable, squares, 1.0))
+        # Log-odds, of half an entry more of each kind: a column may hold one kind alone.
+        shares = (counts * means + 0.5) / (counts + 1.0)
+        self.mean_ = np.where(self._labels, logit(np.where(self._labels, shares, 0.5)), means)
 
     def _targets(self, data: Array) -> Array:
         """Return what the losses are of: standardized numbers, and the labels -1 and +1."""
-        labels = np.array([name == "logistic" for name in self.losses_])
-        with np.errstate(invalid="ignore"):
-            return np.where(labels, 2 * data - 1, (data - self.mean_) / self.scale_)
+        return np.where(self._labels, 2 * data - 1, (data - self.mean_) / self.scale_)
 
-    def _of(self, cols: Rows) -> Loss:
-        """Return the loss of entries in these columns; a plain one where it is the same for all."""
-        names = list(dict.fromkeys(self.losses_))
-        if names == ["squared"]:
-            return as_loss("squared")
+    def _problem(self, data: Array, chosen: Mask, level: float) -> Problem:
+        """Return the problem of these entries."""
+        rows, cols = np.nonzero(chosen)
+        names = sorted(set(self.losses_))
         kinds = np.array([names.index(name) for name in self.losses_])
-        offsets = np.where([name == "logistic" for name in self.losses_], self.mean_, 0.0)
-        return Mixed([as_loss(name) for name in names], kinds[cols], offsets[cols])
+        loss, offset = as_loss(names[0]), None
+        if self._labels.any():
+            offset = np.where(self._labels, self.mean_, 0.0)[cols]
+        if len(names) > 1:
+            loss = Mixed([as_loss(name) for name in names], kinds[cols])
+        design = Entries(rows, cols, (data.shape[0], data.shape[1]))
+        regularizer = Regularizer(TraceNorm(), "penalized", level)
+        return Problem.build(design, self._targets(data)[chosen], loss, regularizer, offset=offset)
 
-    def _with_gaps(self, X: Any, *, reset: bool) -> Array:
-        """Return X in float64, NaN where entries are missing, its names and width compared."""
-        dtypes = [np.float64, np.float32]
-        checked: Array = validate_data(
-            self, readable(X), reset=reset, dtype=dtypes, ensure_all_finite="allow-nan"
-        )
-        self._dtype = checked.dtype
-        return np.asarray(checked, dtype=np.float64)
-
-    def _standardize(self, data: Array, observed: Mask) -> None:
-        counts = np.maximum(observed.sum(axis=0), 1)
-        held = np.where(observed, data, 0.0)
-        self.mean_ = held.sum(axis=0) / counts
-        squares = np.where(observed, (data - self.mean_) ** 2, 0.0).sum(axis=0) / counts
-        labels = np.array([name == "logistic" for name in self.losses_])
-        usable = self.standardize & (squares > 0) & ~labels
-        self.scale_ = np.sqrt(np.where(usable, squares, 1.0))
-        # Log-odds, of half an entry more of each kind: a column may hold one kind alone.
-        shares = (counts * self.mean_ + 0.5) / (counts + 1.0)
-        odds = logit(np.where(labels, shares, 0.5))
-        self.mean_ = np.where(labels, odds, self.mean_)
-
-    def _settings(self) -> Settings:
-        tol = positive("tol", self.tol, "relative duality gap to prove, such as 1e-4")
-        return Settings(tol, whole("max_iter", self.max_iter))
-
-    def _level(self, entries: ObservedEntries) -> float:
+    def _level(self, data: Array, observed: Mask, settings: Settings) -> float:
         """Return the level as given, or by entries that are held out of a path."""
         self.levels_, self.scores_ = np.zeros(0), np.zeros(0)
         if self.level is not None:
             return positive("level", self.level, "weight of the trace norm")
-        most = None if self.rank is None else whole("rank", self.rank)
-        size = entries.z.size
-        rng = np.random.default_rng(self.random_state)
+        most = np.inf if self.rank is None else whole("rank", self.rank)
+        size, rng = np.count_nonzero(observed), np.random.default_rng(self.random_state)
         out = rng.random(size) < self.validation_fraction
         if out.all() or not out.any():
             out[:] = False
             out[rng.integers(size)] = size > 1
-        fitted, held_out = entries.some(~out), entries.some(out)
-        largest = fitted.largest()
-        if largest == 0.0:
-            return 1.0
-        levels, scores, ranks = [], [], []
+        held_out = np.zeros_like(observed)
+        held_out[observed] = out
+        fitted = self._problem(data, observed & ~held_out, 1.0)
+        largest = largest_useful_level(fitted)
+        if largest == 0.0 or not out.any():
+            return largest or 1.0
+        unseen: Any = self._problem(data, held_out, 1.0)
+        levels: list[float] = []
+        scores, ranks, warm = [], [], None
         _, hopeless = NoImprovement(patience=3).begin_folds()
-        for level, result in self._each(fitted, largest):
+        for level in (largest * np.geomspace(0.9, 1e-2, LEVELS)).tolist():
+            result = settings.run(fitted.at(level), warm)
+            warm, held = result.warm_start(), result.low_rank
+            predicted = unseen.design.predictions(held.left * held.weights, held.right)
             levels.append(level)
-            scores.append(held_out.error(result))
+            scores.append(2.0 * unseen.loss_value(predicted) / np.count_nonzero(out))
             ranks.append(_rank(result))
-            if hopeless(-scores[-1]) or (most is not None and ranks[-1] > most):
+            if hopeless(-scores[-1]) or ranks[-1] > most:
                 break
         self.levels_, self.scores_ = np.array(levels), np.array(scores)
-        fits = np.array([most is None or rank <= most for rank in ranks])
-        best = int(np.argmin(np.where(fits, self.scores_, np.inf)))
-        # Held-out entries are observed, too, in the final fit: as many more pull at L.
-        return float(levels[best])
-
-    def _each(self, entries: ObservedEntries, largest: float) -> Iterator[tuple[float, Result]]:
-        """Yield (level, result) from the largest on, each started where the last one ended."""
-        warm = None
-        settings = self._settings()
-        for level in (largest * np.geomspace(0.9, 1e-2, LEVELS)).tolist():
-            result = settings.run(entries.problem(level), warm)
-            warm = result.warm_start()
-            result.state = None
-            yield level, result
-
-    def _take(self, result: Result, level: float) -> None:
-        held = result.low_rank
-        assert held is not None
-        root = np.sqrt(held.weights)
-        self.left_, self.right_ = held.left * root, held.right * root
-        self.level_, self.rank_ = level, int(held.weights.size)
+        return levels[int(np.argmin(np.where(np.array(ranks) <= most, self.scores_, np.inf)))]
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray[Any]:
         """Return X with its missing entries filled in by L; observed ones stay as they are."""
         self.fit(X)
-        data = self._with_gaps(X, reset=False)
-        return self._filled(data, self.left_ @ self.right_.T)
+        return self._filled(self._checked(X, reset=False, gaps=True), self.left_)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Return rows with their missing entries filled in, the factors of columns as fitted.
 
-        The factor a of a row minimizes sum_observed loss_j(z_j, a'b_j) + level/2 ||a||^2, which
-        gives back the rows of L for the rows of the fit.
+        The factor of each row is what fits its observed entries best, with the penalty that it has
+        in the factored form of the problem: level/2 ||a||^2.
         """
         check_is_fitted(self)
-        data = self._with_gaps(X, reset=False)
-        z, observed = self._targets(data), np.isfinite(data)
+        data = self._checked(X, reset=False, gaps=True)
         left = np.zeros((data.shape[0], self.rank_))
-        for row in range(data.shape[0]):
-            mine = np.flatnonzero(observed[row])
-            if mine.size and self.rank_:
-                left[row] = row_factor(self._of(mine), z[row, mine], self.right_[mine], self.level_)
-        return self._filled(data, left @ self.right_.T)
+        for row, observed in enumerate(np.isfinite(data)):
+            if observed.any() and self.rank_:
+                alone = self._problem(double(data[[row]]), observed[None], self.level_)
+                left[row] = row_factor(alone, self.right_[observed])
+        return self._filled(data, left)
 
-    def _filled(self, data: Array, low_rank: Array) -> NDArray[Any]:
-        labels = np.array([name == "logistic" for name in self.losses_])
-        plain = low_rank * self.scale_ + self.mean_
-        fill = np.where(labels, expit(np.where(labels, plain, 0.0)), plain)
-        return np.where(np.isfinite(data), data, fill).astype(self._dtype, copy=False)
+    def _filled(self, data: NDArray[Any], left: Array) -> NDArray[Any]:
+        plain = left @ self.right_.T * self.scale_ + self.mean_
+        fill = np.where(self._labels, expit(np.where(self._labels, plain, 0.0)), plain)
+        return np.where(np.isfinite(data), data, fill).astype(data.dtype, copy=False)
 
 
 def _rank(result: Result) -> int:
-    return 0 if result.low_rank is None else int(result.low_rank.weights.size)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ObservedEntries:
-    """z, rows, cols : (n_entries,) values and places in a matrix of this shape; loss : of them."""
-
-    z: Array
-    rows: Rows
-    cols: Rows
-    shape: tuple[int, ...]
-    loss: Loss
-
-    def some(self, mask: Mask) -> ObservedEntries:
-        """Return these entries."""
-        kept = np.flatnonzero(mask)
-        return ObservedEntries(
-            self.z[kept], self.rows[kept], self.cols[kept], self.shape, self.loss.part(kept)
-        )
-
-    def problem(self, level: float) -> Problem:
-        """Return the problem of these entries."""
-        design = Entries(self.rows, self.cols, (self.shape[0], self.shape[1]))
-        regularizer = Regularizer(TraceNorm(), "penalized", level)
-        return Problem.build(design, self.z, self.loss, regularizer)
-
-    def largest(self) -> float:
-        """Return the level from which on L is zero: the largest singular value of -f'(0)."""
-        problem = self.problem(1.0)
-        slope = -self.loss.gradient(problem.y, np.zeros(self.z.size), np.ones(self.z.size))
-        polar: float = problem.regularizer.norm.polar(problem.design.scores(slope))
-        return polar
-
-    def error(self, result: Result) -> float:
-        """Return twice the mean loss of what was fitted to other entries."""
-        if not self.z.size:
-            return 0.0
-        held = result.low_rank
-        at = np.zeros(self.z.size)
-        if held is not None:
-            at = np.asarray(held.at(self.rows, self.cols))
-        return 2.0 * self.loss.value(self.z, at, np.ones(self.z.size)) / self.z.size
+    held: Any = result.low_rank
+    return int(held.weights.size)
 
 
 def column_losses(asked: Any, data: Array, observed: Mask) -> list[str]:
@@ -329,14 +258,14 @@ def column_losses(asked: Any, data: Array, observed: Mask) -> list[str]:
     return names
 
 
-def row_factor(loss: Loss, z: Array, factors: Array, level: float) -> Array:
+def row_factor(problem: Problem, factors: Array) -> Array:
     """Return argmin over a of  sum_j loss_j(z_j, a'b_j) + level/2 ||a||^2."""
-    ones = np.ones(z.size)
+    level = problem.regularizer.amount
 
     def objective(a: Array) -> tuple[float, Array]:
         at = factors @ a
-        value = loss.value(z, at, ones) + 0.5 * level * float(a @ a)
-        return value, factors.T @ loss.gradient(z, at, ones) + level * a
+        value = problem.loss_value(at) + 0.5 * level * float(a @ a)
+        return value, factors.T @ problem.loss_gradient(at) + level * a
 
     start = np.zeros(factors.shape[1])
     return np.asarray(minimize(objective, start, jac=True, method="BFGS").x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -12,10 +13,13 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from atomlearn.core.interfaces import Form
 from atomlearn.core.solvers.solver import Solver
+from atomlearn.designs import Identity
 from atomlearn.estimators.checks import amount_of, keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, double
-from atomlearn.matrices import decompositions
-from atomlearn.problem import positive
+from atomlearn.losses import Squared
+from atomlearn.matrices.robust import robust_coordinates
+from atomlearn.norms import L1, Scaled, SparsePSD, TraceNorm, Union
+from atomlearn.problem import Problem, Regularizer, positive
 from atomlearn.result import Status
 
 
@@ -37,11 +41,8 @@ class SparseLowRank(MatrixTransformer):
         Bound on ||L||_* + ratio ||S||_1 where ``form="constrained"``; there alpha plays no part.
     tol : float, default=1e-6
         Relative duality gap to prove.
-    max_iter : int, default=1000
-        Bound on steps of the solver.
-    solver : str or Solver, default="auto"
-    verbose : int, default=0
-        Above 0, print one line a step.
+    max_iter, solver, verbose
+        As in ``AtomicRegressor``.
 
     Attributes
     ----------
@@ -90,31 +91,26 @@ class SparseLowRank(MatrixTransformer):
     def fit(self, X: Any, y: Any = None) -> SparseLowRank:
         """Separate X (n_samples, n_features); y is not used."""
         checked = self._checked(X, reset=True)
-        data = double(checked)
-        self.ratio_ = (
-            decompositions.robust_ratio((data.shape[0], data.shape[1]))
-            if self.ratio is None
-            else positive("ratio", self.ratio, "weight of the sparse part")
-        )
-        needed = self.alpha is None and self.form != "constrained"
-        self.alpha_ = amount_of(
-            self, decompositions.robust_alpha(data, self.ratio_) if needed else None
-        )
-        result = self._solved(
-            decompositions.decomposition(data, self.alpha_, self.ratio_, self.form)
-        )
-        low_rank, sparse = (part.dense(data.shape) for part in result.matrix_parts or ())
+        data, shape = double(checked), (checked.shape[0], checked.shape[1])
+        self.ratio_ = 1.0 / math.sqrt(max(shape))
+        if self.ratio is not None:
+            self.ratio_ = positive("ratio", self.ratio, "weight of the sparse part")
+        norm: Any = Union([TraceNorm(shape), Scaled(L1(), self.ratio_)])
+        self.alpha_ = amount_of(self, lambda: 0.01 * float(norm.polar(data)))
+        regularizer = Regularizer(norm, self.form, self.alpha_)
+        problem = Problem.build(Identity(shape), data.reshape(-1), Squared(), regularizer)
+        result = self._solved(problem)
+        low_rank, sparse = (part.dense(shape) for part in result.matrix_parts or ())
         self.low_rank_ = low_rank.astype(checked.dtype, copy=False)
         self.sparse_ = sparse.astype(checked.dtype, copy=False)
         factored = result.low_rank
         order = np.argsort(-factored.weights, kind="stable")
         self.singular_values_ = factored.weights[order]
-        self.components_ = factored.right[:, order].T.astype(checked.dtype)
         self._basis = factored.right[:, order]
-        self._threshold = self.ratio_ * decompositions.multiplier_of(
-            result, data, self.form, self.alpha_
-        )
-        self._report(result)
+        self.components_ = self._basis.T.astype(checked.dtype)
+        # The weight that the sparse part has at this fit: alpha ratio, where it is penalized.
+        W, gauge = low_rank + sparse, float(sum(part.gauge for part in result.matrix_parts or ()))
+        self._threshold = self.ratio_ * regularizer.multiplier(gauge, float(np.vdot(data - W, W)))
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -128,8 +124,8 @@ class SparseLowRank(MatrixTransformer):
         checked = self._checked(X, reset=False)
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
         steps = whole("max_iter", self.max_iter)
-        coordinates, gap = decompositions.robust_coordinates(
-            double(checked), self._basis, self._threshold, steps
+        coordinates, gap = robust_coordinates(
+            double(checked), self._basis, self._threshold, tol, steps
         )
         if gap > tol:
             warnings.warn(
@@ -169,11 +165,8 @@ class SparsePCA(MatrixTransformer):
         Bound on the gauge where ``form="constrained"``; there alpha plays no part.
     tol : float, default=1e-4
         Relative duality gap to prove.
-    max_iter : int, default=1000
-        Bound on steps of the solver.
-    solver : str or Solver, default="auto"
-    verbose : int, default=0
-        Above 0, print one line a step.
+    max_iter, solver, verbose
+        As in ``AtomicRegressor``.
 
     Attributes
     ----------
@@ -231,21 +224,30 @@ class SparsePCA(MatrixTransformer):
         """Find the components of X (n_samples, n_features); y is not used."""
         count = None if self.n_components is None else whole("n_components", self.n_components)
         checked = self._checked(X, reset=True, least=2)
-        data = double(checked)
-        k = min(whole("k", self.k), data.shape[1])
-        means, S = decompositions.covariance(data)
-        needed = self.alpha is None and self.form != "constrained"
-        self.alpha_ = amount_of(self, decompositions.components_alpha(S, k) if needed else None)
-        result = self._solved(decompositions.sparse_components(S, k, self.alpha_, self.form))
-        found = decompositions.components_of(result, data, means, count)
+        n_samples, n_features = checked.shape
+        means = double(checked).mean(axis=0)
+        centered = checked - means
+        S: Any = centered.T @ centered / (n_samples - 1)
+        norm = SparsePSD(min(whole("k", self.k), n_features), shape=S.shape)
+        self.alpha_ = amount_of(self, lambda: 0.1 * norm.polar_bounds(S)[0])
+        regularizer = Regularizer(norm, self.form, self.alpha_)
+        problem = Problem.build(Identity(S.shape), S.reshape(-1), Squared(), regularizer)
+        result = self._solved(problem)
+        factored = result.low_rank
+        order = np.argsort(-factored.weights, kind="stable")[:count]
+        directions = factored.left[:, order].T
+        top = np.argmax(np.abs(directions), axis=1)[:, None]
+        directions = directions * np.where(np.take_along_axis(directions, top, axis=1) < 0, -1, 1)
+        # The squared diagonal of R in the QR decomposition of the projected data.
+        diagonal = np.diag(np.linalg.qr(centered @ directions.T, mode="r"))
+        variance = np.zeros(order.size)
+        variance[: diagonal.size] = np.square(diagonal) / (n_samples - 1)
         self.mean_ = means.astype(checked.dtype)
-        self.components_ = found.directions.astype(checked.dtype)
-        self.weights_ = found.weights
-        self.explained_variance_ = found.variance
-        total = float(np.trace(S))
-        self.explained_variance_ratio_ = found.variance / total if total else found.variance
+        self.components_ = (directions + 0.0).astype(checked.dtype)
+        self.weights_ = factored.weights[order]
+        self.explained_variance_ = variance
+        self.explained_variance_ratio_ = variance / (float(np.trace(S)) or 1.0)
         self.search_gap_ = float(result.gap if result.search_gap is None else result.search_gap)
-        self._report(result)
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:

@@ -2,89 +2,64 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.preprocessing import normalize
 from sklearn.utils.validation import validate_data
 
+from atomlearn.core.data.coefficients import coefficient_matrix
 from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Form, Norm
 from atomlearn.core.solvers.solver import Solver
-from atomlearn.estimators.checks import amount_of, as_solver, keep, whole
-from atomlearn.matrices.decompositions import (
-    affinity_of,
-    pursuit,
-    pursuit_coefficients,
-    pursuit_norm,
-    unit_rows,
-)
-from atomlearn.norms import as_norm
-from atomlearn.paths import Settings
-from atomlearn.problem import Problem, positive
+from atomlearn.designs import Tasks
+from atomlearn.estimators.checks import amount_of, keep
+from atomlearn.estimators.parameters import ProvedModel
+from atomlearn.losses import Squared
+from atomlearn.norms import KSupport, as_norm
+from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
-from atomlearn.solvers import PrintProgress
 
 
-class MatrixModel(BaseEstimator):
-    """An estimator of a matrix made of X alone; not for direct use.
+class MatrixModel(ProvedModel):
+    """An estimator of a matrix made of X alone; not for direct use."""
 
-    Subclasses have the parameters form, tol, max_iter, solver and verbose.
-    """
-
-    form: Form
-    tol: float
-    max_iter: int
-    solver: str | Solver
-    verbose: int
-
-    def _checked(self, X: Any, *, reset: bool, least: int = 1) -> NDArray[Any]:
-        """Return X as a finite array in float32 or float64, its names and width compared."""
+    def _checked(self, X: Any, *, reset: bool, least: int = 1, gaps: bool = False) -> NDArray[Any]:
+        """Return X in float32 or float64, its names and width compared; ``gaps``: NaN may be."""
         checked: NDArray[Any] = validate_data(
             self,
             readable(X),
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_min_samples=least,
+            ensure_all_finite="allow-nan" if gaps else True,
         )
         return np.require(checked, requirements="A")
 
-    def _settings(self) -> Settings:
-        tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
-        return Settings(tol, whole("max_iter", self.max_iter), as_solver(self.solver, tol))
-
     def _solved(self, problem: Problem) -> Result:
-        settings = self._settings()
-        if self.verbose:
-            settings = replace(settings, observers=(PrintProgress(every=1),))
-        result = settings.run(problem)
-        result.state = None
+        [result] = self._solve([problem], [None], self._settings())
+        self._record(result)
         return result
 
-    def _report(self, result: Result) -> None:
+    def _record(self, result: Result) -> None:
         """Set what is known of the fit; warn where it fell short of its own doing."""
         self.result_ = result
-        self.objective_, self.gap_ = float(result.objective), float(result.gap)
-        self.status_ = result.status
-        self.n_passes_ = float(result.passes)
-        self.n_iter_ = max(len(result.history), 1)
-        self.history_ = result.history
         # A search that is NP-hard ends this way as a rule: status and search gap say so.
-        if not (result.converged or result.status is Status.SEARCH_RELATIVE):
-            warnings.warn(
-                f"{type(self).__name__}: {self.status_}. Relative gap proved: "
-                f"{result.relative_gap:.2e}, asked for: tol={self.tol:.2e}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        searched = result.status is Status.SEARCH_RELATIVE
+        self._report([result], complete=result.converged or searched)
 
 
-class MatrixTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MatrixModel):
-    """A MatrixModel with ``components_``, one for each column that it makes; not for direct use."""
+class GaugeModel(MatrixModel):
+    """A MatrixModel with one gauge, penalized or bounded; not for direct use."""
+
+    form: Form
+    radius: float
+
+
+class MatrixTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaugeModel):
+    """A GaugeModel with ``components_``, one for each column that it makes; not for direct use."""
 
     components_: NDArray[Any]
 
@@ -103,7 +78,7 @@ def double(X: NDArray[Any]) -> Array:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-class MatrixPursuit(MatrixModel):
+class MatrixPursuit(GaugeModel):
     """min over W of  1/2 ||X' - X'W||_F^2 + penalty(W), samples in the rows of X: [L] 4.2.
 
     Column i of W says which samples sample i is made of. ``affinity_`` = |W| + |W|' is ready for
@@ -123,11 +98,8 @@ class MatrixPursuit(MatrixModel):
         Whether samples are scaled to norm 1 first, as in [L].
     tol : float, default=1e-6
         Relative duality gap to prove.
-    max_iter : int, default=1000
-        Bound on steps of the solver.
-    solver : str or Solver, default="auto"
-    verbose : int, default=0
-        Above 0, print one line a step.
+    max_iter, solver, verbose
+        As in ``AtomicRegressor``.
 
     Attributes
     ----------
@@ -178,11 +150,19 @@ class MatrixPursuit(MatrixModel):
     def fit(self, X: Any, y: Any = None) -> MatrixPursuit:
         """Fit to X (n_samples, n_features); y is not used."""
         checked = self._checked(X, reset=True, least=2)
-        data = unit_rows(double(checked)) if self.normalize else double(checked)
-        n_samples = data.shape[0]
-        norm = pursuit_norm(n_samples) if self.norm is None else as_norm(self.norm)
-        result = self._solved(pursuit(data, norm, amount_of(self), self.form))
-        self.coef_ = pursuit_coefficients(result, n_samples).astype(checked.dtype)
-        self.affinity_ = affinity_of(self.coef_)
-        self._report(result)
+        data, n = double(checked), checked.shape[0]
+        if self.normalize:
+            data = normalize(normalize(data, "max"))  # by their largest entries first: no overflow
+        # Four non-zeros a sample, as in Figures 2 and 3 of [L].
+        norm = KSupport(min(4 * n, n * n)) if self.norm is None else as_norm(self.norm)
+        design = Tasks(np.asfortranarray(data.T), n)
+        regularizer = Regularizer(norm, self.form, amount_of(self))
+        result = self._solved(Problem.build(design, data.T.reshape(-1), Squared(), regularizer))
+        columns, weights = result.columns, result.weights
+        if result.matrix_parts is not None:
+            columns = np.flatnonzero(result.coef)
+            weights = np.asarray(result.coef, dtype=np.float64).reshape(-1)[columns]
+        self.coef_ = coefficient_matrix(columns, weights, (n, n)).astype(checked.dtype)
+        magnitude = abs(self.coef_)
+        self.affinity_ = (magnitude + magnitude.T).tocsr()
         return self

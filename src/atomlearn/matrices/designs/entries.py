@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ from scipy import sparse
 
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import SparseBlock
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.scores import ScoreMatrix, Shape, check_tensor_shape
-from atomlearn.matrices.settings import SETTINGS
 
 
 class Entries(MatrixDesign):
@@ -65,125 +66,117 @@ class Entries(MatrixDesign):
         if not i.size:
             raise ValueError("Entries needs at least one observed entry, got none")
         kind = np.int32 if max(p, q, i.size) < 2**31 else np.int64
-        self._order: NDArray[Any] | None = None
-        if not _in_order(i, j):
-            order = np.lexsort((j, i))
-            i, j = i[order], j[order]
-            self._order = order.astype(kind)
-        self._cols: Columns = j.astype(kind)
-        #: Where the samples of each row begin, in sorted order, (p + 1,).
-        self._starts = _starts(i, p, kind)
-        first = (i[1:] != i[:-1]) | (j[1:] != j[:-1])
-        #: Place of each sample, in sorted order, among the distinct entries; None: all distinct.
-        self._entry: Columns | None = None
-        self._indices, self._indptr = self._cols, self._starts
-        if not first.all():
-            first = np.concatenate([[True], first])
-            self._entry = np.cumsum(first) - 1
-            self._indices, self._indptr = self._cols[first], _starts(i[first], p, kind)
+        keys, self._n_samples = i * q + j, i.size
+        #: Place of each sample among the distinct entries; None: they are these, in order.
+        self._place: Columns | None = None
+        if not (keys[1:] > keys[:-1]).all():
+            keys, place = np.unique(keys, return_inverse=True)
+            self._place = place.ravel().astype(kind)
+        #: The distinct entries, in compressed rows.
+        self._starts: Columns = np.searchsorted(keys, np.arange(p + 1) * q).astype(kind)
+        self._cols: Columns = (keys % q).astype(kind)
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._cols.size, self.matrix_shape[0] * self.matrix_shape[1]
+        return self._n_samples, self.matrix_shape[0] * self.matrix_shape[1]
 
     def scores(self, v: Array) -> Scores:
         # A copy where none is made anyway: the caller may use v again before the scores are asked.
-        as_it_is = self._order is None and self._entry is None
-        return self._scores(np.array(v) if as_it_is else v)
+        data = np.array(v, dtype=np.float64) if self._place is None else self.summed(v)
+        Z = sparse.csr_array((data, self._cols, self._starts), shape=self.matrix_shape)
+        return EntryScores(Z)
+
+    @property
+    def _keys(self) -> Columns:
+        """The columns of the distinct entries, increasing."""
+        return flat_columns(self._cols, self._starts, self.matrix_shape[1])
 
     def predict(self, weights: Array) -> Array:
         """Return w at the observed entries."""
-        return self._unsorted(np.asarray(weights, dtype=np.float64)[self._flat()])
+        return self._spread(np.asarray(weights, dtype=np.float64)[self._keys])
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return the number (or the sum of c) of the observations of every entry."""
-        weights = None if curvature is None else self._sorted(curvature)
-        counts = np.bincount(self._flat(), weights=weights, minlength=self.shape[1])
-        return counts.astype(np.float64)
+        result = np.zeros(self.shape[1])
+        result[self._keys] = self.summed(
+            np.ones(self._n_samples) if curvature is None else curvature
+        )
+        return result
 
     def gather(self, columns: Columns) -> Block:
-        flat = self._flat()
-        start = np.searchsorted(flat, columns, side="left")
-        stop = np.searchsorted(flat, columns, side="right")
-        indptr = np.concatenate([[0], np.cumsum(stop - start)]).astype(np.int64)
-        shift = np.repeat(start - indptr[:-1], stop - start)
-        samples: Any = np.arange(indptr[-1]) + shift
-        if self._order is not None:
-            samples = self._order[samples].astype(np.int64)
-        return SparseBlock(np.ones(samples.size), samples, indptr, self.shape[0])
+        n, keys = self._n_samples, self._keys
+        places = np.searchsorted(keys, columns)
+        seen = keys[np.minimum(places, keys.size - 1)] == columns
+        own = np.arange(n) if self._place is None else self._place
+        # One column more than there are entries: that of all which are not observed.
+        shape = (n, keys.size + 1)
+        samples = sparse.csr_array((np.ones(n), own, np.arange(n + 1)), shape=shape)
+        block: Any = samples[:, np.where(seen, places, keys.size)].tocsc()
+        indices, starts = block.indices.astype(np.int64), block.indptr.astype(np.int64)
+        return SparseBlock(block.data, indices, starts, n)
 
     def predictions(self, images: Array, right: Array) -> Array:
         """Return the observed entries of images right': O(n_samples r)."""
-        return self._unsorted(_kernels.sampled_products(self._cols, self._starts, images, right))
+        return self._spread(_kernels.sampled_products(self._cols, self._starts, images, right))
 
     def ridge_steps(self) -> EntryRidge:
         """Return steps for the factors of W: 8 bytes a sample while it is held, O(n r^2) each."""
-        return EntryRidge(self, self._cols, self._starts, self._order)
+        return EntryRidge(self, self._cols, self._starts)
 
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
         """Return the design of the entries of the mode-th unfolding, the samples unchanged."""
-        flat = np.empty(self._cols.size, dtype=np.int64)
-        flat[slice(None) if self._order is None else self._order] = self._flat()
-        index = np.unravel_index(flat, shape)
+        index = np.unravel_index(self._spread(self._keys), shape)
         others = [axis for axis in range(len(shape)) if axis != mode]
         sizes = tuple(shape[axis] for axis in others)
         cols = np.ravel_multi_index(tuple(index[axis] for axis in others), sizes)
         return Entries(index[mode], cols, (shape[mode], math.prod(sizes)))
 
-    def _flat(self) -> Columns:
-        """Return the column of every sample, in sorted order."""
-        rows = np.repeat(np.arange(self.matrix_shape[0]), np.diff(self._starts))
-        flat: Columns = rows.astype(np.int64) * self.matrix_shape[1] + self._cols
-        return flat
+    def summed(self, v: Array) -> Array:
+        """Return the sum of v over the samples of each distinct entry, in their order."""
+        sums: Array = v if self._place is None else np.bincount(self._place, v).astype(np.float64)
+        return sums
 
-    def _sorted(self, v: Array) -> Array:
-        return v if self._order is None else v[self._order]
-
-    def _unsorted(self, v: Array) -> Array:
-        if self._order is None:
-            return v
-        result = np.empty_like(v)
-        result[self._order] = v
-        return result
-
-    def _scores(self, v: Array) -> EntryScores:
-        data = self._sorted(np.asarray(v, dtype=np.float64))
-        if self._entry is not None:
-            data = np.bincount(self._entry, weights=data).astype(np.float64)
-        data = np.ascontiguousarray(data)
-        Z = sparse.csr_array((data, self._indices, self._indptr), shape=self.matrix_shape)
-        return EntryScores(Z)
+    def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the value of each sample from those of the distinct entries."""
+        return values if self._place is None else values[self._place]
 
 
 class EntryRidge:
     """Steps for the factors of W: each sample is in the regressions of its row and its column."""
 
-    def __init__(
-        self, entries: Entries, cols: Columns, starts: Columns, order: Columns | None
-    ) -> None:
-        self._entries, self._rows = entries, (cols, starts, order)
+    def __init__(self, entries: Entries, cols: Columns, starts: Columns) -> None:
+        self._entries, self._rows = entries, ((cols, starts), None)
         places: Any = np.arange(cols.size, dtype=cols.dtype)
         by_columns = sparse.csr_array((places, cols, starts), shape=entries.matrix_shape).tocsc()
-        places = by_columns.data if order is None else order[by_columns.data]
-        self._cols = (by_columns.indices, by_columns.indptr, places)
+        self._cols = (by_columns.indices, by_columns.indptr), by_columns.data
+        self.predictions = entries.predictions
 
-    def predictions(self, left: Array, right: Array) -> Array:
-        """Return the observed entries of left right'."""
-        return self._entries.predictions(left, right)
-
-    def left(
-        self, slope: Array, curvature: Array, left: Array, right: Array, amount: float
+    def step(
+        self, is_left: bool, slope: Array, curvature: Array, own: Array, held: Array, amount: float
     ) -> Array:
-        """Return the next left factor."""
-        at, starts, order = self._rows
-        return _kernels.factor_ridge(at, starts, slope, curvature, right, left, amount, order)
+        """Return the next factor of the side that is ``own``, with the other one ``held``."""
+        (at, starts), order = self._rows if is_left else self._cols
+        g, h = self._entries.summed(slope), self._entries.summed(curvature)
+        return _kernels.factor_ridge(at, starts, g, h, held, own, amount, order)
 
-    def right(
-        self, slope: Array, curvature: Array, left: Array, right: Array, amount: float
-    ) -> Array:
-        """Return the next right factor."""
-        at, starts, order = self._cols
-        return _kernels.factor_ridge(at, starts, slope, curvature, left, right, amount, order)
+
+def flat_columns(cols: NDArray[Any], starts: NDArray[Any], q: int) -> Columns:
+    """Return the numbers of entries in compressed rows of length q, row after row."""
+    rows = np.repeat(np.arange(starts.size - 1, dtype=np.int64), np.diff(starts))
+    columns: Columns = rows * q + cols
+    return columns
+
+
+def dense_scores(Z: sparse.csr_array) -> Array:
+    """Return a sparse matrix of scores as an array, unless it is too large for one."""
+    p, q = Z.shape
+    if p * q > LIMITS.most_dense:
+        raise TypeError(
+            f"the scores of {p * q} entries, of which {Z.nnz} are observed, are not made dense; "
+            "use the trace norm, which only multiplies with them, a norm that asks for the best "
+            "entries or groups, or fewer rows and columns"
+        )
+    return np.asarray(Z.toarray())
 
 
 def sparse_matrix(Z: sparse.csr_array) -> ScoreMatrix:
@@ -198,15 +191,7 @@ def sparse_matrix(Z: sparse.csr_array) -> ScoreMatrix:
     def transpose_dot(x: Array) -> Array:
         return _kernels.sparse_sums(*parts, x, q) if x.ndim == 1 else np.asarray(Z.T @ x)
 
-    def dense() -> Array:
-        if p * q > SETTINGS.dense_entries:
-            raise TypeError(
-                f"a matrix of scores of shape {(p, q)} is not made dense; use the trace norm, "
-                "which only multiplies with it, or fewer rows and columns"
-            )
-        return Z.toarray()
-
-    return ScoreMatrix((p, q), dot, transpose_dot, dense)
+    return ScoreMatrix((p, q), dot, transpose_dot, lambda: dense_scores(Z))
 
 
 class EntryScores(Scores):
@@ -215,24 +200,21 @@ class EntryScores(Scores):
     def __init__(self, Z: sparse.csr_array) -> None:
         self._Z = Z
         self.as_matrix = sparse_matrix(Z)
-        self._keys: Columns | None = None
+
+    @cached_property
+    def _keys(self) -> Columns:
+        """The columns of the observed entries, increasing."""
+        return flat_columns(self._Z.indices, self._Z.indptr, self._Z.shape[1])
 
     @property
     def n_columns(self) -> int:
         return int(self._Z.shape[0]) * int(self._Z.shape[1])
 
-    def entries(self) -> tuple[Columns, Array]:
-        """Return the columns observed, increasing, and their scores; read-only use."""
-        if self._keys is None:
-            rows = np.repeat(np.arange(self._Z.shape[0]), np.diff(self._Z.indptr))
-            self._keys = rows * int(self._Z.shape[1]) + self._Z.indices
-        return self._keys, self._Z.data
-
     def top(self, count: int) -> tuple[Columns, Array]:
         count = min(int(count), self.n_columns)
         if count <= 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        keys, data = self.entries()
+        keys, data = self._keys, self._Z.data
         places, values = _kernels.top_magnitude(data, min(count, data.size))
         found = values != 0
         columns, values = keys[places[found]], values[found]
@@ -244,21 +226,15 @@ class EntryScores(Scores):
         return columns, values
 
     def at(self, columns: Columns) -> Array:
-        keys, data = self.entries()
+        keys, data = self._keys, self._Z.data
         places = np.minimum(np.searchsorted(keys, columns), keys.size - 1)
         return np.where(keys[places] == columns, data[places], 0.0)
 
     def full(self) -> Array:
-        if self.n_columns > SETTINGS.dense_entries:
-            raise TypeError(
-                f"the scores of {self.n_columns} entries, of which {self._Z.nnz} are observed, are "
-                "not made dense; use a norm that asks for the best entries, groups or products"
-            )
-        return self._Z.toarray().reshape(-1)
+        return dense_scores(self._Z).reshape(-1)
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        keys, data = self.entries()
-        return norms_by_label(data, labels[keys], n_groups)
+        return norms_by_label(self._Z.data, labels[self._keys], n_groups)
 
 
 def _indices(given: object, name: str, size: int) -> Columns:
@@ -275,17 +251,3 @@ def _indices(given: object, name: str, size: int) -> Columns:
             f"Entries: {name}[{outside[0]}] is {array[outside[0]]}; it must lie in [0, {size})"
         )
     return array.astype(np.int64, copy=False)
-
-
-def _in_order(rows: Columns, cols: Columns) -> bool:
-    """Return whether the entries come row after row, with columns that do not decrease."""
-    ahead = rows[1:] > rows[:-1]
-    ahead |= (rows[1:] == rows[:-1]) & (cols[1:] >= cols[:-1])
-    return bool(ahead.all())
-
-
-def _starts(rows: Columns, n_rows: int, kind: Any) -> Columns:
-    """Return where each row begins among these, which do not decrease, (n_rows + 1,)."""
-    counts = np.bincount(rows, minlength=n_rows)
-    starts: Columns = np.concatenate([[0], np.cumsum(counts)]).astype(kind)
-    return starts

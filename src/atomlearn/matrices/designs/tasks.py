@@ -12,36 +12,17 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Block, Columns, Scores, is_whole
-from atomlearn.matrices.designs.base import MatrixDesign, OperatorBlock
+from atomlearn.matrices.designs.base import MatrixDesign, SpanBlock
 from atomlearn.matrices.scores import MatrixScores
 
 
-class TaskSpan(OperatorBlock):
+class TaskSpan(SpanBlock):
     """S -> vec(A S B'), A (n_rows, r) the images of the left factor, B (n_tasks, s) the right one.
 
     Sample i * n_tasks + t is row i and task t, so the design of S is A kron B.
     """
 
     couples_by_structure = True
-
-    def __init__(self, images: Array, right: Array) -> None:
-        self._images, self._right = images, right
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        A, B = self._images, self._right
-        return A.shape[0] * B.shape[0], A.shape[1] * B.shape[1]
-
-    def dot(self, weights: Array) -> Array:
-        A, B = self._images, self._right
-        S = np.reshape(weights, (A.shape[1], B.shape[1]))
-        if S.shape[0] <= S.shape[1]:
-            return np.asarray(A @ (B @ S.T).T).reshape(-1)
-        return np.asarray((A @ S) @ B.T).reshape(-1)
-
-    def transpose_dot(self, v: Array) -> Array:
-        V = np.reshape(v, (self._images.shape[0], self._right.shape[0]))
-        return np.asarray(self._images.T @ (V @ self._right)).reshape(-1)
 
     def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
         """Return (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), from the two factors.
@@ -153,7 +134,8 @@ class TaskBlock(Block):
         pairs = np.repeat(places, self.n_tasks), np.tile(np.arange(self.n_tasks), places.size)
         if not (np.array_equal(self.places, pairs[0]) and np.array_equal(self.tasks, pairs[1])):
             return None
-        return TaskSpan(np.ascontiguousarray(self.features[places].T), right)
+        images = np.ascontiguousarray(self.features[places].T)
+        return TaskSpan(Tasks(images, self.n_tasks), images, right)
 
     def dense(self) -> Array:
         return self.explicit().dense()
@@ -265,7 +247,7 @@ class Tasks(MatrixDesign):
 
     def span(self, left: Array, right: Array) -> Block:
         """Return the design of S where W = left S right': holds X left (n_rows, r)."""
-        return TaskSpan(self.images(left), right)
+        return TaskSpan(self, self.images(left), right)
 
     def images(self, left: Array) -> Array:
         """Return X left: O(n_rows n_features) a column."""

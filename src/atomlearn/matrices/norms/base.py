@@ -63,17 +63,16 @@ class MatrixNorm(Parameters, Norm):
         """Return up to ``count`` of the best atoms, and bounds on the polar.
 
         ``accuracy``: the relative distance of the bounds that is worth work; more may be left.
-        ``thorough``: where the oracle is NP-hard, branch and bound too. What was found is
-        remembered by the matrix for as long as it lives.
+        ``thorough``: where the oracle is NP-hard, branch and bound too. What a thorough
+        search has found is remembered by the matrix for as long as it lives.
         """
-        if not thorough:  # what a thorough search has found is better still
-            best = matrix.memo.get((repr(self), "thorough"))
-            if best is not None:
-                return best
-        key = (repr(self), "thorough") if thorough else (repr(self), count, accuracy)
-        if key not in matrix.memo:
-            matrix.memo[key] = self._search(matrix, count, accuracy, thorough)
-        return matrix.memo[key]
+        known = matrix.memo.get(repr(self))
+        if known is not None:
+            return known
+        found = self._search(matrix, count, accuracy, thorough)
+        if thorough:  # better than what any other search will find
+            matrix.memo[repr(self)] = found
+        return found
 
     @abstractmethod
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:

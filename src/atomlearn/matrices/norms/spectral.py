@@ -23,7 +23,7 @@ from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
 from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.scores import Found, ScoreMatrix, Shape, positive_part, symmetric_part
+from atomlearn.matrices.scores import Found, ScoreMatrix, Shape, symmetric_part
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.spans import Span, SymmetricSpan
 
@@ -263,8 +263,9 @@ class PSD(SpectralNorm):
             values = np.einsum("ij,ij->j", U, symmetric.dot(U))
             upper = max(shifted.upper - reach, 0.0) + SETTINGS.rounding * reach
         order = np.argsort(-values)[:count]
-        lower = max(float(values.max(initial=0.0)), 0.0)
-        return positive_part(U[:, order], values[order], lower, max(upper, lower))
+        order = order[values[order] > 0.0]
+        lower = float(values[order].max(initial=0.0))
+        return Found(U[:, order], U[:, order], values[order], lower, max(upper, lower))
 
     def _decomposed(self, W: Array) -> tuple[Array, Array, Array]:
         values, vectors = np.linalg.eigh(0.5 * (W + W.T))

@@ -200,7 +200,7 @@ def can_sweep(problem: Problem, term: Span) -> bool:
     The price of its gauge must be known beforehand, which the penalized form alone has.
     """
     return (
-        0 < term.rank <= SETTINGS.sweep_rank
+        term.rank > 0
         and problem.regularizer.form == "penalized"
         and problem.tau == 0.0
         and problem.loss.coupled == 1
@@ -229,8 +229,9 @@ def swept(
     while True:
         before = after
         for is_left in (True, False):
-            fit = steps.left if is_left else steps.right
-            factor = fit(*_derivatives(problem, linear, intercept), left, right, price)
+            own, held = (left, right) if is_left else (right, left)
+            derivatives = _derivatives(problem, linear, intercept)
+            factor = steps.step(is_left, *derivatives, own, held, price)
             turned_left, turned_right = (factor, right) if is_left else (left, factor)
             trial = steps.predictions(turned_left, turned_right)
             trial += others

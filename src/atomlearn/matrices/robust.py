@@ -1,0 +1,51 @@
+"""Coordinates of rows in a span, robust to gross errors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.interfaces import Array
+
+
+def robust_coordinates(
+    X: Array, V: Array, threshold: float, tol: float, max_iter: int
+) -> tuple[Array, float]:
+    """Return argmin over C, S of 1/2 ||X - C V' - S||_F^2 + threshold ||S||_1, V'V = I.
+
+    And a bound on the relative gap of each row. Given C the best S leaves Huber's loss of
+    X - C V': a regression a row, all of them solved together.
+    """
+    if not V.shape[1] or not threshold > 0:
+        return X @ V, 0.0
+    pieces = LIMITS.pieces(X.shape[0], V.shape[0] + V.shape[1] ** 2)
+    parts = [_huber(X[rows], V, threshold, tol, max_iter) for rows in pieces]
+    return np.vstack([C for C, _ in parts]), max(gap for _, gap in parts)
+
+
+def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> tuple[Array, float]:
+    """Return C for these rows and the largest relative gap of a row, by least squares with weights.
+
+    The weights are those of the quadratic above Huber's loss that touches it at the last point.
+    """
+    squares = (V[:, :, None] * V[:, None, :]).reshape(V.shape[0], -1)
+    C, gaps, going_on = X @ V, np.zeros(X.shape[0]), np.arange(X.shape[0])
+    for _ in range(max_iter + 1):
+        some = X[going_on]
+        R = some - C[going_on] @ V.T
+        clipped = np.clip(R, -threshold, threshold)
+        values = (clipped * (R - 0.5 * clipped)).sum(axis=1)
+        # The dual: U orthogonal to V, no entry beyond the threshold.
+        U = clipped - clipped @ V @ V.T
+        U *= (threshold / np.maximum(np.abs(U).max(axis=1), threshold))[:, None]
+        gap = np.maximum(values - (U * (some - 0.5 * U)).sum(axis=1), 0.0)
+        gaps[going_on] = gap / np.where(values > 0.0, values, 1.0)
+        # Each row ends by its own gap: its coordinates do not depend on those beside it.
+        still = gaps[going_on] > tol
+        going_on, R, clipped = going_on[still], R[still], clipped[still]
+        if not going_on.size:
+            break
+        weights = threshold / np.maximum(np.abs(R), threshold)
+        H = (weights @ squares).reshape(-1, V.shape[1], V.shape[1])
+        C[going_on] += np.linalg.solve(H, (clipped @ V)[:, :, None])[:, :, 0]
+    return C, float(gaps.max())
