@@ -11,9 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import AtomicClassifier, norms, solve
-from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.designs import DenseBlock, Tasks
+from atomlearn.designs import Tasks
 from atomlearn.losses import Multinomial
 
 N, P, Q = 60, 8, 3
@@ -97,16 +96,3 @@ def test_more_columns_than_one_hessian_holds_are_still_newton_steps(
     assert parts.converged
     assert_allclose(parts.objective, whole.objective, rtol=1e-8)
     assert parts.passes <= whole.passes + 4
-
-
-def test_a_gram_matrix_that_is_known_is_the_one_that_is_used() -> None:
-    A = np.random.default_rng(0).standard_normal((12, 6))
-    ones, gram = np.ones(12), A.T @ A
-    block = CachedBlock.with_gram(DenseBlock(A), ones, gram)
-    assert block.knows_gram(ones)
-    assert not block.knows_gram(np.ones(12))
-    some = np.array([4, 0, 3])
-    assert_allclose(block.gram(ones, some), gram[np.ix_(some, some)])
-    assert_allclose(block.growing_gram(ones, False).matrix, gram)
-    weights = np.arange(1.0, 13.0)
-    assert_allclose(block.gram(weights), A.T @ (weights[:, None] * A))

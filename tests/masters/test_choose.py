@@ -54,13 +54,7 @@ KINDS = [
     (pairs(600), "squared", dense(50, 600), {}, "ScalingNewton"),
     (norms.L1(), "squared", tasks(30, 12, 60), {}, "SequentialQP"),
     (norms.L1(), "squared", tasks(30, 12, 60), {"intercept": True}, "SequentialQP"),
-    (
-        norms.L1(),
-        "multinomial",
-        tasks(30, 4, 3),
-        {},
-        f"{COUPLED} SemismoothNewton",
-    ),
+    (norms.L1(), "multinomial", tasks(30, 4, 3), {}, f"{COUPLED} SequentialQP"),
     (norms.KSupport(3), "multinomial", tasks(30, 4, 3), {}, f"{COUPLED} SemismoothNewton"),
     (pairs(12), "multinomial", tasks(30, 4, 3), {"tau": 1.0}, f"{COUPLED} SemismoothNewton"),
     (

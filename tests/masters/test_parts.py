@@ -14,17 +14,10 @@ from atomlearn import losses, norms
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.growing_gram import without
 from atomlearn.core.masters import ksupport_newton, sequential_qp
-from atomlearn.core.masters.active_set import (
-    Prices,
-    feasible,
-    model_terms,
-    pivots_at_a_time,
-    prices_of,
-)
 from atomlearn.core.masters.candidate import Candidate, finished
 from atomlearn.core.masters.ksupport_newton import _columns, is_small
 from atomlearn.core.masters.model_newton import _factor
-from atomlearn.core.masters.scaling_kernel import free_columns
+from atomlearn.core.masters.prices import Prices, model_terms, prices_of
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.designs import DenseBlock
 from atomlearn.interfaces import Deadline, Master, Norm, Refit
@@ -78,21 +71,10 @@ def test_a_quadratic_model_has_the_terms_of_its_form(form: Any) -> None:
     assert prices.signed
     far, near = np.array([4.0, -2.0, 0.0]), np.array([1.0, -2.0, 0.0])
     half = 0.5 if form == "constrained" else 1.0
-    assert_allclose(feasible(task, prices, far), half * far)
-    assert feasible(task, prices, near).tolist() == near.tolist()
+    assert_allclose(prices.feasible(task, far), half * far)
+    assert prices.feasible(task, near).tolist() == near.tolist()
     rays = Prices(np.ones(3), False)
-    assert feasible(task, rays, near).tolist() == [1.0, 0.0, 0.0]
-
-
-def test_pivots_are_made_some_at_a_time_where_the_clock_counts() -> None:
-    task = problem_of(RNG.normal(size=(9, 3)), norms.L1())
-    assert pivots_at_a_time(task, 1000, 777) == 777
-    clocked = replace(task, deadline=Deadline.after(1e6))
-    size = int(math.sqrt(TUNING.slice_work / 50))
-    assert pivots_at_a_time(clocked, size, 777) == int(TUNING.slice_work / size**2)
-    assert pivots_at_a_time(clocked, 100 * size, 777) == 10
-    assert pivots_at_a_time(clocked, 100 * size, 5) == 5
-    assert pivots_at_a_time(clocked, 1, 777) == 777
+    assert rays.feasible(task, near).tolist() == [1.0, 0.0, 0.0]
 
 
 def test_factors_are_damped_until_there_is_one() -> None:
@@ -165,18 +147,6 @@ def test_rounds_add_the_best_columns_to_those_in_use() -> None:
     told.asked.clear()
     refit = sets.solve(task, np.zeros(100), 0.0, 1e-3)
     assert refit.steps == 21
-
-
-def test_columns_for_free_fill_a_block() -> None:
-    def asked(n: int, size: int, loss: Any) -> int:
-        return free_columns(problem_of(np.ones((n, size)), norms.L2(), loss=loss))
-
-    squared, logistic = losses.Squared(), losses.Logistic()
-    assert asked(500, 500, squared) == 500
-    assert asked(500, 501, squared) == TUNING.column_entries // 500
-    assert asked(499, 500, squared) == TUNING.column_entries // 499
-    assert asked(500, 500, logistic) == TUNING.column_entries // 2000
-    assert asked(10_000, 2, logistic) == 0
 
 
 def test_guesses_are_made_of_small_problems_only(monkeypatch: pytest.MonkeyPatch) -> None:

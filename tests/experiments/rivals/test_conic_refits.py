@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from atomlearn import solve
 from atomlearn.interfaces import Deadline
-from atomlearn.masters import ActiveSetQP
+from atomlearn.masters import SequentialQP
 from atomlearn.norms import L1, L2, Groups, KSupport, LatentGroups, Nonnegative, Scaled
 from atomlearn.solvers import AtomGeneration
 from atomlearn.testing.cases import each
@@ -70,7 +70,7 @@ def test_interior_point_and_active_set_agree_on_the_weights() -> None:
     for form in FORMS:
         problem = Case("squared", form, True, True, 0.4, seed=51).problem(RAYS)
         problem = replace(problem, design=as_block(problem))
-        mine = ActiveSetQP().solve(problem, np.zeros(16), 0.0, 1e-10)
+        mine = SequentialQP().solve(problem, np.zeros(16), 0.0, 1e-10)
         theirs = InteriorPoint().solve(problem, np.zeros(16), 0.0, 1e-9)
         assert_allclose(theirs.weights, mine.weights, atol=1e-4)
 

@@ -94,10 +94,6 @@ class KSupportNewton(Master):
         )
         return found, intercept, steps
 
-    def candidates_for_free(self, problem: Problem) -> int:
-        """As the other master."""
-        return self.otherwise.candidates_for_free(problem)
-
 
 def is_small(problem: Problem) -> bool:
     """Return whether the kernel takes the problem, and milliseconds at most."""
