@@ -186,13 +186,6 @@ def test_columns_that_depend_on_each_other_or_on_the_intercept_are_left_out() ->
     assert_allclose(
         many.inner.value(y, z + many.columns @ g + b, s), one.value(y, z, s), rtol=1e-12
     )
-    plain = FreeColumns(Squared(), more, False)
-    assert plain.basis.shape == (N, 3)
-    g, b = plain.free_part(y, z, s)
-    assert b == 0.0
-    assert_allclose(
-        plain.inner.value(y, z + plain.columns @ g + b, s), one.value(y, z, s), rtol=1e-12
-    )
 
 
 @pytest.mark.parametrize("name", [name for name in INNER if INNER[name].coupled])

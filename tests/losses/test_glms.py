@@ -50,22 +50,6 @@ def test_unpenalized_fits_are_those_of_scikit_learn(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_unpenalized_fits_are_those_of_statsmodels(name: str) -> None:
-    sm = pytest.importorskip("statsmodels.api")
-    y, log = TARGETS[name], sm.families.links.Log()
-    family = {
-        "poisson": sm.families.Poisson,
-        "gamma": lambda: sm.families.Gamma(log),
-        "tweedie": lambda: sm.families.Tweedie(log, var_power=1.5),
-    }[name]()
-    loss = Tweedie(1.5) if name == "tweedie" else name
-    free = AtomicRegressor(loss=loss, unpenalized=[0, 1, 2, 3], tol=1e-12).fit(X, y, WEIGHT)
-    model = sm.GLM(y, sm.add_constant(X), family=family, freq_weights=WEIGHT)
-    other = model.fit(tol=1e-15, maxiter=300)
-    assert_allclose(np.concatenate([[free.intercept_], free.coef_]), other.params, atol=1e-8)
-
-
 def test_negative_binomial_fits_are_those_of_statsmodels() -> None:
     sm = pytest.importorskip("statsmodels.api")
     y = rng.negative_binomial(2, 2 / (2 + MEAN)).astype(float)

@@ -23,7 +23,8 @@ class Multinomial(Loss):
     y, prediction, weight and dual are matrices (n_rows, n_classes) read row after row, as
     ``designs.Tasks`` makes them: Y holds ones at the classes of the rows (or shares that sum to
     1), and the weight of a row stands n_classes times. Unlike other losses this one couples the
-    entries of a row. Its Hessian diag(p) - p p' is bounded by diag(p), and by 1/2.
+    entries of a row. Its Hessian diag(p) - p p' is bounded by the diagonal that ``curvature``
+    returns (exact along W where there are two classes), and by 1/2.
 
     Parameters
     ----------
@@ -146,8 +147,21 @@ class Multinomial(Loss):
         return float(self.rows(weight)[:, 0] @ entropy.sum(axis=1))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i p, a diagonal that bounds s_i (diag(p) - p p') from above."""
-        return (self.rows(weight) * self.probabilities(prediction)).reshape(-1)
+        """Return a diagonal D with s_i (diag(p) - p p') <= D: s_i p, or 2 s_i p (1 - p).
+
+        The first always is one; the second by dominant diagonals, and smaller where one class has
+        more than half.
+        """
+        P = self.probabilities(prediction)
+        peaked = P.max(axis=1, keepdims=True) > 0.5
+        top = np.argmax(P, axis=1)[:, None]
+        others = P.copy()
+        np.put_along_axis(others, top, 0.0, axis=1)
+        rest = 1.0 - P
+        np.put_along_axis(rest, top, others.sum(axis=1, keepdims=True), axis=1)
+        D = np.where(peaked, 2.0 * P * rest, P)
+        D *= self.rows(weight)
+        return D.reshape(-1)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return s_i p_ij and K, one column sqrt(s_i) p_i a row: the Hessian diag(c) - K K'."""
