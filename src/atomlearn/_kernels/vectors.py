@@ -16,7 +16,7 @@ def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:
 
     Exact; O(size + count log count) expected. ValueError where z holds NaN.
     """
-    array = _checks.vector(z, "z")
+    array = np.ascontiguousarray(_checks.float_array(z, "z", 1))
     wanted = min(_checks.count(count, "count"), array.size)
     indices, values = np.empty(wanted, dtype=np.int64), np.empty(wanted)
     if wanted and not _native.top(array, indices, values):

@@ -59,10 +59,16 @@ def choose_master(problem: Problem) -> Master:
     >>> type(choose_master(task)).__name__
     'SequentialQP'
     """
-    inner = _inner(problem)
-    priced = isinstance(inner, SequentialQP)
-    if priced and reads(problem, block_of(problem)):
-        return inner
+    inner: Master = SemismoothNewton()
+    priced = prices_of(problem) is not None
+    if priced:
+        inner = SequentialQP(inner)
+        if reads(problem, block_of(problem)):
+            return inner
+    elif is_group_problem(problem):
+        inner = ScalingNewton()
+    elif problem.loss.is_quadratic and support_size(problem) is not None:
+        inner = KSupportNewton()
     most = max(TUNING.few_columns, 2 * candidates_for_free(problem))
     sets = WorkingSets(inner, smallest=most)
     if problem.loss.coupled != 1 and not problem.fit_intercept:
@@ -71,17 +77,6 @@ def choose_master(problem: Problem) -> Master:
             return newton
         sets = WorkingSets(newton, smallest=TUNING.gram_columns)
     return sets if sets.splits(problem) else sets.master
-
-
-def _inner(problem: Problem) -> Master:
-    """Return what solves for the weights, also of models of coupled losses."""
-    if prices_of(problem) is not None:
-        return SequentialQP(SemismoothNewton())
-    if is_group_problem(problem):
-        return ScalingNewton()
-    if problem.loss.is_quadratic and support_size(problem) is not None:
-        return KSupportNewton()
-    return SemismoothNewton()
 
 
 def candidates_for_free(problem: Problem) -> int:

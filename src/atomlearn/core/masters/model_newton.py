@@ -239,8 +239,7 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
 
 def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None:
     """Return 1/2 ||L'w - t||^2 with L L' = H, over as many rows as columns."""
-    kept = kept_hessian(problem)
-    H = hessian(problem, block, at.refit.prediction) if kept is None else kept.matrix.copy()
+    H = hessian(problem, block, at.refit.prediction)
     lower = _factor(H)
     if lower is None:
         return None

@@ -81,10 +81,10 @@ def priced(
     norm, shifted = problem.regularizer.norm, problem.shifted(scores, columns, weights)
     excess = norm.excess(shifted)
     bounds = norm.polar_bounds(shifted) if excess is None else (excess.polar, excess.polar)
-    certificate = problem.certificate(weights, prediction, dual, gauge, bounds, excess)
+    certificate = certificate_of(problem, weights, prediction, dual, gauge, bounds, excess)
     if certificate.leaves_open(tolerance):
         bounds = norm.polar_bounds(shifted, thorough=True)
-        certificate = problem.certificate(weights, prediction, dual, gauge, bounds)
+        certificate = certificate_of(problem, weights, prediction, dual, gauge, bounds, None)
     return Pricing(problem, columns, weights, prediction, dual, shifted, gauge, certificate)
 
 
