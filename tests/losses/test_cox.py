@@ -286,14 +286,6 @@ def test_events_that_are_neither_seen_nor_not_are_refused():
         checked_survival(pairs)
 
 
-def test_events_may_be_ones_and_zeros_and_nothing_else():
-    y = np.array([(1, 2.0), (0, 3.0), (1, 1.0)], dtype=[("event", "i8"), ("time", "f8")])
-    assert checked_survival(y)["event"].tolist() == [True, False, True]
-    y["event"][1] = 2
-    with pytest.raises(ValueError, match="whether its event was seen"):
-        checked_survival(y)
-
-
 @pytest.mark.parametrize("entry", [np.inf, np.nan])
 def test_entries_may_be_minus_infinity_only(entry):
     kinds = [("event", "?"), ("time", "f8"), ("entry", "f8")]

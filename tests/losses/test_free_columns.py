@@ -19,7 +19,6 @@ from atomlearn.losses import (
     Multinomial,
     Offset,
     Poisson,
-    Quantile,
     Squared,
     survival_target,
 )
@@ -131,15 +130,6 @@ def test_some_of_the_samples_have_coefficients_of_their_own(name: str) -> None:
         assert part.value(*at) < loss.inner.part(rows).value(*at)
     for rows in (slice(0, N), slice(None), slice(0, 2 * N)):
         assert loss.part(rows) is loss
-
-
-def test_what_the_loss_inside_can_do_is_done_beside_free_columns() -> None:
-    _, y, z, s = made("squared")
-    Z = np.random.default_rng(1).normal(size=(N, 2))
-    assert FreeColumns(Squared(), Z, True).smoothed(0.1) is None
-    smooth = FreeColumns(Quantile(0.3), Z, True).smoothed(0.1)
-    own = FreeColumns(Quantile(0.3).smoothed(0.1), Z, True)
-    assert_allclose(smooth.value(y, z, s), own.value(y, z, s), rtol=1e-12)
 
 
 def test_columns_that_move_the_classes_of_a_row_alike_are_no_directions() -> None:

@@ -14,7 +14,6 @@ from atomlearn.core.norms.base import checked_norm
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
-from atomlearn.core.solvers.solver import Solver
 from atomlearn.lifting.latent import Image, LiftedNorm
 
 
@@ -98,7 +97,7 @@ class Union(LiftedNorm):
         """Those of all norms."""
         return [term for norm in self.norms for term in norm.terms()]
 
-    def solver(self, tolerance: float) -> Solver | None:
+    def solver(self, tolerance: float) -> object | None:
         """That of the first norm which names one: norms of matrices take others beside them."""
         named = (norm.solver(tolerance) for norm in self.norms)
         return next((solver for solver in named if solver is not None), None)

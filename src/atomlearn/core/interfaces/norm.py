@@ -236,8 +236,8 @@ class Norm(Ratings, ABC):
 
     # Which solver.
 
-    def solver(self, tolerance: float) -> Any:
-        """Return the solver for this norm to a relative gap; None: the usual one.
+    def solver(self, tolerance: float) -> object | None:
+        """Return the ``Solver`` for this norm to a relative gap; None: the usual one.
 
         The usual one is column generation, or, where the norm is not ``over_columns``, the
         generation of atoms. Norms of matrices name their own.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -70,7 +69,7 @@ class Scaled(Wrapper):
         terms = self.norm.terms()
         return [replace(term, factor=term.factor * self.factor) for term in terms]
 
-    def solver(self, tolerance: float) -> Any:
+    def solver(self, tolerance: float) -> object | None:
         """That of the norm inside."""
         return self.norm.solver(tolerance)
 

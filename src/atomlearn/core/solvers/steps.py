@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
@@ -219,9 +219,9 @@ def default_solver(norm: Norm, tolerance: float) -> Solver:
     to a few columns nor lifted get ``AtomGeneration``. Norms may name their own solver: those of
     matrices name ``MatrixGeneration``.
     """
-    own: Solver | None = norm.solver(tolerance)
+    own = norm.solver(tolerance)
     if own is not None:
-        return own
+        return cast(Solver, own)
     if norm.over_columns:
         return ColumnGeneration(tolerance=tolerance)
     return AtomGeneration(tolerance=tolerance)
