@@ -14,7 +14,6 @@ from atomlearn import losses, norms
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.growing_gram import without
 from atomlearn.core.masters.candidate import finished
-from atomlearn.core.masters.ksupport_newton import _columns
 from atomlearn.core.masters.model_newton import _factor
 from atomlearn.core.masters.prices import Prices, model_terms, prices_of
 from atomlearn.designs import DenseBlock
@@ -114,17 +113,3 @@ def test_a_gram_matrix_without_what_is_free_grows_and_is_made_anew_for_another_c
         assert_allclose(block.gram(D), A.T @ (D[:, None] * A), atol=1e-12)
         taken = block.take(np.array([1, 3])).growing_gram(D, False, Q).matrix
         assert_allclose(taken, growing.matrix[np.ix_([1, 3], [1, 3])], atol=1e-14)
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-def test_columns_of_the_k_support_kernel_are_less_their_weighted_means(intercept):
-    rng = np.random.default_rng(0)
-    X, weight = np.asfortranarray(rng.normal(size=(9, 3)) + 5.0), rng.uniform(0.5, 2.0, 9)
-    level = Regularizer(norms.KSupport(2), "squared", 1.0)
-    block = DenseBlock(X)
-    task = Problem.build(
-        block, rng.normal(size=9), losses.Squared(), level,
-        fit_intercept=intercept, sample_weight=weight,
-    )  # fmt: skip
-    means = weight @ X / weight.sum() if intercept else np.zeros(3)
-    assert_allclose(_columns(task, block), np.sqrt(weight)[:, None] * (X - means))
