@@ -268,15 +268,6 @@ def test_concordance_counts_every_comparable_pair() -> None:
     assert concordance(y, risk) == right / pairs
 
 
-@pytest.mark.parametrize(
-    ("gap", "share"), [(1e-9, 0.5), (1e-8, 0.5), (2e-8, 1.0), (0.5, 1.0), (-2e-8, 0.0)]
-)
-def test_risks_are_tied_up_to_what_others_take_for_a_tie(gap: float, share: float) -> None:
-    y = survival_target([True, True], [1.0, 2.0])
-    assert concordance(y, np.array([gap, 0.0])) == share
-    assert np.isnan(concordance(y[1:], np.zeros(1)))
-
-
 def test_events_that_are_neither_seen_nor_not_are_refused():
     given = np.array([(2, 1.0), (1, 2.0)], dtype=[("event", "i4"), ("time", "f8")])
     with pytest.raises(ValueError, match="True or False"):

@@ -69,16 +69,6 @@ def test_the_classifier_of_rows_is_that_of_cvxpy() -> None:
     assert_allclose(model.predict_proba(X), shares, rtol=1e-10)
 
 
-def test_rows_are_taken_many_at_a_time() -> None:
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((100, 1000))
-    y = np.argmax(X[:, :Q] + rng.gumbel(size=(100, Q)), axis=1)
-    settings: Any = {"loss": Multinomial(Q), "norm": norms.RowGroups(), "level": 8.0}
-    fit = solve(Tasks(X, Q), np.eye(Q)[y].ravel(), **settings)
-    assert fit.converged
-    assert fit.passes <= 5
-
-
 def test_more_columns_than_one_hessian_holds_are_still_newton_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

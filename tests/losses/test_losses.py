@@ -157,13 +157,6 @@ def test_kinks_are_curved() -> None:
     assert curvature.tolist() == [0.0, 2.0, 2.0, 0.0]
 
 
-def test_names_are_sorted_by_task() -> None:
-    assert loss_names() == tuple(sorted(loss_names()))
-    assert {"logistic", "squared_hinge"} <= set(loss_names("classification"))
-    assert "squared" in loss_names("regression")
-    assert not set(loss_names("classification")) & set(loss_names("regression"))
-
-
 def test_links_and_scores() -> None:
     z, s = np.array([-2.0, 0.0, 3.0]), np.array([1.0, 2.0, 0.0])
     numbers, labels = np.array([1.0, 0.5, 7.0]), np.array([-1.0, 1.0, 1.0])
