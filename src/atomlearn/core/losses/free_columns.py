@@ -230,6 +230,16 @@ class FreeColumns(Around):
                 there = prediction + Q @ trial
                 reached = inner.value(y, there, weight)
                 if fine or reached <= value - 1e-4 * length * promised:
+                    # A parabola would be less by half of what the slope says. More: curvature fades
+                    # on the way, so farther: a quarter of a quantile beside covariates.
+                    farther = not fine and value - reached >= 0.55 * length * promised > 0.0
+                    while farther:
+                        beyond = inner.value(y, prediction + Q @ (c + 2.0 * length * step), weight)
+                        if not beyond < reached:
+                            break
+                        length, reached = 2.0 * length, beyond
+                        trial = c + length * step
+                        there = prediction + Q @ trial
                     turned = inner.gradient(y, there, weight)
                     ahead = Q.T @ turned
                     better = not fine or float(np.abs(ahead).max()) < 0.9 * size
