@@ -14,7 +14,7 @@ from atomlearn.core.masters import scaling_newton
 from atomlearn.core.masters.choose import candidates_for_free
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.designs import DenseBlock, RepeatedBlock, SparseBlock
-from atomlearn.interfaces import Master, Refit
+from atomlearn.interfaces import Deadline, Master, Refit
 from atomlearn.losses import Huber, as_loss
 from atomlearn.masters import ScalingNewton, SemismoothNewton
 from atomlearn.norms import Groups
@@ -133,7 +133,8 @@ def test_pieces_of_one_step_go_as_far_as_one_call(monkeypatch):
         free = master.solve(problem, start, 0.0, 1e-6)
         with monkeypatch.context() as patch:
             patch.setattr(scaling_newton, "TUNING", replace(TUNING, steps_at_once=3))
-            timed = master.solve(problem, start, 0.0, 1e-6)
+            limited = replace(problem, deadline=Deadline.after(1e4))
+            timed = master.solve(limited, start, 0.0, 1e-6)
         assert timed.gap <= 1e-6
         assert timed.steps <= 2 * free.steps + 5
 

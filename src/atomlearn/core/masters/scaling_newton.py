@@ -21,6 +21,7 @@ The scaling is that of [T] section 3 and of multiple kernel learning.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -139,6 +140,8 @@ def _minimum(
     limit = problem.regularizer.amount * groups.weights
     order, starts = partition.order
     scalings, steps = partition.norms(weights) / limit, 0
+    limited = problem.deadline.left < math.inf
+    most = TUNING.steps_at_once if limited else TUNING.inner_steps
     while True:
         scalings, slopes, outcome = group_newton(
             model.matrix,
@@ -150,7 +153,7 @@ def _minimum(
             gram=model.gram,
             squared_target=model.squared_target,
             gap_target=gap_target,
-            max_steps=TUNING.steps_at_once,
+            max_steps=most,
         )
         steps += outcome.steps
         unfinished = outcome.status is NewtonStatus.STEP_LIMIT and steps < TUNING.inner_steps

@@ -13,7 +13,7 @@ class Tuning:
 
     inner_steps : bound on the steps of a method inside another. Rounding ends them before.
     halvings : bound on the trials of a line search.
-    steps_at_once : Newton steps of a kernel between two looks at the clock.
+    steps_at_once : Newton steps of a kernel between two looks at the clock, where time is limited.
 
     rounding_share : share of f below which the difference of two values of f counts as rounding.
     negligible_move : relative change of predictions below which its curvature is rounding.
@@ -41,7 +41,7 @@ class Tuning:
 
     inner_steps: int = 100
     halvings: int = 20
-    steps_at_once: int = 20
+    steps_at_once: int = 3
 
     rounding_share: float = 1e-8
     negligible_move: float = 1e-11
