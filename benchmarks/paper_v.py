@@ -27,7 +27,6 @@ from atomlearn.datasets import load
 from atomlearn.designs import Polynomial, as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.losses import Squared
-from atomlearn.masters import ActiveSetQP
 from atomlearn.norms import Chains, Groups, Hierarchy
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result
@@ -61,7 +60,7 @@ class Method:
 
 METHODS = (
     Method("ours, groups", lambda: ColumnGeneration(tolerance=1e-8)),
-    Method("ours, rays (active set)", lambda: AtomGeneration(master=ActiveSetQP(), tolerance=1e-8)),
+    Method("ours, rays (active set)", lambda: AtomGeneration(tolerance=1e-8)),
     Method("FCFW, interior point", lambda: AtomGeneration(master=InteriorPoint(), tolerance=1e-8)),
     Method("CoGEnT, eta 0.5", lambda: CoGEnT(eta=0.5)),
     Method("BCD", lambda: BlockCoordinateDescent(newton=False), ("penalized",)),

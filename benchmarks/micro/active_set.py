@@ -18,7 +18,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.designs import DenseBlock
 from atomlearn.interfaces import Master
 from atomlearn.losses import Squared
-from atomlearn.masters import ActiveSetQP, SemismoothNewton
+from atomlearn.masters import SemismoothNewton, SequentialQP
 from atomlearn.norms import L1, Nonnegative
 from atomlearn.problem import Problem, Regularizer
 from benchmarks.harness import Options, Table
@@ -88,7 +88,7 @@ def _grow(
 def master_rows(size: int, growth: int, calls: int) -> Iterator[dict[str, Any]]:
     """Time whole calls of masters on a block that grows, to a relative gap of 1e-6."""
     A, y, _ = images(size, growth * calls)
-    for master in (ActiveSetQP(batch=min(growth, 5)), SemismoothNewton()):
+    for master in (SequentialQP(), SemismoothNewton()):
         seconds, steps = _refits(master, A, y, size, growth)
         yield {
             "what": "master",

@@ -3,13 +3,13 @@
 import numpy as np
 
 from atomlearn import designs, norms, solve
-from atomlearn.masters import ActiveSetQP
+from atomlearn._kernels import active_set_qp
 from atomlearn.solvers import AtomGeneration
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((500, 60))
 Q, b = X.T @ X, X.T @ (X[:, :10].sum(axis=1))
-c, used = ActiveSetQP().minimize(Q, -b, np.zeros(60))
+c, _ = active_set_qp(Q, b, np.zeros(60))
 R, t = designs.from_moments(Q, b)
 settings = {"norm": norms.Chains(8), "level": 30.0, "gap": 1e-4}
 for solver in (AtomGeneration(), AtomGeneration(warm_start=False), AtomGeneration(prune=False)):

@@ -247,11 +247,10 @@ class GroupTable:
                 f"BlockCoordinateDescent needs a loss of bounded curvature, got "
                 f"{problem.loss.name!r}; use ColumnGeneration"
             )
-        partition, own = groups.parts(n_features)
-        order = partition.members(np.arange(partition.n_groups))
-        starts = np.concatenate([[0], np.cumsum(partition.sizes)])
-        weights = np.ones(partition.n_groups) if own is None else own
-        return cls(partition.labels, order, starts, weights)
+        order = np.argsort(groups.labels, kind="stable")
+        sizes = np.bincount(groups.labels, minlength=groups.weights.size)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(groups.labels, order, starts, groups.weights)
 
     def members(self, number: int) -> Columns:
         """Return the columns of one group."""

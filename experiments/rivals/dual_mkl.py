@@ -64,12 +64,11 @@ class DualMKL(Master):
             raise TypeError("DualMKL knows no shift and no weights of 0; use SemismoothNewton")
         best = certified(problem, weights, None, intercept).refit
         X, y = block_of(problem).dense().astype(np.float64), problem.y
-        partition, _ = groups.parts(weights.size)
-        n, count = y.size, partition.n_groups
+        n, count = y.size, groups.weights.size
         if not count or n * n * 8 * count > KERNEL_BYTES:
             raise ValueError(f"DualMKL holds {count} kernels of {n} x {n}; use AcceleratedGradient")
         signed = X * y[:, None]
-        blocks = [signed[:, partition.labels == group] for group in range(count)]
+        blocks = [signed[:, groups.labels == group] for group in range(count)]
         kernels = [block @ block.T / problem.regularizer.amount for block in blocks]
         mu, alpha, steps = np.full(count, 1.0 / count), np.zeros(n), 0
         while best.gap > gap_target and steps < self.max_iter and not problem.deadline.passed:
@@ -79,10 +78,10 @@ class DualMKL(Master):
                 matrix += share * kernel
             alpha, _ = active_set_qp(matrix, np.ones(n), alpha)
             pulled = signed.T @ alpha / problem.regularizer.amount
-            trial = certified(problem, mu[partition.labels] * pulled).refit
+            trial = certified(problem, mu[groups.labels] * pulled).refit
             if trial.objective <= best.objective:
                 best = trial
-            sizes = mu * partition.norms(pulled)
+            sizes = mu * np.sqrt(np.bincount(groups.labels, pulled * pulled, count))
             mu = sizes / sizes.sum()
         best.steps = steps
         return best

@@ -221,10 +221,8 @@ def _gauge_parts(
             f"InteriorPoint knows l1, l2, groups, and scaled or non-negative ones of these, got "
             f"{norm!r}; use SemismoothNewton"
         )
-    partition, own_factors = known.parts(size)
-    count = partition.n_groups
-    factors = np.ones(count) if own_factors is None else own_factors
-    groups = [partition.members(np.array([g])) for g in range(count)]
+    factors, count = known.weights, known.weights.size
+    groups = [np.flatnonzero(known.labels == g) for g in range(count)]
     bounds = program.variables(np.zeros(count), np.zeros(count))
     # One cone (t_g, w_g) after the other: t_g in the first row of each, its members below.
     sizes = np.array([members.size for members in groups], dtype=np.int64)

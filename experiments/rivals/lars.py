@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.masters.active_set import ActiveSetQP, check_prices, priced_point
-from atomlearn.core.masters.candidate import block_of
+from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.masters.master import Master, Refit
+from atomlearn.core.masters.prices import check_prices
+from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.problem.problem import Problem
 
 
@@ -52,12 +53,12 @@ class LARS(Master):
         if not plain or problem.regularizer.form != "penalized":
             raise TypeError(
                 "LARS follows the path of a level over rays: it is for the squared loss in the "
-                "penalized form without tau; use ActiveSetQP"
+                "penalized form without tau; use SequentialQP"
             )
         block, size = block_of(problem), weights.size
         if not size:
-            return ActiveSetQP().solve(problem, weights, intercept, gap_target)
-        zero = priced_point(problem, prices, np.zeros(size), np.zeros(problem.y.size), intercept)
+            return SequentialQP().solve(problem, weights, intercept, gap_target)
+        zero = certified(problem, np.zeros(size), None, intercept)
         curvature = problem.loss.curvature(problem.y, zero.refit.prediction, problem.weight)
         gram = block.gram(curvature)
         if problem.fit_intercept:
@@ -66,11 +67,11 @@ class LARS(Master):
         c, steps = _followed(
             gram, zero.scores, prices.price, problem.regularizer.amount, self.max_steps
         )
-        point = priced_point(problem, prices, c, block.dot(c), intercept).refit
+        point = certified(problem, c, None, intercept).refit
         point.steps = steps
         if point.gap <= gap_target:
             return point
-        refit = ActiveSetQP().solve(problem, c, point.intercept, gap_target)
+        refit = SequentialQP().solve(problem, c, point.intercept, gap_target)
         refit.steps += steps
         return refit
 

@@ -20,7 +20,6 @@ from scipy.optimize import nnls
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds
 from atomlearn.designs import from_moments
 from atomlearn.losses import Squared
-from atomlearn.masters import ActiveSetQP
 from atomlearn.norms import Hierarchy, LatentGroups
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import (
@@ -34,6 +33,7 @@ from experiments.common import figures
 from experiments.common.claims import Claim, Record, decided
 from experiments.common.run import main
 from experiments.rivals import BlockCoordinateDescent, CoGEnT, InteriorPoint
+from experiments.vinyes.pivots import Pivots
 
 Array = Any
 Config = Mapping[str, Any]
@@ -45,7 +45,7 @@ RIVALS = {1e-3: (1300, 585), 1e-2: (14, 73), 1e-1: (0.2, 5)}
 
 def rays(**settings: Any) -> AtomGeneration:
     """Return [V]'s own method: one atom a step, the active set of Algorithm 2."""
-    return AtomGeneration(master=ActiveSetQP(), **settings)
+    return AtomGeneration(master=Pivots(), **settings)
 
 
 class Clock:
@@ -108,7 +108,7 @@ def algorithm(record: Record, config: Config) -> None:
         norm = LatentGroups([[0, 1, 2], [2, 3, 4, 5], [5, 6, 7], [7, 8], [9, 10, 11]])
         level = 0.2 * norm.polar(X.T @ y)
         problem = Problem.build(_design(X), y, Squared(), Regularizer(norm, "penalized", level))
-        solver = AtomGeneration(master=ActiveSetQP(), inner_ratio=1e-12)
+        solver = AtomGeneration(master=Pivots(), inner_ratio=1e-12)
         state, atoms, w = solver.start(problem), np.zeros((12, 0)), np.zeros(12)
         for _ in range(8):
             atom = norm.best_atom(X.T @ (y - X @ w))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import losses
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.losses import (
     Cox,
@@ -19,7 +18,6 @@ from atomlearn.losses import (
     loss_names,
     survival_target,
 )
-from atomlearn.matrices.mixed import Mixed
 from atomlearn.testing.loss_oracles import targets_of
 
 N, Q = 24, 3
@@ -109,16 +107,3 @@ def test_scores_are_of_whole_predictions(loss: Loss) -> None:
     assert (other.name, other.task) == (loss.name, loss.task)
     assert_allclose(other.mean(z), loss.mean(z))
     assert_allclose(other.score(y, z, s), loss.score(y, z, s))
-
-
-def test_offsets_are_added_by_every_method():
-    rng = np.random.default_rng(2)
-    y, z, offset = np.sign(rng.normal(size=6)), rng.normal(size=6), rng.normal(size=6)
-    s, inner = rng.uniform(0.5, 2, 6), losses.Logistic()
-    loss = Offset(Mixed((inner,), np.zeros(6, dtype=np.int64)), offset)
-    assert loss.value(y, z, s) == pytest.approx(inner.value(y, z + offset, s), rel=1e-14)
-    dual = loss.gradient(y, z, s)
-    assert_allclose(dual, inner.gradient(y, z + offset, s))
-    assert_allclose(loss.curvature(y, z, s), inner.curvature(y, z + offset, s))
-    young = loss.value(y, z, s) + loss.conjugate(y, dual, s)
-    assert young == pytest.approx(z @ dual, rel=1e-12)

@@ -19,7 +19,6 @@ from atomlearn.losses import (
     Multinomial,
     Offset,
     Poisson,
-    Quantile,
     Squared,
     survival_target,
 )
@@ -65,7 +64,7 @@ def test_the_value_is_the_least_and_the_coefficients_reach_it(name: str) -> None
     assert (b != 0.0) == loss.intercept
     whole = z + loss.columns @ g + b
     if loss.bare.coupled < 2:  # else the classes of a row may have moved alike
-        assert_allclose(loss.shifted(y, z, s), whole, atol=1e-12)
+        assert_allclose(loss.whole(y, z, s), whole, atol=1e-12)
     assert_allclose(loss.inner.value(y, whole, s), loss.value(y, z, s), rtol=SAME_FLOAT64)
     assert_allclose(loss.curvature(y, z, s), loss.inner.curvature(y, whole, s))
     assert loss.free is loss
@@ -82,7 +81,7 @@ def test_dual_points_are_balanced_and_prove_the_value(name: str) -> None:
     f = loss.value(y, z, s)
     size = f + float(np.abs(u) @ np.abs(z))
     assert abs(f + loss.conjugate_along(y, z, u, s, 1.0) - z @ u) <= 1e-11 * size
-    whole = loss.shifted(y, z, s)
+    whole = loss.whole(y, z, s)
     part = loss.inner.conjugate_along(y, whole, u, s, 0.6)
     assert_allclose(loss.conjugate_along(y, z, u, s, 0.6), part)
     assert_allclose(loss.conjugate(y, 0.6 * u, s), loss.inner.conjugate(y, 0.6 * u, s))
@@ -96,7 +95,7 @@ def test_dual_points_are_balanced_and_prove_the_value(name: str) -> None:
 def test_what_rounding_leaves_of_the_balance_is_told(name: str) -> None:
     loss, y, z, s = made(name)
     u = loss.gradient(y, z, s) + 1e-3 * loss.basis[:, -1]
-    c = loss.basis.T @ (loss.shifted(y, z, s) - z)
+    c = loss.basis.T @ (loss.whole(y, z, s) - z)
     for dual in (u, 1e13 * (u - loss.basis @ (loss.basis.T @ u))):
         left = np.linalg.norm(loss.basis.T @ dual)
         left += EPS * (4.0 + np.sqrt(N)) * np.linalg.norm(dual)
@@ -131,15 +130,6 @@ def test_some_of_the_samples_have_coefficients_of_their_own(name: str) -> None:
         assert part.value(*at) < loss.inner.part(rows).value(*at)
     for rows in (slice(0, N), slice(None), slice(0, 2 * N)):
         assert loss.part(rows) is loss
-
-
-def test_what_the_loss_inside_can_do_is_done_beside_free_columns() -> None:
-    _, y, z, s = made("squared")
-    Z = np.random.default_rng(1).normal(size=(N, 2))
-    assert FreeColumns(Squared(), Z, True).smoothed(0.1) is None
-    smooth = FreeColumns(Quantile(0.3), Z, True).smoothed(0.1)
-    own = FreeColumns(Quantile(0.3).smoothed(0.1), Z, True)
-    assert_allclose(smooth.value(y, z, s), own.value(y, z, s), rtol=1e-12)
 
 
 def test_columns_that_move_the_classes_of_a_row_alike_are_no_directions() -> None:
@@ -186,20 +176,13 @@ def test_columns_that_depend_on_each_other_or_on_the_intercept_are_left_out() ->
     assert_allclose(
         many.inner.value(y, z + many.columns @ g + b, s), one.value(y, z, s), rtol=1e-12
     )
-    plain = FreeColumns(Squared(), more, False)
-    assert plain.basis.shape == (N, 3)
-    g, b = plain.free_part(y, z, s)
-    assert b == 0.0
-    assert_allclose(
-        plain.inner.value(y, z + plain.columns @ g + b, s), one.value(y, z, s), rtol=1e-12
-    )
 
 
 @pytest.mark.parametrize("name", [name for name in INNER if INNER[name].coupled])
 def test_what_newton_leaves_is_taken_off_by_factors(name: str) -> None:
     """Entries of a dual point only shrink or grow alike: it stays in the domain."""
     loss, y, z, s = made(name)
-    u = loss.inner.gradient(y, loss.shifted(y, z, s) + 1e-4 * np.sin(np.arange(N)), s)
+    u = loss.inner.gradient(y, loss.whole(y, z, s) + 1e-4 * np.sin(np.arange(N)), s)
     assert np.abs(loss.basis.T @ u).max() > 1e-9 * np.linalg.norm(u)
     balanced = loss._balanced(u)
     assert np.abs(loss.basis.T @ balanced).max() <= 1e-14 * np.linalg.norm(u)

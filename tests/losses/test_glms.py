@@ -14,7 +14,7 @@ from sklearn.linear_model import (
 from sklearn.metrics import d2_pinball_score, d2_tweedie_score
 
 from atomlearn import AtomicRegressor
-from atomlearn.losses import NegativeBinomial, Quantile, Tweedie
+from atomlearn.losses import Quantile, Tweedie
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((150, 4))
@@ -48,45 +48,6 @@ def test_unpenalized_fits_are_those_of_scikit_learn(name: str) -> None:
     assert free.score(X, y) == pytest.approx(
         d2_tweedie_score(y, free.predict(X), power=POWERS[name])
     )
-
-
-@pytest.mark.parametrize("name", TARGETS)
-def test_unpenalized_fits_are_those_of_statsmodels(name: str) -> None:
-    sm = pytest.importorskip("statsmodels.api")
-    y, log = TARGETS[name], sm.families.links.Log()
-    family = {
-        "poisson": sm.families.Poisson,
-        "gamma": lambda: sm.families.Gamma(log),
-        "tweedie": lambda: sm.families.Tweedie(log, var_power=1.5),
-    }[name]()
-    loss = Tweedie(1.5) if name == "tweedie" else name
-    free = AtomicRegressor(loss=loss, unpenalized=[0, 1, 2, 3], tol=1e-12).fit(X, y, WEIGHT)
-    model = sm.GLM(y, sm.add_constant(X), family=family, freq_weights=WEIGHT)
-    other = model.fit(tol=1e-15, maxiter=300)
-    assert_allclose(np.concatenate([[free.intercept_], free.coef_]), other.params, atol=1e-8)
-
-
-def test_negative_binomial_fits_are_those_of_statsmodels() -> None:
-    sm = pytest.importorskip("statsmodels.api")
-    y = rng.negative_binomial(2, 2 / (2 + MEAN)).astype(float)
-    free = AtomicRegressor(loss=NegativeBinomial(2.0), unpenalized=[0, 1, 2, 3], tol=1e-12)
-    free.fit(X, y)
-    family = sm.families.NegativeBinomial(alpha=0.5)
-    other = sm.GLM(y, sm.add_constant(X), family=family).fit(tol=1e-14, maxiter=200)
-    assert_allclose(np.concatenate([[free.intercept_], free.coef_]), other.params, atol=1e-8)
-    half = 2.0 * NegativeBinomial(2.0).value(y, free.decision_function(X), np.ones(150))
-    assert half == pytest.approx(other.deviance, rel=1e-8)
-
-
-def test_an_exposure_is_an_offset() -> None:
-    sm = pytest.importorskip("statsmodels.api")
-    exposure = rng.uniform(0.5, 5.0, 150)
-    y = rng.poisson(MEAN * exposure).astype(float)
-    free = AtomicRegressor(loss="poisson", unpenalized=[0, 1, 2, 3], tol=1e-12)
-    free.fit(X, y, offset=np.log(exposure))
-    family = sm.families.Poisson()
-    other = sm.GLM(y, sm.add_constant(X), family=family, exposure=exposure).fit(tol=1e-14)
-    assert_allclose(np.concatenate([[free.intercept_], free.coef_]), other.params, atol=1e-8)
 
 
 def test_quantiles_are_those_of_scikit_learn() -> None:

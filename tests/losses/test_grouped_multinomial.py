@@ -11,9 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import AtomicClassifier, norms, solve
-from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.designs import DenseBlock, Tasks
+from atomlearn.designs import Tasks
 from atomlearn.losses import Multinomial
 
 N, P, Q = 60, 8, 3
@@ -70,16 +69,6 @@ def test_the_classifier_of_rows_is_that_of_cvxpy() -> None:
     assert_allclose(model.predict_proba(X), shares, rtol=1e-10)
 
 
-def test_rows_are_taken_many_at_a_time() -> None:
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((100, 1000))
-    y = np.argmax(X[:, :Q] + rng.gumbel(size=(100, Q)), axis=1)
-    settings: Any = {"loss": Multinomial(Q), "norm": norms.RowGroups(), "level": 8.0}
-    fit = solve(Tasks(X, Q), np.eye(Q)[y].ravel(), **settings)
-    assert fit.converged
-    assert fit.passes <= 5
-
-
 def test_more_columns_than_one_hessian_holds_are_still_newton_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -97,16 +86,3 @@ def test_more_columns_than_one_hessian_holds_are_still_newton_steps(
     assert parts.converged
     assert_allclose(parts.objective, whole.objective, rtol=1e-8)
     assert parts.passes <= whole.passes + 4
-
-
-def test_a_gram_matrix_that_is_known_is_the_one_that_is_used() -> None:
-    A = np.random.default_rng(0).standard_normal((12, 6))
-    ones, gram = np.ones(12), A.T @ A
-    block = CachedBlock.with_gram(DenseBlock(A), ones, gram)
-    assert block.knows_gram(ones)
-    assert not block.knows_gram(np.ones(12))
-    some = np.array([4, 0, 3])
-    assert_allclose(block.gram(ones, some), gram[np.ix_(some, some)])
-    assert_allclose(block.growing_gram(ones, False).matrix, gram)
-    weights = np.arange(1.0, 13.0)
-    assert_allclose(block.gram(weights), A.T @ (weights[:, None] * A))

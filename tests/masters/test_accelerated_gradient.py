@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Refit
 from atomlearn.losses import as_loss
@@ -46,36 +44,3 @@ def test_weights_are_repetitions(loss: str, n_columns: int, seed: int) -> None:
     assert weighted.steps == repeated.steps
     np.testing.assert_allclose(weighted.weights, repeated.weights, rtol=1e-8, atol=1e-10)
     assert weighted.intercept == pytest.approx(repeated.intercept, rel=1e-8, abs=1e-10)
-
-
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-@pytest.mark.parametrize("intercept", [False, True])
-def test_arrays_that_are_written_to_change_no_iterate(loss: str, intercept: bool) -> None:
-    """Iterate by iterate what an iteration that keeps all its arrays does; refused trials too."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((30, 6)) * np.arange(1, 7)
-    y = np.sign(X[:, 0] + rng.standard_normal(30))
-    regularizer = Regularizer(L1(), "penalized", 0.5)
-    plain = Problem.build(DenseBlock(X), y, as_loss(loss), regularizer, fit_intercept=intercept)
-    problems = plain, plain
-    kinds = Acceleration(), Acceleration(reuse=True)
-    start, scores = np.ones(6), X.T @ plain.negative_gradient(X @ np.ones(6))
-    runs = [Iterate.at(problem, start, X @ start, 0.0, scores) for problem in problems]
-    for run in runs:
-        run.lipschitz *= 1e-3  # too low: the search refuses several trials
-
-    def proximal(point: np.ndarray, step: float) -> np.ndarray:
-        return regularizer.prox_point(point, step).point
-
-    for _ in range(60):
-        runs = [
-            kind.iterate(problem, proximal, at)
-            for kind, problem, at in zip(kinds, problems, runs, strict=True)
-        ]
-        for run in runs:
-            np.testing.assert_array_equal(run.weights, runs[0].weights)
-            np.testing.assert_array_equal(run.linear, runs[0].linear)
-            np.testing.assert_array_equal(run.ahead_linear, runs[0].ahead_linear)
-            np.testing.assert_allclose(run.linear, X @ run.weights, atol=1e-9)
-            assert run.intercept == runs[0].intercept
-            assert run.spare is None or not np.may_share_memory(run.spare, run.linear)

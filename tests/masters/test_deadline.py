@@ -16,7 +16,6 @@ from atomlearn.interfaces import Block, Deadline, Master, Norm, Solver, State
 from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (
     AcceleratedGradient,
-    ActiveSetQP,
     ModelNewton,
     ScalingNewton,
     SemismoothNewton,
@@ -62,7 +61,6 @@ CASES = [
     (ScalingNewton(), pairs(), "logistic"),
     (ScalingNewton(), pairs(), "squared_hinge"),
     (ModelNewton(), norms.L1(), "multinomial"),
-    (ActiveSetQP(), RAYS, "squared"),
     (SequentialQP(), RAYS, "squared"),
     (SequentialQP(), RAYS, "logistic"),
     (default_master(), pairs(), "squared"),
@@ -101,9 +99,7 @@ def test_hard_problems_end_soon_after_the_deadline(master: Master, norm: Norm, l
     assert 0.0 <= refit.gap < np.inf
 
 
-PIECEWISE = [
-    case for case in CASES if isinstance(case[0], ScalingNewton | ActiveSetQP | SequentialQP)
-]
+PIECEWISE = [case for case in CASES if isinstance(case[0], ScalingNewton | SequentialQP)]
 
 
 @pytest.mark.parametrize(("master", "norm", "loss"), PIECEWISE)

@@ -11,8 +11,7 @@ from scipy.optimize import minimize
 
 from atomlearn import designs, norms
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.masters.candidate import certified
-from atomlearn.core.masters.model_newton import hessian, is_coupled, levelled, toward
+from atomlearn.core.masters.model_newton import hessian, is_coupled, levelled
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import FreeColumns, Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, ModelNewton, SemismoothNewton
@@ -155,16 +154,8 @@ def test_other_problems_of_classes_keep_all_columns() -> None:
     assert levelled(replace(apart, design=whole)) is None
 
 
-def test_start_that_is_good_enough_stays() -> None:
-    problem = block_problem(norms.L1(), "penalized", 1.0)
-    first = ModelNewton().solve(problem, np.zeros(SIZE), 0.0, 1e-9)
-    again = ModelNewton().solve(problem, first.weights, 0.0, 1e-8)
-    assert again.steps == 0
-    assert_allclose(again.weights, first.weights)
-
-
 @pytest.mark.parametrize("free", [True, False])
-@pytest.mark.parametrize(("r", "s"), [(1, 1), (3, 2), (2, 3), (6, 3)])
+@pytest.mark.parametrize(("r", "s"), [(3, 2), (2, 3), (6, 3)])
 def test_spans_of_tasks_use_their_factors(free: bool, r: int, s: int) -> None:
     """The Hessian from A and B is that of the array A kron B, rows without weight included."""
     base = block_problem(norms.L1(), "penalized", 1.0, free)
@@ -187,21 +178,3 @@ def test_spans_of_tasks_use_their_factors(free: bool, r: int, s: int) -> None:
     refit = ModelNewton(AcceleratedGradient()).solve(problem, np.zeros(r * s), 0.0, 1e-9)
     assert refit.gap <= 1e-9
     assert refit.steps <= 15
-
-
-def test_steps_of_the_model_that_go_too_far_are_shortened() -> None:
-    """From far outside, where curvatures are gone, whole steps raise the objective."""
-    shortened = 0
-    for norm in (norms.L1(), norms.KSupport(4)):
-        problem = block_problem(norm, "penalized", 0.01)
-        for seed in range(4):
-            far = 3.0 * np.random.default_rng(seed).normal(size=SIZE)
-            at = certified(problem, far)
-            found = ModelNewton().minimum(problem, problem.design, at, 1e-9)
-            assert found is not None
-            if not certified(problem, found).improves(at):
-                shortened += 1
-                step = toward(problem, at, found)
-                assert step is not None
-                assert step.improves(at)
-    assert shortened

@@ -12,22 +12,11 @@ from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
 from atomlearn.core.data.cached_block import CachedBlock, without
-from atomlearn.core.masters import ksupport_newton, sequential_qp
-from atomlearn.core.masters.active_set import (
-    Prices,
-    feasible,
-    model_terms,
-    pivots_at_a_time,
-    prices_of,
-)
-from atomlearn.core.masters.candidate import Candidate, finished
-from atomlearn.core.masters.ksupport_newton import _columns, is_small
+from atomlearn.core.masters.candidate import finished
 from atomlearn.core.masters.model_newton import _factor
-from atomlearn.core.masters.scaling_kernel import free_columns
-from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core.masters.prices import Prices, model_terms, prices_of
 from atomlearn.designs import DenseBlock
 from atomlearn.interfaces import Deadline, Master, Norm, Refit
-from atomlearn.masters import SequentialQP, WorkingSets
 from atomlearn.problem import Problem, Regularizer
 
 RNG = np.random.default_rng(0)
@@ -77,21 +66,10 @@ def test_a_quadratic_model_has_the_terms_of_its_form(form: Any) -> None:
     assert prices.signed
     far, near = np.array([4.0, -2.0, 0.0]), np.array([1.0, -2.0, 0.0])
     half = 0.5 if form == "constrained" else 1.0
-    assert_allclose(feasible(task, prices, far), half * far)
-    assert feasible(task, prices, near).tolist() == near.tolist()
+    assert_allclose(prices.feasible(task, far), half * far)
+    assert prices.feasible(task, near).tolist() == near.tolist()
     rays = Prices(np.ones(3), False)
-    assert feasible(task, rays, near).tolist() == [1.0, 0.0, 0.0]
-
-
-def test_pivots_are_made_some_at_a_time_where_the_clock_counts() -> None:
-    task = problem_of(RNG.normal(size=(9, 3)), norms.L1())
-    assert pivots_at_a_time(task, 1000, 777) == 777
-    clocked = replace(task, deadline=Deadline.after(1e6))
-    size = int(math.sqrt(TUNING.slice_work / 50))
-    assert pivots_at_a_time(clocked, size, 777) == int(TUNING.slice_work / size**2)
-    assert pivots_at_a_time(clocked, 100 * size, 777) == 10
-    assert pivots_at_a_time(clocked, 100 * size, 5) == 5
-    assert pivots_at_a_time(clocked, 1, 777) == 777
+    assert rays.feasible(task, near).tolist() == [1.0, 0.0, 0.0]
 
 
 def test_factors_are_damped_until_there_is_one() -> None:
@@ -109,28 +87,6 @@ def test_factors_are_damped_until_there_is_one() -> None:
         assert _factor(nothing) is None
 
 
-def test_the_kernel_of_the_k_support_norm_takes_small_blocks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def asked(n: int, size: int, form: str = "squared", **more: Any) -> bool:
-        return is_small(problem_of(np.ones((n, size)), norms.KSupport(2), form, **more))
-
-    smaller = replace(TUNING, small_entries=12, few_columns=5)
-    monkeypatch.setattr(ksupport_newton, "TUNING", smaller)
-    assert asked(2, 6)
-    assert not asked(2, 7)
-    assert not asked(2, 6, tau=1.0)
-    # Of few columns the Gram matrix is as small however many samples there are.
-    assert asked(5, 5)
-    assert asked(99, 5, tau=1.0)
-    assert not asked(99, 6)
-    assert asked(2, 5, tau=1.0)
-    assert not asked(2, 6, form="constrained")
-    assert not asked(2, 6, loss=losses.Logistic())
-    late = problem_of(np.ones((2, 6)), norms.KSupport(2), "squared")
-    assert not is_small(replace(late, deadline=Deadline.after(-1.0)))
-
-
 def test_what_free_columns_explain_is_projected_out_to_the_last_digit() -> None:
     rng = np.random.default_rng(3)
     Q, D = np.linalg.qr(rng.normal(size=(12, 2)))[0], rng.uniform(0.5, 2.0, 12)
@@ -140,56 +96,6 @@ def test_what_free_columns_explain_is_projected_out_to_the_last_digit() -> None:
     assert_allclose(Q.T @ (D[:, None] * left), 0.0, atol=1e-11)
     share = np.linalg.solve(Q.T @ (D[:, None] * Q), Q.T @ (D[:, None] * A))
     assert_allclose(left[:, [0, 2]], (A - Q @ share)[:, [0, 2]], rtol=1e-9, atol=1e-9)
-
-
-def test_rounds_add_the_best_columns_to_those_in_use() -> None:
-    """A quarter of those in use, and no fewer than ``least``; small blocks are not split."""
-    rng = np.random.default_rng(4)
-    told = Told()
-    sets = WorkingSets(told, least=4, smallest=40)
-    whole = problem_of(rng.normal(size=(30, 40)), norms.L1(), amount=0.1)
-    sets.solve(whole, np.zeros(40), 0.0, 0.0)
-    assert told.asked == [(40, 0.0)]
-    task = problem_of(rng.normal(size=(30, 100)), norms.L1(), amount=0.1)
-    for used, asked in ((0, 4), (8, 12), (20, 25)):
-        told.asked.clear()
-        weights = np.zeros(100)
-        weights[:used] = 1e-3
-        sets.solve(task, weights, 0.0, 1e-3)
-        (size, target), *_, last = told.asked
-        # Some of the best are in use already.
-        assert asked <= size <= used + asked
-        assert last == (100, 1e-3)
-        assert target > 1e-3
-    told.asked.clear()
-    refit = sets.solve(task, np.zeros(100), 0.0, 1e-3)
-    assert refit.steps == 21
-
-
-def test_columns_for_free_fill_a_block() -> None:
-    def asked(n: int, size: int, loss: Any) -> int:
-        return free_columns(problem_of(np.ones((n, size)), norms.L2(), loss=loss))
-
-    squared, logistic = losses.Squared(), losses.Logistic()
-    assert asked(500, 500, squared) == 500
-    assert asked(500, 501, squared) == TUNING.column_entries // 500
-    assert asked(499, 500, squared) == TUNING.column_entries // 499
-    assert asked(500, 500, logistic) == TUNING.column_entries // 2000
-    assert asked(10_000, 2, logistic) == 0
-
-
-def test_guesses_are_made_of_small_problems_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    task, master = problem_of(RNG.normal(size=(9, 3)), norms.L1(), amount=0.1), SequentialQP()
-
-    def guessed(**limits: Any) -> bool:
-        monkeypatch.setattr(sequential_qp, "TUNING", replace(TUNING, **limits))
-        return master.guess(task, np.zeros(3), 0.0) is not None
-
-    assert guessed(small_entries=27, few_columns=3)
-    assert not guessed(small_entries=26)
-    assert not guessed(few_columns=2)
-    task = replace(task, deadline=Deadline.after(-1.0))
-    assert not guessed()
 
 
 def test_a_gram_matrix_without_what_is_free_grows_and_is_made_anew_for_another_curvature() -> None:
@@ -206,29 +112,3 @@ def test_a_gram_matrix_without_what_is_free_grows_and_is_made_anew_for_another_c
         assert_allclose(block.gram(D), A.T @ (D[:, None] * A), atol=1e-12)
         taken = block.gather(np.array([1, 3])).growing_gram(D, False, Q).matrix
         assert_allclose(taken, growing.matrix[np.ix_([1, 3], [1, 3])], atol=1e-14)
-
-
-def test_a_point_improves_where_it_is_lower_or_its_gap_is():
-    def at(objective, gap):
-        return Candidate(Refit(np.zeros(1), 0.0, np.zeros(1), gap, objective), np.zeros(1))
-
-    old = at(1.0, 0.1)
-    assert at(0.9, 1.0).improves(old)
-    assert at(1.0, 0.05).improves(old)
-    assert not at(1.0, 0.1).improves(old)
-    assert not at(1.0, 0.2).improves(old)
-    assert not at(1.1, 0.05).improves(old)
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-def test_columns_of_the_k_support_kernel_are_less_their_weighted_means(intercept):
-    rng = np.random.default_rng(0)
-    X, weight = np.asfortranarray(rng.normal(size=(9, 3)) + 5.0), rng.uniform(0.5, 2.0, 9)
-    level = Regularizer(norms.KSupport(2), "squared", 1.0)
-    block = DenseBlock(X)
-    task = Problem.build(
-        block, rng.normal(size=9), losses.Squared(), level,
-        fit_intercept=intercept, sample_weight=weight,
-    )  # fmt: skip
-    means = weight @ X / weight.sum() if intercept else np.zeros(3)
-    assert_allclose(_columns(task, block), np.sqrt(weight)[:, None] * (X - means))

@@ -1,4 +1,4 @@
-"""Active-set and sequential QP: the suites, and what is special about each."""
+"""Rays and l1 by sequential quadratic programs: the suites, and what is special about them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.designs import DenseBlock, as_design
 from atomlearn.interfaces import Block, Norm, Refit
 from atomlearn.losses import Squared, as_loss
-from atomlearn.masters import ActiveSetQP, SemismoothNewton, SequentialQP
+from atomlearn.masters import SemismoothNewton, SequentialQP
 from atomlearn.norms import L1, L2, Groups, Nonnegative, Scaled
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.testing.masters import MasterChecks
@@ -80,27 +80,8 @@ class RaysChecks(MasterChecks):
             self.master.solve(problem, np.zeros(problem.design.shape[1]), 0.0, 1e-6)
 
 
-class TestActiveSetQP(RaysChecks):
-    master = ActiveSetQP()
-    losses = ("squared",)
-
-
-class TestActiveSetQPInBatches(RaysChecks):
-    master = ActiveSetQP(batch=5)
-    losses = ("squared",)
-
-
 class TestSequentialQP(RaysChecks):
     master = SequentialQP()
-
-
-class TestActiveSetQPOnL1(MasterChecks):
-    master = ActiveSetQP(batch=3)
-    norm = L1()
-    norms = (Scaled(L1(), 2.0), Groups(np.arange(16), weights=np.linspace(0.5, 2.0, 16)))
-    correlated = L1()
-    awkward = L1()
-    losses = ("squared",)
 
 
 class TestSequentialQPOnL1(MasterChecks):
@@ -125,30 +106,6 @@ def assert_gap_is_a_bound(problem: Problem, refit: Refit) -> None:
     assert refit.objective - refit.gap <= other.objective * (1 + 1e-13)
 
 
-# Active set.
-
-
-def test_one_new_atom_costs_a_pivot_or_two_and_a_column_of_the_gram_matrix() -> None:
-    """[V] Figure 4: fewer than two pivots a call; H is not computed again."""
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((300, 120))
-    y = A @ np.abs(rng.standard_normal(120)) + rng.standard_normal(300)
-    whole = problem_of(DenseBlock(A), y, "squared", "penalized", 5.0, intercept=True)
-    block, weights, pivots = CachedBlock(DenseBlock(A[:, :40])), np.zeros(40), []
-    for size in range(40, 121):
-        problem = replace(whole, design=block)
-        refit = ActiveSetQP().solve(problem, weights, 0.0, 1e-9)
-        assert refit.gap <= 1e-9
-        pivots.append(refit.steps)
-        if size < 120:
-            growing = block.growing_gram(problem.weight, True)
-            block = block.append(DenseBlock(A[:, size : size + 1]))
-            assert block.growing_gram(problem.weight, True) is growing
-            weights = np.append(refit.weights, 0.0)
-    assert np.mean(pivots[1:]) < 2.5
-    assert_gap_is_a_bound(problem, refit)
-
-
 def test_columns_far_from_zero_with_an_intercept() -> None:
     """Means of 1e6 times the spread: H of centered columns keeps its digits."""
     rng = np.random.default_rng(1)
@@ -156,8 +113,8 @@ def test_columns_far_from_zero_with_an_intercept() -> None:
     y = A @ np.arange(12.0) + rng.standard_normal(80)
     near = problem_of(DenseBlock(A), y, "squared", "penalized", 3.0, intercept=True)
     far = problem_of(DenseBlock(A + 1e6), y, "squared", "penalized", 3.0, intercept=True)
-    weights = ActiveSetQP().solve(near, np.zeros(12), 0.0, 1e-9).weights
-    assert_allclose(ActiveSetQP().solve(far, np.zeros(12), 0.0, 1e-9).weights, weights, atol=1e-7)
+    weights = SequentialQP().solve(near, np.zeros(12), 0.0, 1e-9).weights
+    assert_allclose(SequentialQP().solve(far, np.zeros(12), 0.0, 1e-9).weights, weights, atol=1e-7)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -170,30 +127,9 @@ def test_repeated_and_dependent_columns_beyond_the_number_of_samples(form: str) 
     for intercept in (False, True):
         problem = problem_of(DenseBlock(A), y, "squared", form, amount, intercept=intercept)
         for start in (np.zeros(A.shape[1]), np.full(A.shape[1], 0.02)):
-            refit = ActiveSetQP().solve(problem, start, 0.0, 1e-9)
+            refit = SequentialQP().solve(problem, start, 0.0, 1e-9)
             assert refit.gap <= 1e-9
             assert_gap_is_a_bound(problem, refit)
-
-
-def test_the_bound_on_pivots_is_kept_with_an_honest_gap() -> None:
-    rng = np.random.default_rng(3)
-    A = rng.standard_normal((60, 30))
-    y = A @ np.ones(30)
-    problem = problem_of(DenseBlock(A), y, "squared", "penalized", 0.1)
-    refit = ActiveSetQP(max_pivots=3).solve(problem, np.zeros(30), 0.0, 1e-9)
-    assert 1 <= refit.steps <= 3
-    assert refit.gap > 1e-3
-    assert_gap_is_a_bound(problem, refit)
-    finished = ActiveSetQP().solve(problem, refit.weights, 0.0, 1e-9)
-    assert finished.objective <= refit.objective
-    assert finished.gap <= 1e-9
-
-
-def test_other_losses_are_sent_elsewhere() -> None:
-    problem = Case("logistic").problem(RAYS)
-    problem = replace(problem, design=as_block(problem))
-    with pytest.raises(TypeError, match="SequentialQP"):
-        ActiveSetQP().solve(problem, np.zeros(16), 0.0, 1e-6)
 
 
 def test_what_is_kept_belongs_to_one_level_one_ridge_and_one_set_of_weights() -> None:
@@ -214,14 +150,11 @@ def test_what_is_kept_belongs_to_one_level_one_ridge_and_one_set_of_weights() ->
         replace(first, y=y[::-1].copy()),
     ]
     for problem in [*variants, *variants[::-1]]:
-        kept = ActiveSetQP().solve(problem, np.zeros(15), 0.0, 1e-11)
+        kept = SequentialQP().solve(problem, np.zeros(15), 0.0, 1e-11)
         fresh = replace(problem, design=DenseBlock(A))
-        expected = ActiveSetQP().solve(fresh, np.zeros(15), 0.0, 1e-11)
+        expected = SequentialQP().solve(fresh, np.zeros(15), 0.0, 1e-11)
         assert kept.gap <= 1e-11
         assert_allclose(kept.weights, expected.weights, atol=1e-9)
-
-
-# Sequential QP.
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
@@ -250,17 +183,6 @@ def test_starts_where_all_curvature_has_vanished(loss: str, form: str) -> None:
     refit = SequentialQP().solve(problem, np.full(10, 5e3), 0.0, 1e-6)
     assert refit.gap <= 1e-6, (refit.gap, refit.steps)
     assert refit.steps < 200
-
-
-def test_newton_steps_are_few() -> None:
-    rng = np.random.default_rng(7)
-    A = rng.standard_normal((400, 60)) + 0.3
-    y = np.where(A @ np.abs(rng.standard_normal(60)) + rng.standard_normal(400) > 15, 1.0, -1.0)
-    for loss in ("logistic", "squared_hinge"):
-        problem = problem_of(DenseBlock(A), y, loss, "penalized", 2.0, intercept=True)
-        refit = SequentialQP().solve(problem, np.zeros(60), 0.0, 1e-9)
-        assert refit.gap <= 1e-9
-        assert refit.steps <= 20
 
 
 # The Gram matrix that grows.
@@ -328,11 +250,10 @@ def test_quadratic_losses_of_any_curvature(intercept: bool) -> None:
     A, y = rng.standard_normal((40, 15)) + 0.5, rng.standard_normal(40)
     plain = problem_of(DenseBlock(A), y, "squared", "penalized", 1.0, intercept=intercept)
     twice = replace(plain, loss=Doubled(), regularizer=Regularizer(RAYS, "penalized", 2.0))
-    expected = ActiveSetQP().solve(plain, np.zeros(15), 0.0, 1e-10)
-    for master in (ActiveSetQP(), SequentialQP()):
-        found = master.solve(twice, np.zeros(15), 0.0, 1e-10)
-        assert found.gap <= 1e-10
-        assert_allclose(found.weights, expected.weights, atol=1e-7)
+    expected = SequentialQP().solve(plain, np.zeros(15), 0.0, 1e-10)
+    found = SequentialQP().solve(twice, np.zeros(15), 0.0, 1e-10)
+    assert found.gap <= 1e-10
+    assert_allclose(found.weights, expected.weights, atol=1e-7)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -358,5 +279,5 @@ def test_a_ridge_of_atoms_is_that_of_their_sum(loss: str, form: str) -> None:
             form,
             0.8,
         )
-        other = ActiveSetQP().solve(stacked, np.zeros(9), 0.0, 1e-9)
+        other = SequentialQP().solve(stacked, np.zeros(9), 0.0, 1e-9)
         assert_allclose(refit.objective, other.objective, rtol=0, atol=2e-9)

@@ -18,7 +18,6 @@ from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.interfaces import Master, Norm
 from atomlearn.masters import (
     AcceleratedGradient,
-    ActiveSetQP,
     ScalingNewton,
     SequentialQP,
     WorkingSets,
@@ -68,11 +67,9 @@ KINDS: list[tuple[Master, Norm, str, int]] = [
     (SemismoothNewton(), norms.KSupport(3), USUAL, 168),
     (SemismoothNewton(), GROUPS, "huber poisson", 111),
     (AcceleratedGradient(), norms.KSupport(3), USUAL, 528),
-    (AcceleratedGradient(shrink=0.5), GROUPS, USUAL, 506),
+    (AcceleratedGradient(), GROUPS, USUAL, 506),
     (WorkingSets(smallest=3, least=2), norms.KSupport(2), "squared logistic", 170),
     (ScalingNewton(), GROUPS, "squared logistic poisson", 150),
-    (ActiveSetQP(), norms.L1(), "squared", 27),
-    (ActiveSetQP(), RAYS, "squared", 22),
     (SequentialQP(), norms.L1(), USUAL, 75),
     (SequentialQP(), norms.L1(), "huber poisson", 70),
     (SequentialQP(), RAYS, USUAL, 68),

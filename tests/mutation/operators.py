@@ -17,7 +17,7 @@ NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "max
 
 
 #: Whose fields are sizes from which another way is quicker: no answer shows their change.
-SETTINGS = re.compile(r"\b(TUNING|LIMITS|BELIEVED|PIECE|SORTED)\b")
+SETTINGS = re.compile(r"\b(TUNING|LIMITS|BELIEVED|PIECE)\b")
 
 
 class _Site(ast.NodeTransformer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import minimize
 
 from atomlearn import AtomicRegressor, designs, losses, norms, problem, solve
 from atomlearn.designs import ArrayScores
@@ -47,7 +47,7 @@ def one_by_one(v, theta, weights, lower, upper):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_proximal_maps_are_those_of_each_coefficient(form):
-    for seed in range(60):
+    for seed in range(30):
         norm, weights, lower, upper = bounded(seed)
         rng = np.random.default_rng(seed + 100)
         v, amount = 2.0 * rng.standard_normal(8), float(rng.uniform(0.1, 2.0))
@@ -117,16 +117,6 @@ def test_the_conjugate_is_the_supremum(form):
         assert_allclose(found, program.value, atol=1e-6)
 
 
-def test_nearly_without_penalty_it_is_bounded_least_squares():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((60, 8)), rng.standard_normal(60)
-    lower, upper = np.full(8, -0.05), np.array([0.02, 0.1, 5.0, 0.0, 0.3, 0.3, 0.0, 0.1])
-    result = solve(X, y, norm=L1(lower=lower, upper=upper), level=1e-9, gap=1e-10)
-    oracle = lsq_linear(X, y, (lower, np.maximum(upper, 1e-12)), tol=1e-14)
-    assert result.converged
-    assert_allclose(result.coef, oracle.x, atol=1e-6)
-
-
 def test_logistic_with_bounds_against_scipy():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((50, 6))
@@ -177,10 +167,9 @@ def test_bad_parameters():
     X, y = np.eye(3), np.ones(3)
     for norm, message in (
         (L1(-1.0), "weights must be >= 0"),
-        (L1([1.0, 2.0]), r"shape \(3,\)"),
         (L1(lower=0.5), "bounds must hold 0"),
+        (L1(upper=[1.0, -1.0, 1.0]), "bounds must hold 0"),
         (L1(weights=0.0, lower=0.0), "free and has no bounds"),
-        (L1("many"), "must be a number"),
         (norms.Nonnegative(L1(upper=1.0)), "Nonnegative needs a norm"),
         (norms.Nonnegative(L1([0.0, 1.0, 1.0])), "free, and of either sign"),
     ):
@@ -214,11 +203,3 @@ def test_gaps_of_any_point_hold_with_bounds_that_bind():
             dual = share * float(v @ y) - 0.5 * share**2 * float(v @ v) - beyond @ [3.0, 2.0]
             assert certificate.gap <= (certificate.objective - dual) * (1 + 1e-9) + 1e-9
     assert scaled > 5
-
-
-@pytest.mark.parametrize(
-    "bounds", [([0.5, -1.0], [1.0, 1.0]), ([-1.0, -1.0], [1.0, -0.5]), ([1.0, 1.0], [2.0, 2.0])]
-)
-def test_one_bound_on_the_wrong_side_of_zero_is_enough_to_be_refused(bounds):
-    with pytest.raises(ValueError, match="bounds must hold 0"):
-        solve(np.eye(2), np.ones(2), norm=L1(None, *map(np.array, bounds)), level=0.1)

@@ -12,15 +12,13 @@ from numpy.testing import assert_allclose
 
 from atomlearn import solve
 from atomlearn.designs import ArrayScores
-from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative
+from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport
 from atomlearn.testing import tolerances
 from tests.oracles.norms import (
     naive_elastic_net_polar,
     naive_ksupport_polar,
     naive_ksupport_prox,
     naive_ksupport_square,
-    naive_other_form,
-    naive_threshold_prox,
 )
 
 SAME = tolerances.SAME_FLOAT64
@@ -50,7 +48,7 @@ def assert_close(received, exact, scale):
 class TestKSupport:
     def test_value_is_exact(self):
         rng = np.random.default_rng(0)
-        for _ in range(600):
+        for _ in range(200):
             w = random_vector(rng)
             k = int(rng.integers(1, w.size + 3))
             exact = naive_ksupport_square(w, k)
@@ -59,7 +57,7 @@ class TestKSupport:
 
     def test_polar_is_the_best_of_all_supports(self):
         rng = np.random.default_rng(1)
-        for _ in range(300):
+        for _ in range(120):
             z = random_vector(rng)
             k = int(rng.integers(1, z.size + 3))
             norm = KSupport(k)
@@ -71,7 +69,7 @@ class TestKSupport:
 
     def test_polar_over_groups_is_the_best_of_all_unions(self):
         rng = np.random.default_rng(2)
-        for _ in range(300):
+        for _ in range(120):
             z = random_vector(rng)
             labels = rng.integers(-1, 4, size=z.size)
             groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels[labels >= 0])]
@@ -89,7 +87,7 @@ class TestKSupport:
 
     def test_prox_squared_is_exact(self):
         rng = np.random.default_rng(3)
-        for _ in range(500):
+        for _ in range(200):
             v = random_vector(rng)
             k, step = int(rng.integers(1, v.size + 3)), float(10.0 ** rng.uniform(-4, 4))
             exact = naive_ksupport_prox(v, k, step)
@@ -98,7 +96,7 @@ class TestKSupport:
     def test_prox_satisfies_its_equation_exactly(self):
         """Penalized and constrained points are prox_squared at the mu they imply, in fractions."""
         rng = np.random.default_rng(4)
-        for _ in range(300):
+        for _ in range(120):
             v = random_vector(rng)
             if not v.any():
                 continue
@@ -113,20 +111,6 @@ class TestKSupport:
             point = norm.prox_point(v, radius, "constrained")
             assert point.gauge == radius
             assert_allclose(norm.value(point.point), radius, rtol=1e3 * SAME, atol=SAME * largest)
-
-    def test_other_forms_against_bisection(self):
-        rng = np.random.default_rng(5)
-        for _ in range(40):
-            v = random_vector(rng)
-            v = v / max(1e-3, float(np.abs(v).max()))
-            k, amount = int(rng.integers(1, v.size + 1)), float(rng.uniform(0.05, 1.5))
-            norm = KSupport(k)
-            if amount < norm.polar(ArrayScores(v)):
-                slow = naive_other_form(norm.prox_squared, norm.value, v, amount, "penalized")
-                assert_allclose(norm.prox(v, amount), slow, atol=1e-9)
-            if amount < norm.value(v):
-                slow = naive_other_form(norm.prox_squared, norm.value, v, amount, "constrained")
-                assert_allclose(norm.project(v, amount), slow, atol=1e-9)
 
     def test_zero_threshold_by_hand(self):
         # k = 2, w = (3, 1, 1): 3 >= (1 + 1) / 1, so d = (1, 1/2, 1/2) and the share is 2.
@@ -147,7 +131,7 @@ class TestKSupport:
 class TestElasticNet:
     def test_polar_against_golden_sections(self):
         rng = np.random.default_rng(6)
-        for _ in range(300):
+        for _ in range(120):
             z = random_vector(rng)
             k = int(rng.integers(1, z.size + 3))
             polar = ElasticNetNorm(k).polar(ArrayScores(z))
@@ -156,10 +140,9 @@ class TestElasticNet:
             assert polar <= slow * (1.0 + SAME)
 
     def test_any_real_k(self):
-        """Polar and prox between whole numbers, ties included."""
+        """The polar between whole numbers, ties included."""
         rng = np.random.default_rng(61)
-        compared = 0
-        for turn in range(100):
+        for _ in range(100):
             z = random_vector(rng)
             k = float(rng.uniform(1.0, z.size + 1.0))
             norm = ElasticNetNorm(k)
@@ -169,21 +152,10 @@ class TestElasticNet:
             atom = norm.best_atom(tied)
             assert_allclose(atom.values @ tied[atom.columns], norm.polar(tied), rtol=1e-12)
             assert norm.value(atom.values) <= 1.0 + 1e-12
-            x = norm.prox_squared(z, 0.7)
-            if turn < 20:
-                v = cp.Variable(z.size)
-                size = cp.maximum(cp.norm(v, 2), cp.norm(v, 1) / math.sqrt(k))
-                model = 0.5 * cp.sum_squares(v - z) + 0.35 * cp.square(size)
-                cp.Problem(cp.Minimize(model)).solve(solver="CLARABEL")
-                if v.value is None:  # the oracle gave up
-                    continue
-                compared += 1
-                assert_allclose(x, v.value, atol=1e-4 * max(1.0, np.abs(z).max()))
-        assert compared >= 15
 
     def test_solutions_of_the_elastic_net_are_solutions_of_the_norm(self):
         """[A] section 3: k = (||w||_1 / ||w||_2)^2 of a solution of (6), any real number."""
-        for seed in range(8):
+        for seed in range(3):
             rng = np.random.default_rng(seed)
             X = rng.standard_normal((30, 8))
             y = X @ np.where(np.arange(8) < 3, 1.0, 0.0) + rng.standard_normal(30)
@@ -202,32 +174,6 @@ class TestElasticNet:
 
 class TestThresholds:
     @pytest.mark.parametrize("form", FORMS)
-    def test_groups_against_bisection(self, form):
-        rng = np.random.default_rng(9)
-        for _ in range(150):
-            v = random_vector(rng)
-            amount = float(10.0 ** rng.uniform(-2, 2))
-            labels = rng.integers(-1, 3, size=v.size)
-            n_listed = np.unique(labels[labels >= 0]).size
-            weights = rng.uniform(0.5, 2.0, size=n_listed)
-            norm = Groups(labels, weights)
-            names = np.unique(labels[labels >= 0])
-            members = [np.flatnonzero(labels == g) for g in names]
-            members += [np.array([j]) for j in np.flatnonzero(labels < 0)]
-            all_weights = np.concatenate([weights, np.ones((labels < 0).sum())])
-            norms = np.array([np.linalg.norm(v[group]) for group in members])
-            shrunk = naive_threshold_prox(norms, all_weights, amount, form)
-            expected = np.zeros_like(v)
-            for group, before, after in zip(members, norms, shrunk, strict=True):
-                expected[group] = v[group] * (after / before if before > 0 else 0.0)
-            received = norm.prox_point(v, amount, form)
-            scale = float(np.abs(v).max()) * (1.0 + amount if form == "squared" else 1.0)
-            assert_allclose(received.point, expected, atol=1e-11 * scale)
-            assert_allclose(norm.value(v), all_weights @ norms, rtol=SAME)
-            polar = float((norms / all_weights).max())
-            assert_allclose(norm.polar(ArrayScores(v)), polar, rtol=SAME)
-
-    @pytest.mark.parametrize("form", FORMS)
     def test_l1_is_ksupport_of_one_and_groups_of_one(self, form):
         rng = np.random.default_rng(10)
         for _ in range(100):
@@ -238,91 +184,3 @@ class TestThresholds:
             for norm in (KSupport(1), Groups(np.arange(v.size)), ElasticNetNorm(1)):
                 received = norm.prox_point(v, amount, form)
                 assert_allclose(received.point, expected.point, atol=10 * SAME * scale)
-
-
-class Program:
-    """One CVXPY program for each form, solved again for each v: the norm by its definition."""
-
-    n_features = 5
-
-    def __init__(self, squared_bound, nonnegative=False):
-        """``squared_bound(x, size)`` returns u and constraints: gauge(x)^2 <= size * u."""
-        n = self.n_features
-        self.v, self.amount = cp.Parameter(n), cp.Parameter(nonneg=True)
-        self.x, self.size = cp.Variable(n, nonneg=nonnegative), cp.Variable(nonneg=True)
-        distance = 0.5 * cp.sum_squares(self.x - self.v)
-        bound, constraints = squared_bound(self.x, self.size)
-        gauge = 0.5 * (bound + self.size)
-        unit, unit_constraints = squared_bound(self.x, 1.0)
-        self.programs = {
-            "penalized": cp.Problem(cp.Minimize(distance + self.amount * gauge), constraints),
-            "squared": cp.Problem(
-                cp.Minimize(distance + 0.5 * self.amount * unit), unit_constraints
-            ),
-            "constrained": cp.Problem(
-                cp.Minimize(distance), [*unit_constraints, unit <= self.amount]
-            ),
-        }
-
-    def solve(self, v, amount, form):
-        self.v.value = v
-        self.amount.value = amount**2 if form == "constrained" else amount
-        # CVXPY evaluates 0 / 0 where the solver rounds a d to zero.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.programs[form].solve(solver=cp.CLARABEL)
-        return self.x.value
-
-
-def scaling_bound(k, groups):
-    """gauge(x)^2 <= u s where u = sum_g ||x_g||^2 / d_g, 0 <= d <= s, sum d <= k s."""
-
-    def bound(x, size):
-        d = cp.Variable(len(groups), nonneg=True)
-        terms = [cp.quad_over_lin(x[group], d[i]) for i, group in enumerate(groups)]
-        return sum(terms), [d <= size, cp.sum(d) <= k * size]
-
-    return bound
-
-
-def two_norms_bound(k):
-    """max(||x||_2, ||x||_1 / sqrt k)^2 <= u s."""
-
-    def bound(x, size):
-        parts = [cp.norm1(x) / math.sqrt(k), cp.norm2(x)]
-        if isinstance(size, float):
-            return cp.square(cp.maximum(*parts)), []
-        u = cp.Variable(nonneg=True)
-        return u, [part <= u for part in parts] + [size == u]
-
-    return bound
-
-
-LISTS = [[0, 3], [1], [2, 4]]
-PROGRAMS = {
-    "k-support": (KSupport(2), scaling_bound(2, [[j] for j in range(5)]), False),
-    "k-support over groups": (KSupport(2, LISTS), scaling_bound(2, LISTS), False),
-    "groups": (Groups(LISTS), scaling_bound(1, LISTS), False),
-    "l1": (L1(), scaling_bound(1, [[j] for j in range(5)]), False),
-    "elastic net": (ElasticNetNorm(2), two_norms_bound(2), False),
-    "non-negative": (
-        Nonnegative(KSupport(2)),
-        scaling_bound(2, [[j] for j in range(5)]),
-        True,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_against_cvxpy(name):
-    """The three maps by an interior-point solver, from the definition of the norm."""
-    norm, bound, nonnegative = PROGRAMS[name]
-    program = Program(bound, nonnegative)
-    rng = np.random.default_rng(12)
-    for trial in range(24):
-        v = rng.normal(size=program.n_features) * float(10.0 ** rng.uniform(-0.5, 0.5))
-        amount = float(10.0 ** rng.uniform(-1, 0.5))
-        form = FORMS[trial % 3]
-        slow = program.solve(v, amount, form)
-        received = norm.prox_point(v, amount, form).point
-        # An objective right to 1e-6 leaves its point free by the square root of twice that.
-        assert_allclose(received, slow, atol=math.sqrt(2.0 * tolerances.ORACLE) * (1.0 + v @ v))

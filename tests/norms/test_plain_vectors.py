@@ -13,24 +13,18 @@ from atomlearn.interfaces import Norm
 LISTS = [[0, 1, 2], [2, 3], [4, 5]]
 NORMS: list[Norm] = [
     norms.L1(),
-    norms.L2(),
-    norms.LInf(),
     norms.OWL(np.arange(6, 0, -1.0)),
     norms.KSupport(2),
     norms.KSupport(1, groups=[[0, 1], [2, 3, 4]]),
     norms.ElasticNetNorm(1.7),
     norms.Groups([[0, 1, 2], [3, 4]]),
     norms.LatentGroups(LISTS),
-    norms.Chains(3),
-    norms.Trees([[0, 1, 2], [1, 2]]),
-    norms.Hierarchy("weak"),
     norms.Nonnegative(norms.L1()),
     norms.Scaled(norms.KSupport(2), 2.0),
     norms.Union([norms.L1(), norms.L2()]),
     norms.Blocks([norms.L1(), norms.L2()], [[0, 1], [2, 3, 4, 5]]),
     norms.Operators([np.eye(6), np.eye(6)[:3]]),
     norms.TraceNorm(shape=(2, 3)),
-    norms.TensorTrace((3, 2, 1)),
     norms.RowGroups(shape=(3, 2)),
     norms.SparseRankOne(2, 1, shape=(2, 3)),
     norms.UserNorm(lambda z: np.sign(z) * (np.arange(z.size) == np.abs(z).argmax()),
@@ -64,18 +58,3 @@ def test_a_matrix_is_no_vector() -> None:
         norms.L1().polar(np.eye(2))
     with pytest.raises(ValueError, match=r"pass w\.ravel"):
         norms.L1().value(np.ones((2, 2)))
-
-
-def test_a_norm_of_ones_own_takes_them_too() -> None:
-    class Own(Norm):
-        def value(self, w: object) -> float:
-            return float(np.abs(w).sum())
-
-        def polar(self, scores: object) -> float:
-            return float(abs(scores.top(1)[1][0]))  # type: ignore[attr-defined]
-
-        def best_columns(self, scores: object, count: int) -> object:
-            return scores.top(count)[0]  # type: ignore[attr-defined]
-
-    assert Own().polar([1.0, -3.0]) == 3.0
-    assert Own().best_columns(np.array([1.0, -3.0]), 1).tolist() == [1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import AtomicRegressor, solve
+from atomlearn import solve
 from atomlearn.designs import ArrayScores, Polynomial
 from atomlearn.norms import Hierarchy, LatentGroups, LatentKSupport, Trees
 
@@ -68,9 +68,9 @@ def test_trees_are_rated_as_any_sets_are_and_without_all_scores(kind):
 
 
 @pytest.mark.parametrize("kind", ["weak", "strong"])
-@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_supports_obey_the_hierarchy(kind, loss):
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         main = rng.normal(size=(60, 8))
         design = Polynomial.interactions(main)
@@ -79,7 +79,7 @@ def test_supports_obey_the_hierarchy(kind, loss):
         y = y if loss == "squared" else np.sign(y)
         for share in (0.6, 0.3, 0.1):
             norm = Hierarchy(kind)
-            v = y if loss == "squared" else 0.5 * y if loss == "logistic" else y
+            v = y if loss == "squared" else 0.5 * y
             level = share * norm.polar(design.scores(v))
             result = solve(design, y, loss=loss, norm=norm, level=level, gap=1e-7)
             assert result.converged
@@ -103,12 +103,3 @@ def test_pairs_given_and_counted():
     sets = Hierarchy("strong", pairs=[[1, 0], [1, 1]]).membership(4)
     pairs = zip(sets.starts[:-1], sets.starts[1:], strict=True)
     assert [sets.members[a:b].tolist() for a, b in pairs] == [[0], [1], [1, 3], [0, 1, 2]]
-
-
-def test_an_estimator_on_interactions():
-    rng = np.random.default_rng(1)
-    main = rng.normal(size=(100, 6))
-    y = main[:, 0] + main[:, 0] * main[:, 3] + 0.1 * rng.normal(size=100)
-    model = AtomicRegressor(Hierarchy("weak"), alpha=0.05).fit(Polynomial.interactions(main), y)
-    assert_allclose(model.predict(Polynomial.interactions(main)), y, atol=1.0)
-    assert model.coef_.size == 21

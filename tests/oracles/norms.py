@@ -7,14 +7,12 @@ scaling vector are enumerated and checked in fractions, and one-dimensional sear
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from atomlearn.core.interfaces.norm import Form
 
 Array = NDArray[np.float64]
 
@@ -68,26 +66,6 @@ def naive_ksupport_prox(v: Sequence[float] | Array, k: int, step: float) -> list
     raise AssertionError("no pattern of the scaling vector agrees with itself")
 
 
-def naive_other_form(
-    prox_squared: Callable[[Array, float], Array],
-    value: Callable[[Array], float],
-    v: Array,
-    amount: float,
-    form: Form,
-) -> Array:
-    """The penalized map, or the projection, by bisection on the step of the squared map.
-
-    Both are prox_squared(v, mu): at mu gauge(w(mu)) = step, or at gauge(w(mu)) = radius.
-    """
-    low, high = 1e-12, 1e12
-    for _ in range(80):
-        mu = math.sqrt(low * high)
-        gauge = value(prox_squared(v, mu))
-        too_small = mu * gauge < amount if form == "penalized" else gauge > amount
-        low, high = (mu, high) if too_small else (low, mu)
-    return prox_squared(v, low if form == "penalized" else high)
-
-
 def naive_elastic_net_polar(z: Array, k: int) -> float:
     """min over a threshold theta of ||S(z, theta)||_2 + sqrt k theta, by golden sections."""
 
@@ -100,22 +78,3 @@ def naive_elastic_net_polar(z: Array, k: int) -> float:
         left, right = high - golden * (high - low), low + golden * (high - low)
         low, high = (low, right) if cost(left) <= cost(right) else (left, high)
     return min(cost(low), cost(0.0), cost(float(np.abs(z).max(initial=0.0))))
-
-
-def naive_threshold_prox(magnitudes: Array, weights: Array, amount: float, form: Form) -> Array:
-    """The maps of sum_g weight_g m_g on magnitudes m, by bisection on the common threshold."""
-
-    def shrunk(theta: float) -> Array:
-        return np.maximum(magnitudes - theta * weights, 0.0)
-
-    if form == "penalized":
-        return shrunk(amount)
-    if form == "constrained" and float(weights @ magnitudes) <= amount:
-        return magnitudes
-    low, high = 0.0, float((magnitudes / weights).max(initial=0.0))
-    for _ in range(80):
-        theta = 0.5 * (low + high)
-        gauge = float(weights @ shrunk(theta))
-        too_small = theta < amount * gauge if form == "squared" else gauge > amount
-        low, high = (theta, high) if too_small else (low, theta)
-    return shrunk(high)

@@ -272,7 +272,7 @@ def test_free_columns_of_huber_are_found_from_far_away():
     Z, y = 5.0 + rng.standard_normal((60, 3)), rng.standard_normal(60)
     loss = FreeColumns(Huber(1.0), Z, intercept=False)
     for target, z in ((y, 1e4 * Z.sum(axis=1)), (y + 1e4 * Z @ [0.3, -0.2, 0.1], np.zeros(60))):
-        dual = Huber(1.0).gradient(target, loss.shifted(target, z, np.ones(60)), np.ones(60))
+        dual = Huber(1.0).gradient(target, loss.whole(target, z, np.ones(60)), np.ones(60))
         assert np.abs(loss.basis.T @ dual).max() <= 1e-9
 
 

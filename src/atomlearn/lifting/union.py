@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Atom, Lift, Norm, Scores, Term
+from atomlearn.core.interfaces import Atom, GroupWeights, Lift, Norm, Scores, Term
 from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.norms.base import checked_norm
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
-from atomlearn.core.solvers.solver import Solver
 from atomlearn.lifting.latent import Image, LiftedNorm
 
 
@@ -98,7 +97,7 @@ class Union(LiftedNorm):
         """Those of all norms."""
         return [term for norm in self.norms for term in norm.terms()]
 
-    def solver(self, tolerance: float) -> Solver | None:
+    def solver(self, tolerance: float) -> object | None:
         """That of the first norm which names one: norms of matrices take others beside them."""
         named = (norm.solver(tolerance) for norm in self.norms)
         return next((solver for solver in named if solver is not None), None)
@@ -143,16 +142,15 @@ def _lift_of(norm: Norm, n_features: int) -> Lift:
     return Lift(identity, norm, np.zeros(n_features, dtype=np.int64))
 
 
-def _joined(expansion: Expansion, lifts: list[Lift], groups: list[Groups]) -> Lift:
+def _joined(expansion: Expansion, lifts: list[Lift], groups: list[GroupWeights]) -> Lift:
     """Return one group norm over the coordinates of all, one after the other."""
     labels, weights, names, count = [], [], [], 0
     for lift, one in zip(lifts, groups, strict=True):
-        partition, own = one.parts(lift.expansion.shape[1])
-        labels.append(partition.labels + count)
-        weights.append(np.ones(partition.n_groups) if own is None else own)
+        labels.append(one.labels + count)
+        weights.append(one.weights)
         known = list(lift.names or ())
-        names += known + [""] * (partition.n_groups - len(known))
-        count += partition.n_groups
+        names += known + [""] * (one.weights.size - len(known))
+        count += one.weights.size
     together = Partition(np.concatenate(labels), count, count)
     norm = Groups(together, np.concatenate(weights))
     return Lift(expansion, norm, together.labels, tuple(names) if any(names) else None)

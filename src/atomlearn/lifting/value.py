@@ -22,12 +22,11 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
-from atomlearn.core.interfaces import Array, Columns, Lift, Norm
+from atomlearn.core.interfaces import Array, Columns, GroupWeights, Lift, Norm
 from atomlearn.core.interfaces.certificate import TINY
 from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.vectors import power_of_two
 
 #: Relative gap of the decomposition of w into parts of groups.
@@ -118,15 +117,14 @@ class Family:
     repeats: bool
 
     @classmethod
-    def of(cls, expansion: Expansion, norm: Groups, w: Array) -> Family:
+    def of(cls, expansion: Expansion, groups: GroupWeights, w: Array) -> Family:
         """Return the sets, those that only repeat features cut down to the features with w != 0."""
-        partition, weights = norm.parts(expansion.shape[1])
-        delta = np.ones(partition.n_groups) if weights is None else weights
+        delta = groups.weights
         if not expansion.repeats:
-            return cls(expansion.matrix.toarray(), partition.labels, delta, False)
+            return cls(expansion.matrix.toarray(), groups.labels, delta, False)
         used = w != 0
         kept = np.flatnonzero(used[expansion.matrix.indices])
-        sets, labels = np.unique(partition.labels[kept], return_inverse=True)
+        sets, labels = np.unique(groups.labels[kept], return_inverse=True)
         matrix = expansion.matrix[:, kept][np.flatnonzero(used)]
         return cls(matrix, labels.ravel(), delta[sets], True)
 
@@ -170,7 +168,7 @@ class Family:
         return np.unique(self.labels[order[last]])
 
 
-def value_of_groups(w: Array, expansion: Expansion, norm: Groups) -> float:
+def value_of_groups(w: Array, expansion: Expansion, groups: GroupWeights) -> float:
     """Return gauge(w), an upper bound, to a relative gap of 1e-10 (or what rounding allows).
 
     Column generation over the sets: an interior point method solves for the sizes of a few of
@@ -181,7 +179,7 @@ def value_of_groups(w: Array, expansion: Expansion, norm: Groups) -> float:
     ValueError
         Where w is not a sum of parts: the gauge is infinite.
     """
-    family, scale = Family.of(expansion, norm, w), power_of_two(w)
+    family, scale = Family.of(expansion, groups, w), power_of_two(w)
     w = (w[w != 0] if family.repeats else w) / scale
     active = family.cover(w)
     eta = np.full(active.size, 1.0)

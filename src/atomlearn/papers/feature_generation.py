@@ -20,10 +20,10 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Scores
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.warm_start import Arrays, WarmStart
-from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.choose import default_master
 from atomlearn.core.masters.master import Master
 from atomlearn.core.masters.model_newton import ModelNewton
+from atomlearn.core.masters.newton import AcceleratedGradient
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport, scaling_vector
 from atomlearn.core.norms.partition import Partition

@@ -65,9 +65,7 @@ def _sizes(cp: Any, norm: Groups | KSupport, w: Any) -> Model:
 def _groups(cp: Any, norm: Groups, w: Any) -> Model:
     sizes, constraints = _sizes(cp, norm, w)
     weights = norm.parts(w.shape[0])[1]
-    if weights is not None:
-        sizes = cp.multiply(weights, sizes)
-    return cp.norm1(sizes), constraints
+    return cp.norm1(cp.multiply(weights, sizes)), constraints
 
 
 def _ksupport(cp: Any, norm: KSupport, w: Any) -> Model:

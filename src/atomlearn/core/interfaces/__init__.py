@@ -12,6 +12,7 @@ from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.interfaces.loss import Loss, Task
 from atomlearn.core.interfaces.norm import (
     Form,
+    GroupWeights,
     Lift,
     Norm,
     ProxJacobian,

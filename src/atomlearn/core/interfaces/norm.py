@@ -34,6 +34,17 @@ class Term:
     factor: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class GroupWeights:
+    """gauge(w) = sum_g weight_g ||w_g||_2 over disjoint groups of columns.
+
+    labels : (n_features,) int64, the group of each column; weights : (n_groups,) > 0.
+    """
+
+    labels: Columns
+    weights: Array
+
+
 class Norm(Ratings, ABC):
     """gauge(w) = inf { t >= 0 : w in t * conv(atoms) }.
 
@@ -160,8 +171,8 @@ class Norm(Ratings, ABC):
         """
         return None
 
-    def as_groups(self, n_features: int, nonnegative: bool = False) -> Any:
-        """Return the ``Groups`` that this norm is, its groups read; None where it is none.
+    def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
+        """Return the groups and weights of which this norm is one; None where it is none.
 
         The l1 norm has groups of one, the l2 norm one group. ``nonnegative``: the groups with
         which this gauge is that of w >= 0, infinite elsewhere.
@@ -224,8 +235,8 @@ class Norm(Ratings, ABC):
 
     # Which solver.
 
-    def solver(self, tolerance: float) -> Any:
-        """Return the solver for this norm to a relative gap; None: the usual one.
+    def solver(self, tolerance: float) -> object | None:
+        """Return the ``Solver`` for this norm to a relative gap; None: the usual one.
 
         The usual one is column generation, or, where the norm is not ``over_columns``, the
         generation of atoms. Norms of matrices name their own.

@@ -1,8 +1,9 @@
-"""Around: a loss around another one, which says what predictions mean as that one does."""
+"""Around: a loss of predictions that lack something, which another one gets whole."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
 from numpy.typing import NDArray
 
@@ -25,6 +26,14 @@ class Around(Loss):
         self.dispersed: bool = inner.dispersed  # type: ignore[misc]
         self.coupled: int = inner.coupled  # type: ignore[misc]
 
+    @abstractmethod
+    def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return the predictions with what this loss adds to them, (n_samples,)."""
+
+    @abstractmethod
+    def around(self, inner: Loss) -> Self:
+        """Return the same around another loss."""
+
     @property
     def bare(self) -> Loss:
         """The loss of predictions with all that is added to them."""
@@ -33,6 +42,19 @@ class Around(Loss):
     def check_target(self, y: object) -> Array:
         """Return the targets as the loss inside does."""
         return self.inner.check_target(y)
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return f at the whole predictions."""
+        return self.inner.value(y, self.whole(y, prediction, weight), weight)
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return f'' at the whole predictions."""
+        return self.inner.curvature(y, self.whole(y, prediction, weight), weight)
+
+    def smoothed(self, width: float) -> Loss | None:
+        """Return the same of the smooth relative of the loss inside, if that has kinks."""
+        smooth = self.inner.smoothed(width)
+        return None if smooth is None else self.around(smooth)
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return the expected target at a whole prediction."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array
 from atomlearn.core.losses.domain import slopes_within, weighted_sum
-from atomlearn.core.losses.quantiles import clipped_root
 from atomlearn.core.losses.shift import Explained
 from atomlearn.core.losses.targets import regression_target
 
@@ -62,7 +61,3 @@ class ClippedSlopes(Explained):
         low, high, width = self.slopes
         free = (prediction - y) / width
         return np.where((free >= low) & (free <= high), weight / width, 0.0)
-
-    def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
-        """Return the root of the slope; of so many samples that sorting costs, ``start``."""
-        return clipped_root(linear - y, weight, self.slopes, start)

@@ -121,20 +121,11 @@ class FreeColumns(Around):
             return self
         return FreeColumns(self.inner.part(rows), self.columns[rows], self.intercept)
 
-    def smoothed(self, width: float) -> Loss | None:
-        """Return the same of the smooth relative of the loss inside, if that has kinks."""
-        smooth = self.inner.smoothed(width)
-        return None if smooth is None else self.around(smooth)
-
     def around(self, inner: Loss) -> FreeColumns:
         """Return the same columns around another loss."""
         other = copy(self)
         other.describe(inner)
         return other
-
-    def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return f at the best coefficients."""
-        return self.inner.value(y, self.shifted(y, prediction, weight), weight)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f' at the best coefficients, with Q'u = 0 to rounding."""
@@ -159,7 +150,7 @@ class FreeColumns(Around):
             return self.conjugate(y, factor * dual, weight)
         if not self._is_balanced(dual):
             return float("inf")
-        whole = self.shifted(y, prediction, weight)
+        whole = self.whole(y, prediction, weight)
         return self.inner.conjugate_along(y, whole, dual, weight, factor)
 
     def _is_balanced(self, dual: Array) -> bool:
@@ -167,17 +158,13 @@ class FreeColumns(Around):
         allowed = 64 * EDGE_TOLERANCE * float(np.sqrt(dual @ dual))
         return bool(np.all(np.abs(self._Q.T @ dual) <= allowed))
 
-    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the curvature of f at the best coefficients: a bound, since they follow z."""
-        return self.inner.curvature(y, self.shifted(y, prediction, weight), weight)
-
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c and K of f at the best coefficients; K has one column more a basis vector.
 
         With H the Hessian of f, that of f~ is H - H Q (Q'H Q)^+ Q'H. Of losses that are straight
         somewhere H is the largest there can be: a model without curvature leads far astray.
         """
-        z, most = self.shifted(y, prediction, weight), self.inner.smoothness
+        z, most = self.whole(y, prediction, weight), self.inner.smoothness
         c, K = self.inner.coupling(y, z, weight)
         if most < np.inf and self.inner.coupled == 1 and np.any(c[weight > 0.0] <= 0.0):
             c = most * weight
@@ -206,7 +193,7 @@ class FreeColumns(Around):
         left += EPS * float((4.0 + np.sqrt(dual.size)) * np.linalg.norm(dual))
         return 10.0 * left * sizes + self.inner.slack(y, prediction, dual, weight)
 
-    def shifted(self, y: Array, prediction: Array, weight: Array) -> Array:
+    def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return z + Z g + b at the best coefficients, (n_samples,)."""
         return self._optimal(y, prediction, weight)[1]
 
@@ -244,7 +231,7 @@ class FreeColumns(Around):
                 reached = inner.value(y, there, weight)
                 if fine or reached <= value - 1e-4 * length * promised:
                     # A parabola would be less by half of what the slope says. More: curvature fades
-                    # on the way, as where a column tells the targets apart, so farther.
+                    # on the way, so farther: a quarter of a quantile beside covariates.
                     farther = not fine and value - reached >= 0.55 * length * promised > 0.0
                     while farther:
                         beyond = inner.value(y, prediction + Q @ (c + 2.0 * length * step), weight)
@@ -276,8 +263,8 @@ class FreeColumns(Around):
     ) -> tuple[Array, Array, float, Array | None]:
         """Return c, z + Q c, f there, and a dual point where that is known to be the minimum.
 
-        The lowest of three: the last best coefficients, where f is curved there, as the next
-        prediction is near; none; or what takes off what lies along Q, on which the answer does not
+        The lower of two: the last best coefficients, where f is curved there, as the next
+        prediction is near; or what takes off what lies along Q, on which the answer does not
         depend, but a loss that is straight far out needs many steps back.
         """
         Q = self._Q
@@ -288,13 +275,12 @@ class FreeColumns(Around):
             c = last + known[0]
             z = prediction + Q @ c
             return c, z, self.inner.value(y, z, weight), known[1]
-        starts = [np.zeros(Q.shape[1]), -(Q.T @ prediction), last]
-        points = [prediction + Q @ c for c in starts]
-        values = [self.inner.value(y, z, weight) for z in points]
-        best = int(np.argmin(values))
-        if best == 2 and not self.inner.curvature(y, points[2], weight).any():
-            best = int(np.argmin(values[:2]))
-        return starts[best], points[best], values[best], None
+        off = -(Q.T @ prediction)
+        aside = prediction + Q @ off
+        value, there = self.inner.value(y, near, weight), self.inner.value(y, aside, weight)
+        if value <= there and self.inner.curvature(y, near, weight).any():
+            return last, near, value, None
+        return off, aside, there, None
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
         """Return -H^-1 slope, H the Hessian over the basis and a share of what bounds it."""

@@ -48,19 +48,18 @@ class Offset(Around):
         """Return the loss of these samples, with their offsets."""
         return Offset(self.inner.part(rows), self.offset[rows])
 
-    def smoothed(self, width: float) -> Loss | None:
-        """Return the same of the smooth relative of the loss inside, if that has kinks."""
-        smooth = self.inner.smoothed(width)
-        return None if smooth is None else Offset(smooth, self.offset)
+    def around(self, inner: Loss) -> Offset:
+        """Return the same offset around another loss."""
+        return Offset(inner, self.offset)
+
+    def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return z + o."""
+        return prediction + self.offset
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what the sums with o may be off by."""
         whole = prediction + self.offset
         return rounded(dual, self.offset, weight) + self.inner.slack(y, whole, dual, weight)
-
-    def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return f(z + o)."""
-        return self.inner.value(y, prediction + self.offset, weight)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f'(z + o)."""
@@ -77,10 +76,6 @@ class Offset(Around):
         whole = prediction + self.offset
         along = self.inner.conjugate_along(y, whole, dual, weight, factor)
         return along - factor * float(dual @ self.offset)
-
-    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return f''(z + o)."""
-        return self.inner.curvature(y, prediction + self.offset, weight)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c and K of f at z + o."""

@@ -9,9 +9,6 @@ from scipy.optimize import linprog
 
 from atomlearn.core.interfaces import Array
 
-#: Samples whose kinks are sorted in the time of some ten evaluations of a loss.
-SORTED = 10_000
-
 
 def weighted_quantile(values: Array, weight: Array, share: float) -> float:
     """Return the least value that at least this share of the weight does not exceed."""
@@ -22,30 +19,6 @@ def weighted_quantile(values: Array, weight: Array, share: float) -> float:
     while place + 1 < order.size and weight[order[place]] == 0.0:
         place += 1
     return float(values[order[min(place, order.size - 1)]])
-
-
-def clipped_root(
-    residual: Array, weight: Array, slopes: tuple[float, float, float], start: float
-) -> float:
-    """Return the b with sum_i s_i clip((r_i + b) / width, low, high) = 0, by sorting the kinks.
-
-    ``slopes`` : low < 0 < high, and the width. Of samples that take longer to sort than to go
-    through a few times, ``start``, where some slope is not cut.
-    """
-    low, high, width = slopes
-    if residual.size > SORTED:
-        at = residual + start
-        if np.any((at > low * width) & (at < high * width)):
-            return start
-    kinks = np.concatenate([low * width - residual, high * width - residual])
-    order = np.argsort(kinks, kind="stable")
-    kinks = kinks[order]
-    rates = np.cumsum(np.concatenate([weight, -weight])[order] / width)
-    sums = np.cumsum(rates[:-1] * np.diff(kinks)) + low * float(weight.sum())
-    place = min(int(np.searchsorted(sums, 0.0)), sums.size - 1)
-    # Between two kinks, going back from the second one.
-    back = sums[place] / rates[place] if rates[place] > 0.0 else 0.0
-    return float(np.clip(kinks[place + 1] - back, kinks[place], kinks[place + 1]))
 
 
 def quantile_along(

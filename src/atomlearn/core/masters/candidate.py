@@ -9,6 +9,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.master import Master, Refit
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
 
@@ -57,6 +58,18 @@ def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) 
     further = master.solve(problem, refit.weights, refit.intercept, gap_target)
     further.steps += refit.steps
     return further
+
+
+def toward(problem: Problem, at: Candidate, found: Array) -> Candidate | None:
+    """Return a better point on the way there, or None where there is none."""
+    weights, length = at.refit.weights, 1.0
+    for _ in range(TUNING.halvings):
+        there = found if length == 1.0 else weights + length * (found - weights)
+        trial = certified(problem, there, None, at.refit.intercept)
+        if trial.improves(at):
+            return trial
+        length *= 0.5
+    return None
 
 
 def certified(

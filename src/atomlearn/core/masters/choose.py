@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.masters.active_set import prices_of
+from atomlearn.core.masters.candidate import block_of
 from atomlearn.core.masters.ksupport_newton import KSupportNewton, support_size
 from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.masters.model_newton import ModelNewton, by_samples, is_coupled
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.scaling_newton import ScalingNewton, is_group_problem
-from atomlearn.core.masters.sequential_qp import SequentialQP, is_for_kernel
+from atomlearn.core.masters.prices import prices_of
+from atomlearn.core.masters.scaling_newton import ScalingNewton, free_columns, is_group_problem
+from atomlearn.core.masters.sequential_qp import SequentialQP, reads
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.masters.working_sets import WorkingSets
 from atomlearn.core.problem.problem import Problem
@@ -20,16 +21,15 @@ from atomlearn.core.problem.problem import Problem
 def choose_master(problem: Problem) -> Master:
     """Return the master made for this kind of problem.
 
-    The norm decides what solves for the weights:
+    The norm decides what solves for the weights; the first row that applies counts:
 
     ======================================================  ====================
     norm                                                    master
     ======================================================  ====================
+    l1, or l1 over w >= 0, with a weight for each column    ``SequentialQP``
     ``Groups``, l2; without a ridge term, any loss, form    ``ScalingNewton``
-    l1, or l1 over w >= 0, with a weight for each column,   ``SequentialQP``
-    over stored columns, or up to 500 others
     ``KSupport`` without groups and a quadratic loss        ``KSupportNewton``
-    every other norm with a proximal map; free columns      ``SemismoothNewton``
+    every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
     Loss and sizes decide what goes around it; the first row that applies counts:
@@ -37,7 +37,7 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     problem                                                 around the master
     ======================================================  ====================
-    ``SequentialQP``, where each sample is by itself        nothing
+    ``SequentialQP``, where its kernel reads the columns    nothing
     the loss couples predictions, or columns are free;      ``ModelNewton``
     beyond 2000 columns by working sets, except under l1
     more than 500 columns, unless as many are free          ``WorkingSets``
@@ -47,7 +47,7 @@ def choose_master(problem: Problem) -> Master:
     Parameters
     ----------
     problem : Problem
-        A restricted problem, whose design is a ``Block``; for ``candidates_for_free`` any design.
+        A restricted problem, whose design is a ``Block``.
 
     Examples
     --------
@@ -59,29 +59,30 @@ def choose_master(problem: Problem) -> Master:
     >>> type(choose_master(task)).__name__
     'SequentialQP'
     """
-    if is_for_kernel(problem):
-        return SequentialQP(SemismoothNewton())
-    sets = WorkingSets(_inner(problem))
+    inner: Master = SemismoothNewton()
+    priced = prices_of(problem) is not None
+    if priced:
+        inner = SequentialQP(inner)
+        if reads(problem, block_of(problem)):
+            return inner
+    elif is_group_problem(problem):
+        inner = ScalingNewton()
+    elif problem.loss.is_quadratic and support_size(problem) is not None:
+        inner = KSupportNewton()
+    most = max(TUNING.few_columns, 2 * candidates_for_free(problem))
+    sets = WorkingSets(inner, smallest=most)
     if problem.loss.coupled != 1 and not problem.fit_intercept:
-        if prices_of(problem) is not None:
-            return ModelNewton(WorkingSets(SemismoothNewton()))
         newton = ModelNewton(sets)
-        # Many columns for one Hessian: those of a round are fewer.
-        fits = is_coupled(problem) and problem.design.shape[1] <= TUNING.gram_columns
-        return newton if fits or by_samples(problem) else WorkingSets(newton)
+        if priced:  # its quadratic programs choose columns themselves
+            return newton
+        sets = WorkingSets(newton, smallest=TUNING.gram_columns)
     return sets if sets.splits(problem) else sets.master
 
 
-def _inner(problem: Problem) -> Master:
-    """Return what solves for the weights, also of models of coupled losses."""
-    if prices_of(problem) is not None:
-        # Groups of one column each are among these.
-        return SequentialQP(SemismoothNewton())
-    if is_group_problem(problem):
-        return ScalingNewton()
-    if problem.loss.is_quadratic and support_size(problem) is not None:
-        return KSupportNewton(SemismoothNewton())
-    return SemismoothNewton()
+def candidates_for_free(problem: Problem) -> int:
+    """Return how many columns may come at once; see ``Master.candidates_for_free``."""
+    scales = problem.loss.coupled == 1 and is_group_problem(problem)
+    return free_columns(problem) if scales and prices_of(problem) is None else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,8 @@ class ChosenMaster(Master):
         return choose_master(problem).guess(problem, weights, intercept)
 
     def candidates_for_free(self, problem: Problem) -> int:
-        """As the master that is chosen for the problem."""
-        return choose_master(problem).candidates_for_free(problem)
+        """Return how many columns fill a small block of groups, which ScalingNewton takes whole."""
+        return candidates_for_free(problem)
 
 
 def default_master() -> Master:

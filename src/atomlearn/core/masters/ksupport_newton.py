@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn._kernels import ksupport_newton
-from atomlearn.core.interfaces import Array, Block
+from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.candidate import block_of, certified
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.newton import SemismoothNewton
@@ -70,66 +70,33 @@ class KSupportNewton(Master):
     def guess(
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
-        """Return where the kernel ends, on problems that it solves before Python has begun."""
-        k = support_size(problem)
-        if k is None or not is_small(problem):
-            return None
+        """Return where the kernel ends, on problems that it takes milliseconds for at most."""
         n_samples, size = problem.design.shape
-        block, weight = block_of(problem), problem.weight
+        k, regularizer, weight = support_size(problem), problem.regularizer, problem.weight
+        form, level = regularizer.form, regularizer.amount
+        block, ridge = block_of(problem), bool(problem.tau)
+        gram = size <= TUNING.few_columns and (n_samples >= size or ridge)
+        few = gram or (n_samples * size <= TUNING.small_entries and not ridge)
+        plain = problem.loss.is_quadratic and problem.metric is None and form != "constrained"
+        taken = few and plain and 0.0 < level < np.inf and size > 0 and block.keeps_gram
+        if k is None or not taken or problem.deadline.passed:
+            return None
         v = -problem.loss_gradient(np.zeros(n_samples), 0.0)
+        pull, total = block.transpose_dot(weight), float(weight.sum())
         if problem.fit_intercept:
-            v = v - weight * (v.sum() / weight.sum())
-        gram = _takes_gram(problem)
-        matrix = _gram(problem, block) if gram else _columns(problem, block)
-        if gram and problem.tau:
+            v = v - weight * (v.sum() / total)
+        if gram:
+            matrix = np.array(block.gram(weight))
+            if problem.fit_intercept:
+                matrix -= np.outer(pull, pull / total)
             matrix[np.diag_indices(size)] += problem.tau
+        else:
+            matrix = np.array(block.dense(), dtype=np.float64, order="F")
+            if problem.fit_intercept:
+                matrix -= pull / total
+            matrix *= np.sqrt(weight)[:, None]
+        linear, squared = block.transpose_dot(v), form == "squared"
         found, steps = ksupport_newton(
-            matrix,
-            block.transpose_dot(v),
-            weights,
-            k=k,
-            level=problem.regularizer.amount,
-            squared=problem.regularizer.form == "squared",
-            gram=gram,
+            matrix, linear, weights, k=k, level=level, squared=squared, gram=gram
         )
         return found, intercept, steps
-
-    def candidates_for_free(self, problem: Problem) -> int:
-        """As the other master."""
-        return self.otherwise.candidates_for_free(problem)
-
-
-def is_small(problem: Problem) -> bool:
-    """Return whether the kernel takes the problem, and milliseconds at most."""
-    n_samples, size = problem.design.shape
-    regularizer = problem.regularizer
-    plain = problem.loss.is_quadratic and problem.metric is None and size > 0
-    plain &= regularizer.form != "constrained" and 0.0 < regularizer.amount < np.inf
-    plain &= block_of(problem).keeps_gram and not problem.deadline.passed
-    if _takes_gram(problem):
-        return plain
-    return plain and n_samples * size <= TUNING.small_entries and not problem.tau
-
-
-def _takes_gram(problem: Problem) -> bool:
-    n_samples, size = problem.design.shape
-    return size <= TUNING.few_columns and (n_samples >= size or bool(problem.tau))
-
-
-def _gram(problem: Problem, block: Block) -> Array:
-    """Return A'SA, the intercept minimised out."""
-    gram = np.array(block.gram(problem.weight))
-    if problem.fit_intercept:
-        pull = block.transpose_dot(problem.weight)
-        gram -= np.outer(pull, pull / float(problem.weight.sum()))
-    return gram
-
-
-def _columns(problem: Problem, block: Block) -> Array:
-    """Return S^1/2 A, columns less their means where there is an intercept."""
-    weight = problem.weight
-    columns = np.array(block.dense(), dtype=np.float64, order="F")
-    if problem.fit_intercept:
-        columns -= (weight @ columns) / float(weight.sum())
-    columns *= np.sqrt(weight)[:, None]
-    return columns

@@ -24,22 +24,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
+from atomlearn._kernels import active_set_qp
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock, GrowingGram
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.losses import Squared
-from atomlearn.core.masters.active_set import (
-    Prices,
-    feasible,
-    model_minimum,
-    model_terms,
-    prices_of,
-    slope_of,
-    with_ridge,
-)
-from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished
+from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished, toward
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.newton import SemismoothNewton
+from atomlearn.core.masters.prices import Prices, model_terms, prices_of
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
@@ -97,24 +90,19 @@ class ModelNewton(Master):
             refit.steps = found.steps
         return finished(refit, self.master, problem, gap_target)
 
-    def candidates_for_free(self, problem: Problem) -> int:
-        """As the master inside, of problems that are not taken; see Master."""
-        return 0 if is_coupled(problem) else self.master.candidates_for_free(problem)
-
     def _steps(self, problem: Problem, weights: Array, gap_target: float) -> Refit:
         """Return where Newton steps end."""
         block, prices, steps = block_of(problem), prices_of(problem), 0
-        inside = problem.inside(None, weights)
         if prices is not None:
-            inside = feasible(problem, prices, weights)
-        best = certified(problem, inside)
+            weights = prices.feasible(problem, weights)
+        best = certified(problem, problem.inside(None, weights))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             if problem.deadline.passed:
                 break
             if not steps and prices is None and not block.couples_by_structure:
                 block = DenseBlock(block.dense())  # products are BLAS's then
             steps += 1
-            found = self.minimum(problem, block, best, gap_target)
+            found = self._minimum(problem, block, prices, best, gap_target)
             following = None if found is None else toward(problem, best, found)
             if following is None:
                 break
@@ -122,11 +110,15 @@ class ModelNewton(Master):
         best.refit.steps = steps
         return best.refit
 
-    def minimum(
-        self, problem: Problem, block: Block, at: Candidate, gap_target: float
+    def _minimum(
+        self,
+        problem: Problem,
+        block: Block,
+        prices: Prices | None,
+        at: Candidate,
+        gap_target: float,
     ) -> Array | None:
         """Return where the model at a point is least; None where there is no curvature."""
-        prices = prices_of(problem)
         if prices is not None:
             return _of_program(problem, block, at, prices)
         curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
@@ -137,48 +129,48 @@ class ModelNewton(Master):
         if model is None:
             return None
         exact = problem.plain_loss.is_quadratic
-        target = max(0.0 if exact else TUNING.coupled_share * at.refit.gap, 0.3 * gap_target)
+        target = max(0.0 if exact else TUNING.model_share * at.refit.gap, 0.3 * gap_target)
         return self.master.solve(model, at.refit.weights, 0.0, target).weights
-
-
-def toward(problem: Problem, at: Candidate, found: Array) -> Candidate | None:
-    """Return a better point on the way there, or None where there is none."""
-    weights, length = at.refit.weights, 1.0
-    for _ in range(TUNING.halvings):
-        there = found if length == 1.0 else weights + length * (found - weights)
-        trial = certified(problem, there)
-        if trial.improves(at):
-            return trial
-        length *= 0.5
-    return None
 
 
 def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -> Array:
     """Return where the model is least over the columns in use and the best that want in."""
-    slope, found = slope_of(problem, at), np.array(at.refit.weights)
-    kept = kept_hessian(problem)
+    found, slope = np.array(at.refit.weights), -at.scores
+    if problem.tau:
+        slope += problem.ridge_slope(found)
+    level, coupling, radius = model_terms(problem.regularizer)
+    kept, ridge = kept_hessian(problem), problem.tau
     if kept is None:
-        chosen, factor = _chosen(problem, at, prices), None
+        chosen, factor = _chosen(problem, prices, found, -slope), None
         H = hessian(problem, block.gather(chosen), at.refit.prediction)
     else:
         chosen, H = np.arange(found.size), kept.matrix
         # The factor of H + tau M is told from that of H + tau I by the sign.
-        ridge = problem.tau if problem.metric is None else -problem.tau
-        factor = kept.factor(model_terms(problem.regularizer)[1], ridge, prices.price)
-    matrix, ridge = with_ridge(problem, H, chosen)
-    part = Prices(prices.price[chosen], prices.signed)
-    start, most = found[chosen], TUNING.pivots
-    found[chosen], _ = model_minimum(
-        problem, part, matrix, ridge, slope[chosen], start, BATCH, most, factor
+        factor = kept.factor(coupling, ridge if problem.metric is None else -ridge, prices.price)
+    if problem.metric is not None:
+        H, ridge = H + ridge * problem.metric[np.ix_(chosen, chosen)], 0.0
+    found[chosen], _ = active_set_qp(
+        H,
+        slope[chosen],
+        found[chosen],
+        state=factor,
+        price=prices.price[chosen],
+        level=level,
+        coupling=coupling,
+        ridge=ridge,
+        radius=radius,
+        signed=prices.signed,
+        from_gradient=True,
+        batch=BATCH,
     )
     return found
 
 
-def _chosen(problem: Problem, at: Candidate, prices: Prices) -> Columns:
+def _chosen(problem: Problem, prices: Prices, weights: Array, slopes: Array) -> Columns:
     """Return the columns in use and the best of the others that want in, in order."""
-    weights, slopes = at.refit.weights, -slope_of(problem, at)
     ratings = (np.abs(slopes) if prices.signed else slopes) / prices.price
-    least = problem.regularizer.multiplier(prices.gauge(weights), float(slopes @ weights))
+    gauge = float(prices.price @ np.abs(weights))
+    least = problem.regularizer.multiplier(gauge, float(slopes @ weights))
     used = np.flatnonzero(weights)
     ratings[used] = 0.0
     others = np.flatnonzero(ratings > least)
@@ -209,17 +201,15 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     groups = problem.regularizer.norm.as_groups(size) if q > 1 and size % q == 0 else None
     if groups is None:
         return None
-    partition, weights = groups.parts(size)
-    labels = partition.labels[::q]
-    whole = labels.size == partition.n_groups
-    if not (whole and np.array_equal(partition.labels, np.repeat(labels, q))):
+    labels, count = groups.labels[::q], groups.weights.size
+    if labels.size != count or not np.array_equal(groups.labels, np.repeat(labels, q)):
         return None
     right = np.linalg.qr(np.hstack([np.ones((q, 1)), np.eye(q)[:, 1:]]))[0][:, 1:]
     block = block_of(problem).spanned(right)
     if block is None:
         return None
-    rows = Partition(np.repeat(labels, q - 1), labels.size, labels.size)
-    regularizer = replace(problem.regularizer, norm=Groups(rows, weights))
+    rows = Groups(Partition(np.repeat(labels, q - 1), count, count), groups.weights)
+    regularizer = replace(problem.regularizer, norm=rows)
     return replace(problem, design=block, regularizer=regularizer), right
 
 
@@ -248,8 +238,7 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
 
 def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None:
     """Return 1/2 ||L'w - t||^2 with L L' = H, over as many rows as columns."""
-    kept = kept_hessian(problem)
-    H = hessian(problem, block, at.refit.prediction) if kept is None else kept.matrix.copy()
+    H = hessian(problem, block, at.refit.prediction)
     lower = _factor(H)
     if lower is None:
         return None

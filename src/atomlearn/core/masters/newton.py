@@ -70,68 +70,132 @@ class SemismoothNewton(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        check_restricted(problem)
-        best = certified(problem, weights, None, intercept)
-        if best.refit.gap <= gap_target or weights.size == 0 or problem.deadline.passed:
-            return best.refit
-        run = _Run(problem, gap_target, best, self.check_every)
+        run = _Run(problem, weights, intercept, gap_target, self.check_every)
         n_samples, size = problem.design.shape
         tall = n_samples >= 4 * size and n_samples * size <= TUNING.small_entries
         with suppress(FloatingPointError):  # the best point is kept
-            if tall:
+            if tall and run.open:
                 # Newton steps find the pattern of few tall columns themselves, in as many steps.
                 run.newton_steps()
             while run.open and run.steps < self.max_steps:
-                run.gradient_steps()
+                run.gradient_steps(run.period)
                 run.newton_steps()
-        run.best.refit.steps = run.steps
-        return run.best.refit
+        return run.refit
+
+
+@dataclass(frozen=True, slots=True)
+class AcceleratedGradient(Master):
+    """min_w,b f(A w + b) + tau/2 ||w||^2 + R(w) by accelerated proximal gradient ([T] Alg. 4).
+
+    Two products with the block an iteration (one with A', one with A for each trial step), plus
+    one whenever the gap is certified.
+
+    Parameters
+    ----------
+    relative_decrease : float or None
+        Inexact mode of [T] (41): also stop once (F_k-1 - F_k) / F_k-1 is at most this ([T] uses
+        1e-3), certified or not. None: only the gap target counts.
+    check_every : int
+        Iterations between two certificates.
+    max_iter : int
+        Bound on iterations in one call; the best point is returned when it is reached.
+
+    References
+    ----------
+    [T] M. Tan, I. W. Tsang, L. Wang 2014, Algorithm 4.
+    A. Beck, M. Teboulle 2009, doi:10.1137/080716542.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, masters, norms, problem
+    >>> block = designs.as_design(np.eye(2)).gather(np.arange(2))
+    >>> regularizer = problem.Regularizer(norms.L1(), "penalized", 0.1)
+    >>> restricted = problem.Problem.build(block, [1.0, 2.0], losses.Squared(), regularizer)
+    >>> refit = masters.AcceleratedGradient().solve(restricted, np.zeros(2), 0.0, 1e-10)
+    >>> refit.weights.round(6)
+    array([0.9, 1.9])
+    """
+
+    relative_decrease: float | None = None
+    check_every: int = 10
+    max_iter: int = 20000
+
+    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
+        """Minimise the restricted problem to ``gap_target``; see Master."""
+        run = _Run(problem, weights, intercept, gap_target, self.check_every)
+        settled = False
+        with suppress(FloatingPointError):  # the best point is kept
+            while run.open and not settled and run.steps < self.max_iter:
+                settled = run.gradient_steps(self.check_every, self.relative_decrease)
+        return run.refit
 
 
 class _Run:
     """One call of the master: the best point, the gradient iteration, and whose turn it is."""
 
-    def __init__(self, problem: Problem, target: float, best: Candidate, check_every: int) -> None:
+    def __init__(
+        self, problem: Problem, weights: Array, intercept: float, target: float, check_every: int
+    ) -> None:
+        check_restricted(problem)
         self.problem = problem
         self.target = target
-        self.best = best
+        self.best = certified(problem, weights, None, intercept)
         self.check_every = check_every
         self.steps = 0
         self.idle = 0
         self.least_share = 1.0  # of a column's curvature; slow steps change it
         self.rate = math.inf  # decrease of the objective per gradient step, lately
-        self.at = self._iterate(None)
-        self.shortest = self._gradient_steps_worth_a_newton_step()
-        self.period, self.damping = self.shortest, TUNING.newton_regularization
+        self.damping = TUNING.newton_regularization
+        if self.open:
+            self.shortest = self.period = self._gradient_steps_worth_a_newton_step()
+            self.at = self._iterate(None)
+
+    @property
+    def refit(self) -> Refit:
+        """The best point, with all steps."""
+        self.best.refit.steps = self.steps
+        return self.best.refit
 
     @property
     def open(self) -> bool:
+        """Whether there is more to do: columns, a gap, progress and time."""
         unfinished = self.best.refit.gap > self.target and self.idle < TUNING.newton_patience
-        return unfinished and not self.problem.deadline.passed
+        some = self.problem.design.shape[1] > 0
+        return some and unfinished and not self.problem.deadline.passed
 
-    def gradient_steps(self) -> None:
-        """Make one period of accelerated proximal gradient steps, certified now and then."""
-        problem, acceleration, before = self.problem, Acceleration(), self.best
+    def gradient_steps(self, period: int, relative_decrease: float | None = None) -> bool:
+        """Make accelerated proximal gradient steps, certified now and then; return if they settled.
+
+        That is at a fixed point, or where a step gains ``relative_decrease`` of the objective.
+        """
+        problem, acceleration = self.problem, Acceleration()
+        gap, objective, settled = self.best.refit.gap, self.best.refit.objective, False
+        start = objective
         if problem.loss.free is not None:
             self.at = self._iterate(self.at)
-        for count in range(1, self.period + 1):
-            previous = self.at
-            self.at = acceleration.iterate(self.near, self._proximal, previous)
+        for count in range(1, period + 1):
+            weights = self.at.weights
+            self.at = acceleration.iterate(self.near, self._proximal, self.at)
             self.steps += 1
-            fixed = self.at.momentum < 2.0 and np.array_equal(self.at.weights, previous.weights)
-            late = problem.deadline.passed
-            if count % self.check_every == 0 or count == self.period or fixed or late:
+            settled = self.at.momentum < 2.0 and np.array_equal(self.at.weights, weights)
+            if relative_decrease is not None:
+                last, objective = objective, self.at.loss_value + _penalty(problem, self.at.weights)
+                settled |= 0.0 <= last - objective <= relative_decrease * abs(last)
+            ends = settled or count == period or problem.deadline.passed
+            if ends or count % self.check_every == 0:
                 at = self.at
                 trial = certified(problem, at.weights, at.linear, at.intercept)
                 decrease = self.best.refit.objective - trial.refit.objective
                 self.rate = max(decrease, 0.0) / self.check_every
                 if trial.improves(self.best):
                     self.best = trial
-                if not self.open or fixed:
+                if not self.open or settled:
                     break
-        progress = self.best.refit.gap < 0.9 * before.refit.gap
-        progress |= self.best.refit.objective < before.refit.objective * (1 - 1e-9)
+        progress = self.best.refit.gap < 0.9 * gap
+        progress |= self.best.refit.objective < start * (1 - 1e-9)
         self.idle = 0 if progress else self.idle + 1
+        return settled
 
     def newton_steps(self) -> None:
         """Make Newton steps as long as they pay, then go on from where they led."""
@@ -182,6 +246,12 @@ class _Run:
         return int(np.clip(newton / 8 / (4 * n_samples * size), 5, 60))
 
 
+def _penalty(problem: Problem, weights: Array) -> float:
+    """Return tau/2 ||w||^2 + R(w)."""
+    ridge = 0.5 * problem.tau * float(weights @ weights) if problem.tau else 0.0
+    return ridge + problem.regularizer.value(problem.regularizer.norm.value(weights))
+
+
 def _without_free(problem: Problem, linear: Array) -> Problem:
     """Return the problem with free columns at what is best here, an intercept still free.
 
@@ -190,7 +260,7 @@ def _without_free(problem: Problem, linear: Array) -> Problem:
     free = problem.loss.free
     if free is None:
         return problem
-    loss = Offset(free.inner, free.shifted(problem.y, linear, problem.weight) - linear)
+    loss = Offset(free.inner, free.whole(problem.y, linear, problem.weight) - linear)
     return replace(problem, loss=loss, fit_intercept=free.intercept, free=None)
 
 
@@ -224,7 +294,7 @@ def newton_step(
     system = NewtonSystem(block, curvature, gains, step, free, step_free)
     try:
         change = system.direction(block.dot(base))
-    except (LinAlgError, TimeIsUp):  # the one on the diagonal drowned in rounding, or no time
+    except (LinAlgError, TimeIsUp):  # too large, the one on the diagonal in rounding, no time
         return None
     direction = -base - step * gains.apply(block.transpose_dot(curvature * change))
     reached = _searched(problem, at, step, direction, curvature, free)
@@ -243,7 +313,7 @@ def _searched(
     block, loss, y, s = block_of(problem), problem.plain_loss, problem.y, problem.weight
     start, turned = at.refit.prediction, block.dot(way)
     if problem.loss.free is not None:
-        start = problem.loss.free.shifted(y, start, s)
+        start = problem.loss.free.whole(y, start, s)
     if not np.isfinite(turned).all():
         return None
     bent = (curvature[:, None] * free).T

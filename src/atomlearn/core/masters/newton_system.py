@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, cg
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from atomlearn._kernels import sum_of_pieces
 from atomlearn.core.data.compressed import weighted_squares
@@ -41,13 +40,13 @@ class NewtonSystem:
     step_free: float
 
     def direction(self, residual: Array) -> Array:
-        """Return dz, shape (n,)."""
+        """Return dz, shape (n,); LinAlgError where both systems are too large or singular."""
         support = self.jacobian.support
         curved = np.flatnonzero(self.curvature > 0)
         unknowns = support.size + self.free.shape[1]
-        if min(unknowns, curved.size) > TUNING.direct_limit:
-            change, free_change = self._iterative(residual)
-        elif unknowns <= curved.size:
+        if min(unknowns, curved.size) ** 2 > TUNING.gram_entries:
+            raise LinAlgError("the system of a Newton step is too large to be factored")
+        if unknowns <= curved.size:
             change, free_change = self._coordinate_space(residual, support)
         else:
             change, free_change = self._sample_space(residual, support, curved)
@@ -123,24 +122,6 @@ class NewtonSystem:
         matrix[np.diag_indices(right.size)] += 1.0
         return _solve(matrix, scaled * right)
 
-    def _iterative(self, residual: Array) -> tuple[Array, Array]:
-        """Conjugate gradients on I + D^1/2 K D^1/2 for supports and samples beyond the limit."""
-        root = np.sqrt(self.curvature)
-        block, jacobian = self.block, self.jacobian
-
-        def multiply(v: Array) -> Array:
-            dual = root * v
-            image = self.step * block.dot(jacobian.apply(block.transpose_dot(dual)))
-            image += self.step_free * (self.free @ (self.free.T @ dual))
-            return v + root * image
-
-        n_samples = residual.size
-        operator = LinearOperator((n_samples, n_samples), matvec=multiply, dtype=np.float64)
-        solution, _ = cg(operator, root * residual, rtol=1e-4, maxiter=500)
-        dual = root * solution
-        change = self.step * jacobian.apply(block.transpose_dot(dual))
-        return change, self.step_free * (self.free.T @ dual)
-
 
 def _of_samples(block: Block, diagonal: Array) -> Array:
     """Return A diag(diagonal) A' (n_samples, n_samples), diagonal >= 0."""
@@ -168,7 +149,7 @@ def _solve(matrix: Array, right: Array) -> Array:
     """Return matrix^-1 right for a small matrix, in the least squares sense where singular."""
     try:
         solution = np.linalg.solve(matrix, right)
-    except np.linalg.LinAlgError:
+    except LinAlgError:
         solution = np.linalg.lstsq(matrix, right, rcond=None)[0]
     return np.asarray(solution)
 

@@ -21,17 +21,18 @@ The scaling is that of [T] section 3 and of multiple kernel learning.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
-from atomlearn.core.masters.candidate import Candidate, certified, finished
+from atomlearn._kernels import NewtonStatus, group_newton
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.masters.candidate import block_of, certified, finished, toward
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.scaling_kernel import GroupBlock, free_columns, point_of_kernel
-from atomlearn.core.norms.groups import Groups
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 
@@ -42,23 +43,6 @@ def is_group_problem(problem: Problem) -> bool:
     return groups is not None and problem.tau == 0.0
 
 
-def groups_and_limits(problem: Problem) -> tuple[Partition, Array]:
-    """Return the groups of a group problem and level * delta_g of each."""
-    size = problem.design.shape[1]
-    groups = cast(Groups, problem.regularizer.norm.as_groups(size))
-    partition, weights = groups.parts(size)
-    ones = np.ones(partition.n_groups) if weights is None else weights
-    return partition, problem.regularizer.amount * ones
-
-
-def lower_than_nothing(problem: Problem, point: Candidate) -> bool:
-    """Return True where the objective is not above that of zero weights."""
-    linear = np.zeros(problem.y.size)
-    prediction = linear + problem.optimal_intercept(linear, point.refit.intercept)
-    nothing = problem.loss.value(problem.y, prediction, problem.weight)
-    return point.refit.objective <= nothing
-
-
 @dataclass(frozen=True, slots=True)
 class ScalingNewton(Master):
     """Newton steps on the scalings of groups; for ``Groups``, and l2, which is one.
@@ -67,9 +51,11 @@ class ScalingNewton(Master):
     have no good models where a loss is straight, and the other forms would need a search for the
     level, of which each point costs as much as the semismooth steps for the form itself.
 
-    All steps are made in one call of a kernel, on a block in memory or on its Gram matrix. A step
-    costs a factorization with one unknown for each group in use: about ten steps from nothing, two
-    or three from a warm start.
+    A kernel makes the steps, on a block in memory or on its Gram matrix. For other losses than
+    quadratic ones it minimises the quadratic model around the last point, with the working weights
+    D = f''(z) and the working response D z + v: a proximal Newton step. A step on scalings costs a
+    factorization with one unknown for each group in use: about ten steps from nothing, two or three
+    from a warm start.
 
     Parameters
     ----------
@@ -81,6 +67,7 @@ class ScalingNewton(Master):
     ----------
     [T] M. Tan, I. W. Tsang, L. Wang 2014, section 3, for the scalings.
     J. J. More, D. C. Sorensen 1983, doi:10.1137/0904038, for the secular equation.
+    J. D. Lee, Y. Sun, M. A. Saunders 2014, doi:10.1137/130921428, for other losses.
 
     Examples
     --------
@@ -98,40 +85,127 @@ class ScalingNewton(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        if not self._takes(problem, weights, intercept):
-            return self.fallback.solve(problem, weights, intercept, gap_target)
-        best = self._reached(problem, weights, intercept, gap_target)
+        best, steps = certified(problem, weights, None, intercept), 0
+        if not weights.size or not self._takes(problem, best.refit.prediction):
+            return finished(best.refit, self.fallback, problem, gap_target)
+        exact = problem.loss.is_quadratic
+        base, positions = block_of(problem).distinct()
+        while best.refit.gap > gap_target and steps < TUNING.inner_steps:
+            model = (
+                None if problem.deadline.passed else _model(problem, base, best.refit.prediction)
+            )
+            if model is None:
+                break
+            enough = 0.9 * gap_target if exact else TUNING.model_share * best.refit.gap
+            found, more = _minimum(problem, model, positions, best.refit.weights, enough)
+            steps += max(more, 1)
+            following = toward(problem, best, found)
+            best = following or best
+            if exact or following is None:
+                break
+        best.refit.steps = steps
         return finished(best.refit, self.fallback, problem, gap_target)
 
-    def _takes(self, problem: Problem, weights: Array, intercept: float) -> bool:
+    def _takes(self, problem: Problem, prediction: Array) -> bool:
         """Return whether the loss has a curvature at every sample, and norm and form are right."""
         if not is_group_problem(problem) or problem.regularizer.form != "penalized":
             return False
-        prediction = problem.design.predict(weights) + intercept
         curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
         return bool((curvature[problem.weight > 0.0] > 0.0).all())
 
-    def _reached(
-        self, problem: Problem, weights: Array, intercept: float, gap_target: float
-    ) -> Candidate:
-        """Return the start, or the point that the kernel reaches from it where that is better."""
-        best: Candidate | None = None
-        if weights.any() or not weights.size or problem.deadline.passed:
-            best = certified(problem, weights, None, intercept)
-            if best.refit.gap <= gap_target or not weights.size or problem.deadline.passed:
-                return best
-        partition, limit = groups_and_limits(problem)
-        group_block = GroupBlock.of(problem, partition, limit)
-        reached = point_of_kernel(group_block, weights, intercept, gap_target)
-        if reached is not None and best is None and lower_than_nothing(problem, reached):
-            return reached
-        if best is None:
-            best = certified(problem, weights, None, intercept)
-        if reached is None or reached.improves(best):
-            return reached or best
-        best.refit.steps = reached.refit.steps
-        return best
 
-    def candidates_for_free(self, problem: Problem) -> int:
-        """Return how many columns fill a small block; see Master."""
-        return free_columns(problem) if is_group_problem(problem) else 0
+@dataclass(frozen=True, slots=True)
+class _Quadratic:
+    """f(A w + b), b minimised out, as 1/2 ||y - B w||^2 plus a constant.
+
+    matrix, linear : B and y, or where ``gram`` B'B and B'y; squared_target : ||y||^2.
+    """
+
+    matrix: Array
+    linear: Array
+    gram: bool
+    squared_target: float
+
+
+def _minimum(
+    problem: Problem, model: _Quadratic, positions: Columns, weights: Array, gap_target: float
+) -> tuple[Array, int]:
+    """Return the weights where the model has this gap, or as near as rounding allows.
+
+    positions : (m,) the distinct feature of each column.
+    """
+    groups = problem.regularizer.norm.as_groups(weights.size)
+    assert groups is not None
+    partition = Partition(groups.labels, groups.weights.size, groups.weights.size)
+    limit = problem.regularizer.amount * groups.weights
+    order, starts = partition.order
+    scalings, steps = partition.norms(weights) / limit, 0
+    limited = problem.deadline.left < math.inf
+    most = TUNING.steps_at_once if limited else TUNING.inner_steps
+    while True:
+        scalings, slopes, outcome = group_newton(
+            model.matrix,
+            model.linear,
+            starts,
+            positions[order],
+            limit,
+            scalings,
+            gram=model.gram,
+            squared_target=model.squared_target,
+            gap_target=gap_target,
+            max_steps=most,
+        )
+        steps += outcome.steps
+        unfinished = outcome.status is NewtonStatus.STEP_LIMIT and steps < TUNING.inner_steps
+        if not unfinished or problem.deadline.passed:
+            return scalings[partition.labels] * slopes[positions], steps
+
+
+def free_columns(problem: Problem) -> int:
+    """Return how many columns, repeated ones included, fill a block that the kernel is fast on."""
+    n_samples, n_columns = problem.design.shape
+    distinct = problem.design.n_distinct
+    # Few features of many samples: one Gram matrix, and the samples are never needed again.
+    if problem.loss.is_quadratic and distinct <= min(TUNING.few_columns, n_samples):
+        return n_columns
+    # Other losses score the block once for each of their models.
+    entries = TUNING.column_entries // (1 if problem.loss.is_quadratic else 4)
+    return entries // n_samples * n_columns // max(distinct, 1)
+
+
+def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
+    """Return the loss around the predictions z as least squares; None: none, or too large a one."""
+    n_samples, n_features = base.shape
+    cached = CachedBlock.of(base)
+    small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
+    known = cached.knows_gram(problem.weight) and not problem.fit_intercept
+    # What is taken whole at first, and as much again that enters later.
+    stored = base.stored() is not None and not base.is_sparse
+    by_columns = stored and n_samples * n_features <= 2 * TUNING.column_entries
+    if problem.loss.is_quadratic:
+        by_columns = by_columns and n_samples <= 2 * n_features and not known
+    if not (by_columns or small or known):
+        return None
+    v = -problem.loss.gradient(problem.y, z, problem.weight)
+    curvature = problem.loss.curvature(problem.y, z, problem.weight)
+    # Next to nothing beside the others is no number to divide by.
+    floor = TUNING.rounding_share * float(curvature.max(initial=0.0))
+    curvature = np.where(v != 0.0, np.maximum(curvature, floor), curvature)
+    response, total = curvature * z + v, float(curvature.sum())
+    if not total > 0.0:
+        return None
+    if problem.fit_intercept:
+        response -= curvature * (float(response.sum()) / total)
+    root = np.sqrt(curvature)
+    target = np.divide(response, root, out=np.zeros_like(root), where=root > 0)
+    square = float(target @ target)
+    if by_columns:
+        columns = np.array(base.dense(), dtype=np.float64)
+        if problem.fit_intercept:
+            columns -= base.transpose_dot(curvature) / total
+        columns *= root[:, None]
+        return _Quadratic(columns, target, False, square)
+    if np.array_equal(curvature, problem.weight):
+        curvature = problem.weight  # one array from call to call: Gram matrices are kept for it
+    gram = cached.growing_gram(curvature, problem.fit_intercept).matrix
+    return _Quadratic(gram, cached.transpose_dot(response), True, square)

@@ -23,17 +23,10 @@ from typing import Any
 from atomlearn._kernels import newton_qp
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block
-from atomlearn.core.masters.active_set import (
-    check_prices,
-    feasible,
-    model_terms,
-    priced_point,
-    prices_of,
-)
-from atomlearn.core.masters.candidate import block_of, finished
+from atomlearn.core.masters.candidate import block_of, certified, finished
 from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
+from atomlearn.core.masters.prices import Prices, check_prices, model_terms
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
@@ -49,7 +42,8 @@ class SequentialQP(Master):
     ----------
     fallback : Master, optional
         Goes on from the best point where rounding ends the steps before the target, and gets what
-        ``is_for_kernel`` refuses.
+        the kernel does not read: losses that couple samples, and blocks that are large and not
+        stored. None: nothing goes on, and those go to SemismoothNewton.
 
     References
     ----------
@@ -72,27 +66,25 @@ class SequentialQP(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        prices, steps = check_prices(problem), 0
-        if problem.loss.coupled != 1:
+        prices, block, steps = check_prices(problem), block_of(problem), 0
+        if not reads(problem, block):
             otherwise = self.fallback or SemismoothNewton()
-            return ModelNewton(otherwise).solve(problem, weights, intercept, gap_target)
-        block = block_of(problem)
-        best = priced_point(problem, prices, feasible(problem, prices, weights), None, intercept)
-        known = problem.loss.coupled == 1 and bool(weights.size)
-        columns = columns_of(block) if known else None
+            return otherwise.solve(problem, weights, intercept, gap_target)
+        best = certified(problem, prices.feasible(problem, weights), None, intercept)
+        columns = _columns_of(block)
         # What the kernel thinks is the gap leaves out terms of third order.
         for target in (gap_target, 1e-3 * gap_target):
-            if columns is None or best.refit.gap <= gap_target or problem.deadline.passed:
+            if best.refit.gap <= gap_target or problem.deadline.passed:
                 break
             at, shift = best.refit.weights, best.refit.intercept
-            at, shift, more = self._steps(problem, columns, at, shift, target)
-            trial = priced_point(problem, prices, at, None, shift)
+            at, shift, more = _steps(problem, prices, columns, at, shift, target)
+            trial = certified(problem, at, None, shift)
             steps += more
             if not trial.improves(best):
                 break
             best = trial
         best.refit.steps = steps
-        if self.fallback is None or not weights.size:
+        if self.fallback is None:
             return best.refit
         return finished(best.refit, self.fallback, problem, gap_target)
 
@@ -102,56 +94,49 @@ class SequentialQP(Master):
         """Return where the kernel ends, on problems that it solves before Python has begun."""
         n_samples, size = problem.design.shape
         quick = 0 < n_samples * size <= TUNING.small_entries and size <= TUNING.few_columns
-        quick &= not problem.deadline.passed
-        if not (quick and problem.loss.coupled == 1):
+        if not quick or problem.deadline.passed or problem.loss.coupled != 1:
             return None
-        return self._steps(problem, block_of(problem).dense(), weights, intercept, 0.0)
-
-    def _steps(
-        self, problem: Problem, columns: Any, weights: Array, intercept: float, gap: float
-    ) -> tuple[Array, float, int]:
-        """Return where the kernel ends, which it thinks is within the gap, and its steps."""
-        prices = check_prices(problem)
-        level, coupling, radius = model_terms(problem.regularizer)
-        return newton_qp(
-            columns,
-            problem.y,
-            problem.weight,
-            problem.loss,
-            feasible(problem, prices, weights),
-            intercept * problem.fit_intercept,  # the kernel would keep the one that it is given
-            price=prices.price,
-            level=level,
-            coupling=coupling,
-            ridge=problem.tau,
-            metric=problem.metric if problem.tau else None,
-            radius=radius,
-            signed=prices.signed,
-            intercept=problem.fit_intercept,
-            gap=gap,
-            most=TUNING.inner_steps,
-            seconds=problem.deadline.left,
-            kept=CachedBlock.of(block_of(problem)).hessian,
-        )
+        prices, columns = check_prices(problem), block_of(problem).dense()
+        inside = prices.feasible(problem, weights)
+        return _steps(problem, prices, columns, inside, intercept, 0.0)
 
 
-def columns_of(block: Block) -> Any:
-    """Return the columns as the kernel reads them; None where they are too many to be stored."""
+def _steps(
+    problem: Problem, prices: Prices, columns: Any, weights: Array, intercept: float, gap: float
+) -> tuple[Array, float, int]:
+    """Return where the kernel ends, which it thinks is within the gap, and its steps."""
+    level, coupling, radius = model_terms(problem.regularizer)
+    return newton_qp(
+        columns,
+        problem.y,
+        problem.weight,
+        problem.loss,
+        weights,
+        intercept * problem.fit_intercept,  # the kernel would keep the one that it is given
+        price=prices.price,
+        level=level,
+        coupling=coupling,
+        ridge=problem.tau,
+        metric=problem.metric if problem.tau else None,
+        radius=radius,
+        signed=prices.signed,
+        intercept=problem.fit_intercept,
+        gap=gap,
+        most=TUNING.inner_steps,
+        seconds=problem.deadline.left,
+        kept=CachedBlock.of(block_of(problem)).hessian,
+    )
+
+
+def _columns_of(block: Block) -> Any:
+    """Return the columns as the kernel reads them."""
     stored = block.stored()
-    return block.dense() if stored is None and _are_few(block) else stored
+    return block.dense() if stored is None else stored
 
 
-def _are_few(block: Block) -> bool:
-    """Return whether a copy of the columns is small enough to be made."""
-    return math.prod(block.shape) <= TUNING.column_entries
-
-
-def is_for_kernel(problem: Problem) -> bool:
-    """Return whether the problem is one of l1, or of rays, over columns that the kernel reads."""
-    block = problem.design
-    if not isinstance(block, Block) or not block.shape[1] or problem.loss.coupled != 1:
+def reads(problem: Problem, block: Block) -> bool:
+    """Return whether the kernel reads the problem: stored columns, or few enough for a copy."""
+    if problem.loss.coupled != 1 or not block.shape[1]:
         return False
-    if prices_of(problem) is None:
-        return False
-    known = block.stored() is not None
-    return known or (block.shape[1] <= TUNING.few_columns and _are_few(block))
+    few = math.prod(block.shape) <= TUNING.column_entries
+    return few or block.stored() is not None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.masters.candidate import (
     Candidate,
     block_of,
@@ -74,7 +74,9 @@ class WorkingSets(Master):
             chosen = self._chosen(problem, best)
             if 4 * chosen.size >= 3 * size:
                 break
-            refit = self._round(problem, best, chosen, max(0.1 * gap, 0.7 * gap_target))
+            part = problem.restricted_to(block_of(problem).gather(chosen), chosen)
+            start, target = best.refit.weights[chosen], max(0.1 * gap, 0.7 * gap_target)
+            refit = self.master.solve(part, start, best.refit.intercept, target)
             steps += refit.steps
             filled = np.zeros(size)
             filled[chosen] = refit.weights
@@ -88,20 +90,8 @@ class WorkingSets(Master):
 
     def splits(self, problem: Problem) -> bool:
         """Return whether the block is so large that rounds on parts of it pay."""
-        free = 2 * self.master.candidates_for_free(problem)
-        large = problem.design.shape[1] > max(self.smallest, free)
+        large = problem.design.shape[1] > self.smallest
         return large and problem.regularizer.norm.over_columns
-
-    def candidates_for_free(self, problem: Problem) -> int:
-        """As the master inside, which then gets the block whole."""
-        return self.master.candidates_for_free(problem)
-
-    def _round(self, problem: Problem, best: Candidate, chosen: Columns, target: float) -> Refit:
-        block: Block = block_of(problem).gather(chosen)
-        restricted = problem.restricted_to(block, chosen)
-        return self.master.solve(
-            restricted, best.refit.weights[chosen], best.refit.intercept, target
-        )
 
     def _chosen(self, problem: Problem, best: Candidate) -> Columns:
         """Return the positions of the columns in use and of the best others, in order."""

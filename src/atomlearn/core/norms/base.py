@@ -23,7 +23,6 @@ from atomlearn.core.interfaces import (
     Scores,
 )
 from atomlearn.core.interfaces.proximal import side_by_side
-from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.forms import three_forms
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.parameters import Parameters
@@ -202,12 +201,6 @@ class RatedNorm(GroupedNorm):
         found = self._ratings(scores).above(bound)[0]
         groups = self._groups(scores.n_columns)
         return found if groups is None else groups.members(found)
-
-
-def rated_groups(scores: Scores, groups: Partition, weights: Array | None) -> Scores:
-    """Return ||z_g||_2 / weight_g for every group."""
-    norms = groups.norms_of_scores(scores)
-    return ArrayScores(norms if weights is None else norms / weights)
 
 
 def lifted_point(v: Array, partition: Partition, inner: Callable[[Array], ProxPoint]) -> ProxPoint:

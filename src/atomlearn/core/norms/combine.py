@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from atomlearn.core.interfaces import (
     Atom,
     Columns,
     Form,
+    GroupWeights,
     Norm,
     ProxJacobian,
     ProxPoint,
@@ -22,7 +22,6 @@ from atomlearn.core.interfaces import (
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.norms.base import Wrapper
-from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.vectors import to_float64
 
 
@@ -70,7 +69,7 @@ class Scaled(Wrapper):
         terms = self.norm.terms()
         return [replace(term, factor=term.factor * self.factor) for term in terms]
 
-    def solver(self, tolerance: float) -> Any:
+    def solver(self, tolerance: float) -> object | None:
         """That of the norm inside."""
         return self.norm.solver(tolerance)
 
@@ -79,10 +78,10 @@ class Scaled(Wrapper):
         positive_number("Scaled", "factor", self.factor)
         return super().on(n_features, shape)
 
-    def as_groups(self, n_features: int, nonnegative: bool = False) -> Groups | None:
+    def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
         """Those of the norm inside, with their weights multiplied."""
         groups = self.norm.as_groups(n_features, nonnegative)
-        return None if groups is None else groups.weighted(self.factor)
+        return None if groups is None else replace(groups, weights=self.factor * groups.weights)
 
     def value(self, w: Array) -> float:
         """factor * norm(w)"""
@@ -208,7 +207,7 @@ class Nonnegative(Wrapper):
         kept = atom.values > 0
         return Atom(atom.columns[kept], atom.values[kept])
 
-    def as_groups(self, n_features: int, nonnegative: bool = False) -> Groups | None:
+    def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
         """Those of the norm inside."""
         return self.norm.as_groups(n_features) if nonnegative else None
 

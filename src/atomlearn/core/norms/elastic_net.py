@@ -124,7 +124,7 @@ class ElasticNetNorm(VectorNorm):
         else:
             no_scaling, gauge = amount >= length, amount
         if no_scaling:
-            return l1_point(v, np.full(v.size, 1.0 / root), amount, form)
+            return l1_point(v, 1.0 / root, amount, form)
         if gauge == 0.0:
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
         direction = shrunk / length

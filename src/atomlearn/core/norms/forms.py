@@ -24,24 +24,23 @@ def soft_threshold(v: Array, threshold: Array | float) -> Array:
     return np.asarray(np.copysign(np.maximum(np.abs(v) - threshold, 0.0), v))
 
 
-def soft_point(v: Array, step: float, weights: Array | None = None) -> ProxPoint:
+def soft_point(v: Array, step: float, weights: Array | float = 1.0) -> ProxPoint:
     """Return the proximal map of step * sum_j weight_j |v_j|, a soft threshold."""
-    threshold = step if weights is None else step * weights
+    threshold = step * weights
     point = soft_threshold(v, threshold)
-    sizes = np.abs(point)
 
     def jacobian() -> ProxJacobian:
         active = (np.abs(v) > threshold) | (step == 0.0)
         return ProxJacobian(active.astype(np.float64))
 
-    return ProxPoint(point, float(sizes.sum() if weights is None else weights @ sizes), jacobian)
+    return ProxPoint(point, float((weights * np.abs(point)).sum()), jacobian)
 
 
-def l1_point(v: Array, weights: Array | None, amount: float, form: Form) -> ProxPoint:
+def l1_point(v: Array, weights: Array | float, amount: float, form: Form) -> ProxPoint:
     """Return the proximal map of ``form`` of sum_j weight_j |v_j|, all weights > 0."""
 
     def polar(z: Array) -> float:
-        return float((np.abs(z) if weights is None else np.abs(z) / weights).max(initial=0.0))
+        return float((np.abs(z) / weights).max(initial=0.0))
 
     return three_forms(v, amount, form, lambda u, step: soft_point(u, step, weights), polar)
 
@@ -65,7 +64,9 @@ def three_forms(
         return start
     high = polar(v)
     if high == 0.0:
-        return ProxPoint(start.point, 0.0, lambda: _at_zero(v.size, amount, penalized, polar))
+        return ProxPoint(
+            start.point, 0.0, lambda: ProxJacobian(np.full(v.size, 1.0 / (1.0 + amount)))
+        )
     if form == "constrained" and amount == 0.0:
         return penalized(v, 2.0 * high)
     theta, at = _search(v, amount, form, penalized, start, high)
@@ -80,21 +81,6 @@ def three_forms(
         return inner.plus(direction[:, None], np.array([-1.0 / bend]))
 
     return ProxPoint(at.point, at.gauge, jacobian)
-
-
-def _at_zero(
-    size: int,
-    amount: float,
-    penalized: Callable[[Array, float], ProxPoint],
-    polar: Callable[[Array], float],
-) -> ProxJacobian:
-    """Return a Jacobian of the squared form at v = 0: its limit from along a coordinate."""
-    for side in (1.0, -1.0):
-        near = np.zeros(size)
-        near[:1] = side
-        if size and polar(near) > 0.0:
-            return three_forms(near, amount, "squared", penalized, polar).jacobian()
-    return penalized(np.zeros(size), 0.0).jacobian()
 
 
 def _search(

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxPoint, Scores
-from atomlearn.core.norms.base import RatedNorm, lifted_point, rated_groups
+from atomlearn.core.interfaces import Array, Columns, Form, GroupWeights, Norm, ProxPoint, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.blocks import Blocks, Cover
 from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.partition import Partition, set_weights
@@ -54,26 +55,25 @@ class Groups(RatedNorm):
         listed = partition.all_listed()
         return self if listed is self.groups else Groups(listed, weights)
 
-    def as_groups(self, n_features: int, nonnegative: bool = False) -> Groups | None:
-        """The norm itself, its groups read."""
-        return None if nonnegative else self.on(n_features)
-
-    def weighted(self, factor: float) -> Groups:
-        """The same groups, which have been read, with their weights multiplied."""
-        return Groups(self.groups, factor * self._all_weights(self.groups.labels.size))
+    def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
+        """Groups and weights of the norm itself."""
+        if nonnegative:
+            return None
+        partition, weights = self.parts(n_features)
+        return GroupWeights(partition.labels, weights)
 
     def value(self, w: Array) -> float:
         """sum_g weight_g ||w_g||_2"""
         w = to_float64(w)
         partition, weights = self.parts(w.size)
-        norms = partition.norms(w)
-        return float(norms.sum() if weights is None else np.dot(weights, norms))
+        return float(weights @ partition.norms(w))
 
     def _groups(self, n_features: int) -> Partition:
         return self.partition(n_features)
 
     def _ratings(self, scores: Scores) -> Scores:
-        return rated_groups(scores, *self.parts(scores.n_columns))
+        partition, weights = self.parts(scores.n_columns)
+        return ArrayScores(partition.norms_of_scores(scores) / weights)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         partition, weights = self.parts(v.size)
@@ -81,14 +81,13 @@ class Groups(RatedNorm):
 
     def adapted(self, w: Array, power: float) -> Norm:
         """The same groups with weights divided by ||w_g||^power, those with w_g != 0 only."""
-        partition = self.partition(w.size)
+        partition, own = self.parts(w.size)
         sizes = partition.norms(to_float64(w))
         used = sizes > 0
         if not used.any():
             raise ValueError(
                 "adaptive weights need a first fit that selects something; use a smaller alpha"
             )
-        own = self._all_weights(w.size)
         new = np.divide(own, sizes**power, out=np.ones(sizes.size), where=used)
         kept = np.flatnonzero(used[partition.labels])
         over = Groups(partition.all_listed(), new).restrict(kept, w.size)
@@ -98,26 +97,16 @@ class Groups(RatedNorm):
         """The same norm over these columns, with the weights of the groups they touch."""
         partition, weights = self.parts(n_features)
         restricted, kept = partition.restrict(columns)
-        return Groups(restricted, None if weights is None else weights[kept])
+        return Groups(restricted, weights[kept])
 
-    def parts(self, n_features: int) -> tuple[Partition, Array | None]:
-        """Return the partition and one weight for each of its groups (None: all ones)."""
+    def parts(self, n_features: int) -> tuple[Partition, Array]:
+        """Return the partition and one weight for each of its groups."""
         partition = self.partition(n_features)
         # A partition whose groups are all listed was read before, and its weights with it.
         if partition is self.groups and partition.n_listed == partition.n_groups:
-            return partition, self.weights
+            known = self.weights
+            return partition, np.ones(partition.n_groups) if known is None else known
         return partition, set_weights(self.weights, partition.sizes, partition.n_listed, "Groups")
-
-    def of_columns(self, n_features: int) -> Array | None:
-        """Return the weight of each column, where each is a group of its own; else None."""
-        partition, weights = self.parts(n_features)
-        if partition.n_groups != n_features:
-            return None
-        return np.ones(n_features) if weights is None else weights[partition.labels]
-
-    def _all_weights(self, n_features: int) -> Array:
-        partition, weights = self.parts(n_features)
-        return np.ones(partition.n_groups) if weights is None else weights
 
 
 def l1_weights(norm: Norm, n_features: int, nonnegative: bool = False) -> Array | None:
@@ -127,7 +116,9 @@ def l1_weights(norm: Norm, n_features: int, nonnegative: bool = False) -> Array 
     can be the gauge of rays: each column an atom, its coefficient >= 0.
     """
     groups = norm.as_groups(n_features, nonnegative)
-    return None if groups is None else groups.of_columns(n_features)
+    if groups is None or groups.weights.size != n_features:
+        return None
+    return groups.weights[groups.labels]
 
 
 class L2(Groups):

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores, whole_number
-from atomlearn.core.norms.base import RatedNorm, lifted_point, rated_groups
+from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.ksupport_point import ksupport_point
 from atomlearn.core.norms.vectors import power_of_two, to_float64
 
@@ -69,7 +70,7 @@ class KSupport(RatedNorm):
 
     def _ratings(self, scores: Scores) -> Scores:
         groups = self._groups(scores.n_columns)
-        return scores if groups is None else rated_groups(scores, groups, None)
+        return scores if groups is None else ArrayScores(groups.norms_of_scores(scores))
 
     usual_form = "squared"
 

@@ -8,13 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns, ProxJacobian, ProxPoint, Scores
+from atomlearn.core.interfaces import (
+    Array,
+    Columns,
+    GroupWeights,
+    ProxJacobian,
+    ProxPoint,
+    Scores,
+)
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm
 from atomlearn.core.norms.forms import soft_point
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.partition import Partition
 from atomlearn.core.norms.vectors import to_float64
 
 
@@ -66,7 +71,7 @@ class L1(RatedNorm):
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> L1:
         """The same norm with one number a column; raise where weights or bounds do not fit."""
         sides = self._sides(n_features)
-        return self if sides is self._read else L1(sides)
+        return self if sides is self.weights else L1(sides)
 
     def with_names(self, names: Sequence[str]) -> L1:
         """Return the same norm with numbers by name replaced by one a column."""
@@ -79,8 +84,8 @@ class L1(RatedNorm):
     @property
     def absolute(self) -> bool:  # type: ignore[override]
         """True without bounds."""
-        if self._read is not None:
-            return self._read.symmetric
+        if isinstance(self.weights, Sides):
+            return self.weights.symmetric
         return self.lower is None and self.upper is None
 
     def value(self, w: Array) -> float:
@@ -91,8 +96,8 @@ class L1(RatedNorm):
 
     def excess(self, scores: Scores) -> Excess | None:
         """What the bounded sides add to the conjugate."""
-        sides = None if self.absolute else self._sides(scores.n_columns)
-        return None if sides is None else sides.excess(scores.full())
+        sides = self._sides(scores.n_columns)
+        return None if sides is None or sides.symmetric else sides.excess(scores.full())
 
     def _ratings(self, scores: Scores) -> Scores:
         """|z_j| / weight_j, over the signs that w_j can have."""
@@ -132,18 +137,15 @@ class L1(RatedNorm):
         sides = self._sides(n_features)
         return self if sides is None else L1(Sides(*(side[columns] for side in sides)))
 
-    def as_groups(self, n_features: int, nonnegative: bool = False) -> Groups | None:
+    def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
         """Groups of one column, without bounds (or exactly those at 0) and columns left out."""
-        sides, weights = self._sides(n_features), None
-        usable = not nonnegative
-        if sides is not None:
-            weights = sides.price
-            at_zero = bool(((sides.lower == 0) & np.isposinf(sides.upper)).all())
-            usable = at_zero if nonnegative else sides.symmetric
-            usable &= bool((np.isfinite(weights) & (weights > 0)).all())
-        if not usable:
-            return None
-        return Groups(Partition(np.arange(n_features), n_features, n_features), weights)
+        sides, each = self._sides(n_features), np.arange(n_features)
+        if sides is None:
+            return None if nonnegative else GroupWeights(each, np.ones(n_features))
+        at_zero = bool(((sides.lower == 0) & np.isposinf(sides.upper)).all())
+        usable = at_zero if nonnegative else sides.symmetric
+        usable &= bool((np.isfinite(sides.price) & (sides.price > 0)).all())
+        return GroupWeights(each, sides.price) if usable else None
 
     @property
     def rates_columns(self) -> bool:
@@ -153,7 +155,7 @@ class L1(RatedNorm):
     @property
     def asks_large(self) -> bool:
         """True without weights: the polar is the largest magnitude."""
-        return self._plain
+        return self.weights is self.lower is self.upper is None
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
         """The weights of these columns; 0 with bounds, where multipliers do not tell."""
@@ -162,27 +164,11 @@ class L1(RatedNorm):
             return 1.0
         return sides.price[columns] if sides.symmetric else 0.0
 
-    @property
-    def _plain(self) -> bool:
-        return self.weights is None and self.lower is None and self.upper is None
-
-    @property
-    def _read(self) -> Sides | None:
-        """Weights and bounds once they are read for so many features; None before."""
-        return self.weights if isinstance(self.weights, Sides) else None
-
     def _sides(self, n_features: int) -> Sides | None:
         """Return weights and bounds as one number a column; None for the plain norm."""
-        if self._plain:
+        if self.weights is self.lower is self.upper is None:
             return None
-        if self._read is None:
-            return Sides.read(self.weights, self.lower, self.upper, n_features)
-        if self._read.price.size != n_features:
-            raise ValueError(
-                f"L1: weights and bounds are of {self._read.price.size} columns, and X has "
-                f"{n_features}"
-            )
-        return self._read
+        return Sides.read(self.weights, self.lower, self.upper, n_features)
 
 
 class Sides(NamedTuple):
@@ -198,7 +184,14 @@ class Sides(NamedTuple):
 
     @classmethod
     def read(cls, weights: Any, lower: Any, upper: Any, n_features: int) -> Sides:
-        """Check and spread the parameters of ``L1`` over so many columns."""
+        """Check and spread the parameters of ``L1`` over so many columns, or take them as read."""
+        if isinstance(weights, Sides):
+            if weights.price.size != n_features:
+                raise ValueError(
+                    f"L1: weights and bounds are of {weights.price.size} columns, and X has "
+                    f"{n_features}"
+                )
+            return weights
         price = _numbers("weights", weights, 1.0, n_features)
         low = _numbers("lower", lower, -np.inf, n_features)
         high = _numbers("upper", upper, np.inf, n_features)

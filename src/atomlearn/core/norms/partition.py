@@ -152,10 +152,10 @@ def is_listing(given: object) -> bool:
     return isinstance(given, Iterable) and not isinstance(given, str | bytes)
 
 
-def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Array | None:
+def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Array:
     """Return the weight of every set, checked: listed ones first, 1 for features on their own."""
     if weights is None:
-        return None
+        return np.ones(sizes.size)
     if isinstance(weights, str):
         if weights != "sqrt_size":
             raise ValueError(

@@ -69,9 +69,9 @@ class AtomGeneration(Solver):
     ----------
     master : Master
         Re-fits the weights of the atoms: a problem over the block X U with the norm sum c on
-        c >= 0. The default is [V] Algorithm 2 (``ActiveSetQP``) where the loss is quadratic, and
-        sequential quadratic programming elsewhere. Where tau > 0 there is a ridge term with U'U,
-        which these two alone know.
+        c >= 0. The default is sequential quadratic programming, one program where the loss is
+        quadratic: [V] Algorithm 2. Where tau > 0 there is a ridge term with U'U, which it alone
+        knows.
     inner_ratio : float
         The master is asked for this fraction of the outer gap.
     tolerance : float

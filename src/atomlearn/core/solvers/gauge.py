@@ -15,7 +15,7 @@ from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import identity
 from atomlearn.core.interfaces import Array, Atom, Norm, WarmStart
 from atomlearn.core.losses import as_loss
-from atomlearn.core.masters.active_set import ActiveSetQP
+from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -120,7 +120,7 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
         # min 1/2 ||w + eps z - U c||^2 + eps gauge(U c)
         pull = Regularizer(norm, "penalized", eps)
         problem = Problem(as_loss("squared"), design, w + eps * z, np.ones(w.size), pull)
-        fit = refit_on_rays(problem, ActiveSetQP(), atoms, shares, 0.0, 0.0)
+        fit = refit_on_rays(problem, SequentialQP(), atoms, shares, 0.0, 0.0)
         kept = np.flatnonzero(fit.weights > 0)
         listed = [listed[number] for number in kept]
         atoms, shares = atoms.take(kept), fit.weights[kept]

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -365,9 +365,9 @@ def default_solver(norm: Norm, tolerance: float) -> Solver:
     to a few columns nor lifted get ``AtomGeneration``. Norms may name their own solver: those of
     matrices name ``MatrixGeneration``.
     """
-    own: Solver | None = norm.solver(tolerance)
+    own = norm.solver(tolerance)
     if own is not None:
-        return own
+        return cast(Solver, own)
     if norm.over_columns:
         return ColumnGeneration(tolerance=tolerance)
     return AtomGeneration(tolerance=tolerance)

@@ -18,10 +18,9 @@ from atomlearn.core.interfaces import Array, Design, Norm, Term, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.losses.pieces import shifted
-from atomlearn.core.masters.accelerated_gradient import AcceleratedGradient
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.model_newton import ModelNewton
-from atomlearn.core.masters.newton import SemismoothNewton
+from atomlearn.core.masters.newton import AcceleratedGradient, SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.problem.problem import Problem
