@@ -27,7 +27,7 @@ from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import encoded_again
-from atomlearn.storage.intake.frame import Frame, frame_of_columns, transposed
+from atomlearn.storage.intake.frame import Frame, transposed
 from atomlearn.storage.intake.genotypes import distinct
 from atomlearn.storage.intake.join import NamedRows, joined_to_samples, named_frame
 from atomlearn.storage.intake.reading import Reading
@@ -159,7 +159,7 @@ def _of_table(
         ["id"] if ids else (),
         None if ids is None else [(name,) for name in ids],
         notes,
-        given_offset({role: frame.held(name) for role, name in roles.items()}),
+        given_offset({role: frame.columns[name] for role, name in roles.items()}),
     )
 
 
@@ -197,7 +197,7 @@ def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading
     if plans:
         columns = {name: X[:, place] for place, name in enumerate(wanted)}
         plain = [ColumnPlan(name) for name in wanted if name not in made.values()]
-        columns = encoded_again(frame_of_columns(path, columns), [*plans, *plain])
+        columns = encoded_again(Frame(path, columns, X.shape[0]), [*plans, *plain])
         X = _side_by_side(model, columns, X.shape[0])
     found.X = X
     return found

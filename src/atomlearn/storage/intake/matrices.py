@@ -23,7 +23,7 @@ from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
 from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
 from atomlearn.storage.intake.encode import completed, encode_columns, groups_made
-from atomlearn.storage.intake.frame import frame_of_columns
+from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
 from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
@@ -251,7 +251,7 @@ def _fill(matrix: _Matrix, reading: Reading) -> NDArray[np.int64]:
     holes = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
     if not holes:
         return everything
-    frame = frame_of_columns(matrix.path, {matrix.name(column): X[:, column] for column in holes})
+    frame = Frame(matrix.path, {matrix.name(column): X[:, column] for column in holes}, X.shape[0])
     plans = [ColumnPlan(name, missing=int(frame.missing(name).sum())) for name in frame.header]
     empty = [plan.name for plan in plans if plan.missing == frame.n_rows]
     if empty:

@@ -15,6 +15,7 @@ import numpy as np
 
 from atomlearn.storage.conversion.to_store import convert
 from atomlearn.storage.formats.compressed import unpacked_size
+from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, within
 from atomlearn.storage.formats.registry import STORE, format_of
 from atomlearn.storage.formats.table import DataTable, Schema
@@ -34,7 +35,6 @@ from atomlearn.storage.intake.plans import (
     with_rows_of,
 )
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.streamed import TableRows
 from atomlearn.storage.intake.typed import frame_of
 from atomlearn.storage.store.on_disk import OnDisk
 
@@ -89,25 +89,18 @@ def read_as(path: Any, reading: Reading) -> DataTable:
 def _read(path: Any, reading: Reading) -> DataTable:
     if not isinstance(path, str | PathLike):
         return _of_frame(frame_of(path), reading, None)
-    file = Path(path)
+    file, limit, table = Path(path), reading.memory_limit, None
     form = format_of(file)
-    table = None
+    size = unpacked_size(file)
     if form.cells is not None:
-        table = form.cells(file, reading.text_form(), reading.sheet)
-    streams = table is not None or (form.stream is not None and not form.in_place)
-    size = unpacked_size(file) if table is None else table.n_bytes
-    limit = reading.memory_limit
-    if limit is not None and streams and 3 * size > limit:
+        table = read_table(form.cells(file, reading.text_form(), reading.sheet), reading)
+        size = 8 * table.X.size
+    if limit is not None and 3 * size > limit and (table or (form.stream and not form.in_place)):
         return _from_store(file, table, limit // 4, reading)
-    if table is None:
-        return read_matrix(form, file, reading)
-    frame, ids = table.frame(), None
-    if reading.transpose:
-        frame, ids = transposed(frame)
-    return _of_frame(frame, reading, ids)
+    return read_matrix(form, file, reading) if table is None else table
 
 
-def _from_store(file: Path, table: TableFile | None, memory: int, reading: Reading) -> DataTable:
+def _from_store(file: Path, table: DataTable | None, memory: int, reading: Reading) -> DataTable:
     """Return the table of a file, whose X reads a store as it goes; the store goes with it."""
     folder = Path(tempfile.mkdtemp(prefix="atomlearn-"))
     store = folder / "data.store"
@@ -116,9 +109,8 @@ def _from_store(file: Path, table: TableFile | None, memory: int, reading: Readi
             convert(file, store, target=reading.role("target"), memory=memory)
             found = read_matrix(STORE, store, replace(reading, target=None))
         else:
-            rows = TableRows(table, reading)
-            convert(file, store, memory=memory, opened=rows)
-            found = rows.table(OnDisk(store))
+            convert(file, store, memory=memory, opened=MatrixColumns(table.X, table.schema, None))
+            found = replace(table, X=OnDisk(store))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -126,6 +118,27 @@ def _from_store(file: Path, table: TableFile | None, memory: int, reading: Readi
     weakref.finalize(found.X, shutil.rmtree, folder, ignore_errors=True)
     note = f"larger than a third of the memory allowed: read from a column store in {folder}"
     return replace(found, source=str(file), notes=(*found.notes, note))
+
+
+def read_table(file: TableFile, reading: Reading) -> DataTable:
+    """Return the table of a file whose columns are understood first."""
+    frame, ids = file.frame(), None
+    if reading.transpose:
+        frame, ids = transposed(frame)
+    return _of_frame(frame, reading, ids)
+
+
+def columns_of(form: Format, path: Path, reading: Reading) -> tuple[MatrixColumns, tuple[str, ...]]:
+    """Return the columns of a table, as narrow as the file has its numbers, and notes."""
+    assert form.cells is not None
+    file = form.cells(path, reading.text_form(), reading.sheet)
+    table = read_table(file, reading)
+    kinds = [
+        file.dtypes.get(plan.name, np.float64) if plan.fill is None else np.float64
+        for plan in table.schema.columns
+        if plan.is_used
+    ]
+    return MatrixColumns(table.X, table.schema, table.y, np.result_type(*kinds)), table.notes
 
 
 def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
@@ -144,7 +157,11 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
         ids = [str(cell) for cell in frame.cells(id_column or named[0]).tolist()]
     samples = None if ids is None else NamedRows(ids, columns=frame.header)
     if reading.covar is not None:
-        frame, added = _with_covariates(frame, reading, samples, notes)
+        other = frame_of_samples(reading.covar, samples, frame.path, notes, reading.form)
+        added = covariates_in(other, reading, notes)
+        if twice := [name for name in added if name in frame.columns]:
+            raise ValueError(f"{reading.covar} and {frame.path} both have a column {twice[0]!r}")
+        frame = replace(frame, columns=frame.columns | {n: other.columns[n] for n in added})
         plans += described(frame, added)
         reading = replace(reading, covariates=tuple({*reading.covariates, *added}))
     roles = reading.named_roles()
@@ -153,8 +170,8 @@ def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> Data
     if reading.pheno is not None:
         name, y = phenotype(reading, samples, frame.path, notes)
     elif name is not None:
-        y = frame.held(name)
-    extras = {role: frame.held(column) for role, column in roles.items()}
+        y = frame.columns[name]
+    extras = {role: frame.columns[column] for role, column in roles.items()}
     kept, told = known_rows(y, name, extras, frame.n_rows)
     frame = frame.rows(kept)
     plans, full = completed(frame, plans, reading.missing)
@@ -185,16 +202,3 @@ def _refuse_gaps(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) ->
     used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
     gaps = {name: int(frame.missing(name).sum()) for name in used if frame.lacks(name)}
     refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
-
-
-def _with_covariates(
-    frame: Frame, reading: Reading, samples: NamedRows | None, notes: list[str]
-) -> tuple[Frame, list[str]]:
-    """Return the frame with the columns of the covariate file beside it, and their names."""
-    assert reading.covar is not None
-    other = frame_of_samples(reading.covar, samples, frame.path, notes, reading.form)
-    wanted = covariates_in(other, reading, notes)
-    twice = [name for name in wanted if name in frame.header]
-    if twice:
-        raise ValueError(f"{reading.covar} and {frame.path} both have a column {twice[0]!r}")
-    return frame.with_columns(other, wanted), wanted

@@ -24,7 +24,6 @@ from atomlearn.storage.intake.frame import (
     TableFile,
     as_numbers,
     distinct_names,
-    frame_of_columns,
 )
 from atomlearn.storage.intake.kinds import is_code, is_id_name
 
@@ -55,7 +54,7 @@ class TypedFile(TableFile):
 
     @abstractmethod
     def _opened(self) -> list[str]:
-        """Return the names of the columns; set ``n_bytes``."""
+        """Return the names of the columns."""
 
     @abstractmethod
     def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
@@ -107,7 +106,6 @@ class ParquetFile(TypedFile):
                 for field in schema
                 if _is_number(field.type)
             }
-        self.n_bytes = 8 * self._file.metadata.num_rows * len(schema)
         return _arrow_names(schema)
 
     def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
@@ -170,7 +168,6 @@ class ExcelFile(TypedFile):
                 f"a sheet of {self.path} holds no table (header and rows); give --sheet"
             )
         width = max(map(len, rows))
-        self.n_bytes = 8 * len(rows) * width
         cells = [row + [None] * (width - len(row)) for row in rows]
         self._columns = [list(column) for column in zip(*cells[1:], strict=True)]
         return [_text(cell) for cell in cells[0]]
@@ -206,7 +203,7 @@ def frame_of(table: Any, path: Path = Path("the table")) -> Frame:
         else:
             cells = _objects(values.tolist(), str(name))
         columns[str(name)] = cells
-    return frame_of_columns(path, columns)
+    return Frame(path, columns, len(table) if not names else len(cells))
 
 
 def _is_number(kind: Any) -> bool:
