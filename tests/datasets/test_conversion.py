@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from atomlearn.datasets import convert, read, write_plink
 from atomlearn.designs import OnDisk, PlinkBed
 from atomlearn.storage.conversion import journal
-from atomlearn.storage.conversion.journal import Sharing
 from atomlearn.storage.formats import held
 from atomlearn.storage.formats.held import FileLimits
 from atomlearn.storage.intake import frame, text
@@ -38,7 +37,6 @@ TIGHT = 4000
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(journal, "SHARING", Sharing(record_s=0.0))
     monkeypatch.setattr(
         "atomlearn.storage.conversion.writer.READING", ReadingSizes(chunk_bytes=700)
     )
@@ -420,7 +418,7 @@ def test_a_journal_with_a_damaged_number_is_not_believed(
     np.save(tmp_path / "x.npy", X)
     partial = _interrupted(tmp_path / "x.npy", tmp_path / "x.store", monkeypatch)
     content = json.loads((partial / "journal.json").read_text())
-    content["state"]["written"]["column"] -= 1
+    content["state"]["complete"] = 1
     (partial / "journal.json").write_text(json.dumps(content))
     made = convert(tmp_path / "x.npy", tmp_path / "x.store")
     assert not made.resumed
