@@ -148,7 +148,7 @@ Stored = RowsOfFile | ColumnsOfFile
 
 def dense_source(array: FlatArray, names: Names, y: NDArray[Any] | None) -> Stored:
     """Return the source of a dense array, by rows or columns as it is stored."""
-    if len(array.shape) != 2 or 0 in array.shape:
+    if len(array.shape) != 2 or min(array.shape) < 1:
         raise ValueError(f"{array.name} has shape {array.shape}; expected (n_samples, n_features)")
     shape = array.shape[::-1] if array.fortran else array.shape
     width = shape[1]

@@ -180,12 +180,6 @@ def fits(path: object, what: str, n_bytes: int) -> None:
         )
 
 
-def check_size(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
-    """Raise ValueError where the file says more than it can hold, or more than memory can."""
-    believe(path, what, declared, stored, ratio)
-    fits(path, what, declared)
-
-
 def believe(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
     """Raise ValueError where the file says more than it can hold.
 

@@ -87,7 +87,7 @@ def _exact(one: int, two: int, known: int) -> float:
 
 def components(design: Design, count: int, seed: int = 0) -> Array:
     """Return the first principal components of standardized columns, (n_samples, count)."""
-    n_samples, scaled = design.shape[0], Standardized(design)
+    scaled = Standardized(design)
     if not 1 <= count < min(design.shape):
         raise ValueError(
             f"--pcs must be from 1 to {min(design.shape) - 1}, fewer than samples and variants"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import zipfile
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import imported
-from atomlearn.storage.formats.held import LIMITS, check_size, understood
+from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.cells import Columns, TextForm
 from atomlearn.storage.intake.frame import (
@@ -149,9 +148,6 @@ class ExcelFile(TypedFile):
 
     def _opened(self) -> list[str]:
         with self._understood():
-            with zipfile.ZipFile(self.path) as parts:
-                total = sum(item.file_size for item in parts.infolist())
-            check_size(self.path, "its parts", total, self.path.stat().st_size, LIMITS.unpacked)
             book = self._reader.load_workbook(self.path, read_only=True, data_only=True)
         sheets = book.sheetnames
         if self.sheet is None and len(sheets) > 1:
@@ -177,15 +173,13 @@ class ExcelFile(TypedFile):
 
     def _rows(self, sheet: Any) -> list[list[Any]]:
         """Return the rows that hold anything, each as far as it does."""
-        rows, held, stored = list[list[Any]](), 0, self.path.stat().st_size
+        rows = list[list[Any]]()
         for number, cells in enumerate(sheet.iter_rows(values_only=True)):
             if number >= _MOST_ROWS:
                 raise ValueError(f"its sheet has more than the {_MOST_ROWS:,} rows that Excel has")
             last = next((n for n in range(len(cells), 0, -1) if cells[n - 1] is not None), 0)
-            held += 8 * last
             if last:
                 rows.append(list(cells[:last]))
-                check_size(self.path, "its cells", held, stored, LIMITS.unpacked)
         return rows
 
 
