@@ -16,7 +16,6 @@ import scipy.sparse as sp
 
 from atomlearn.datasets import DataTable, Reading, read, read_schema, write_plink
 from atomlearn.storage.formats.held import FileLimits
-from atomlearn.storage.intake import frame as frame_module
 from atomlearn.storage.intake import text
 from atomlearn.storage.intake.cells import TextForm
 
@@ -340,6 +339,5 @@ def test_what_shows_late_in_a_file(
         return {name: frame.cells(name).tolist() for name in frame.header}
 
     plain = found()
-    for module in (frame_module, text):
-        monkeypatch.setattr(module, "LIMITS", FileLimits(fast_bytes=256, piece_bytes=1024))
+    monkeypatch.setattr(text, "LIMITS", FileLimits(fast_bytes=256, piece_bytes=1024))
     assert found() == plain

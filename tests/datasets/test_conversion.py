@@ -25,7 +25,7 @@ from atomlearn.designs import OnDisk, PlinkBed
 from atomlearn.storage.conversion import journal
 from atomlearn.storage.formats import held
 from atomlearn.storage.formats.held import FileLimits
-from atomlearn.storage.intake import frame, text
+from atomlearn.storage.intake import text, typed
 from atomlearn.storage.store.encoding import pack
 from atomlearn.storage.store.store_file import ReadingSizes
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
@@ -273,7 +273,7 @@ def test_a_table_larger_than_memory_is_read_the_same(ending: str, tmp_path: Path
     asked: dict[str, Any] = {"missing": "indicator", "id": "id", "roles": {"weights": "w"}}
     plain = read(path, "y", **asked)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (frame, held, text):
+        for module in (held, text, typed):
             patch.setattr(module, "LIMITS", FileLimits(piece_bytes=1500))
         large = read(path, "y", memory_limit=3000, **asked)
     assert large.feature_names == plain.feature_names

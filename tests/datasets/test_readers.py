@@ -146,8 +146,8 @@ def test_a_file_in_pieces_is_the_same(
     for encoding in ("utf-8", "utf-16", "utf-8-sig", "latin-1"):
         path = tmp_path / f"{encoding}.csv"
         path.write_bytes("\n".join(lines).encode(encoding))
-        for module in (text_module, frame_module):
-            monkeypatch.setattr(module, "LIMITS", FileLimits(fast_bytes=fast, piece_bytes=size))
+        limits = FileLimits(fast_bytes=fast, piece_bytes=size)
+        monkeypatch.setattr(text_module, "LIMITS", limits)
         # Numbers of pieces, and all of them, in files: as where they are larger than memory.
         monkeypatch.setattr(frame_module, "is_large", lambda n_bytes: size == 200)
         monkeypatch.setattr(held, "is_large", lambda n_bytes: size == 200)

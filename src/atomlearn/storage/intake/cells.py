@@ -176,22 +176,17 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
         return None
     words = sorted(MISSING.union(form.na))
     nulls = ["", "NaN", *words, *map(str.upper, words)]
-    names = [str(place) for place in range(width)]
-    kinds = {name: pl.String if int(name) in text else pl.Float64 for name in names}
-    quoted, raw = '"' in content, content.encode()
-    # As numbers with text where that is known; then all as text.
-    for schema, values in ((kinds, nulls), (dict.fromkeys(names, pl.String), None)):
-        with contextlib.suppress(pl.exceptions.PolarsError):
-            frame = pl.read_csv(
-                raw,
-                has_header=False,
-                separator=form.delimiter,
-                schema=schema,
-                null_values=values,
-                quote_char='"' if quoted else None,
-            )
-            break
-    else:
+    quoted = '"' in content
+    try:
+        frame = pl.read_csv(
+            content.encode(),
+            has_header=False,
+            separator=form.delimiter,
+            schema={str(place): pl.String for place in range(width)},
+            null_values=nulls,
+            quote_char='"' if quoted else None,
+        )
+    except pl.exceptions.PolarsError:
         return None
     series = frame.get_columns()
     if series[-1].null_count() and not (
@@ -204,9 +199,7 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
 
 def _of_series(pl: Any, series: Any, form: TextForm, is_text: bool) -> NDArray[Any]:
     """Return a column of polars as numbers, where all of it is, else as text."""
-    if series.dtype == pl.String:
-        numbers = None if is_text else series.cast(pl.Float64, strict=False)
-        if numbers is None or numbers.null_count() > series.null_count():
-            return column_of(series.fill_null("").to_list(), form, is_text)
-        series = numbers
-    return np.asarray(series.to_numpy(), dtype=np.float64)
+    numbers = series.cast(pl.Float64, strict=False)
+    if is_text or numbers.null_count() > series.null_count():
+        return column_of(series.fill_null("").to_list(), form, is_text)
+    return np.asarray(numbers.to_numpy(), dtype=np.float64)

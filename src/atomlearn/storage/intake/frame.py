@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
-from atomlearn.storage.formats.held import LIMITS, is_large, room
+from atomlearn.storage.formats.held import is_large, room
 from atomlearn.storage.formats.messages import listing, near_names
 from atomlearn.storage.intake.cells import Columns, TextForm
 
@@ -31,8 +31,8 @@ class TableFile(ABC):
         self.dtypes: dict[str, np.dtype[Any]] = {}
 
     @abstractmethod
-    def pieces(self, position: int, n_bytes: int) -> Iterator[tuple[Columns, int]]:
-        """Yield columns of some rows, and the position after them, from a position on."""
+    def pieces(self) -> Iterator[Columns]:
+        """Yield the columns of some rows, and of the next ones, until the end."""
 
     def line(self, row: int) -> str:
         """Return where a row stands, for messages."""
@@ -49,7 +49,7 @@ class TableFile(ABC):
         again, parts = True, list[Columns]()
         while again:
             again, parts, n_bytes = False, [], 0
-            for columns, _ in self.pieces(0, LIMITS.piece_bytes):
+            for columns in self.pieces():
                 again = self.learned(columns) or again
                 if not again:
                     n_bytes += sum(column.nbytes for column in columns)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import imported
-from atomlearn.storage.formats.held import understood
+from atomlearn.storage.formats.held import LIMITS, understood
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.cells import Columns, TextForm
 from atomlearn.storage.intake.frame import (
@@ -31,7 +31,7 @@ _MOST_ROWS = 2**20
 
 
 class TypedFile(TableFile):
-    """A file of columns with types; positions are rows.
+    """A file of columns with types.
 
     Words that are numbers are numbers, unless a later piece holds others. kind : as messages call
     the file; module : what reads it, which comes with ``atomlearn[extra]``.
@@ -56,26 +56,22 @@ class TypedFile(TableFile):
         """Return the names of the columns."""
 
     @abstractmethod
-    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
-        """Yield pieces of about so many rows: their number, and the cells of each column."""
+    def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        """Yield the columns of about so many rows, and of the next ones."""
 
     def _understood(self) -> AbstractContextManager[None]:
         return understood(self.path, self.kind, "; copy it afresh")
 
-    def pieces(self, position: int, n_bytes: int) -> Iterator[tuple[Columns, int]]:
-        """Yield columns of some rows, and the row after them, from a row on."""
-        at, tables = 0, self._tables(max(n_bytes // (8 * len(self.header)), 1))
+    def pieces(self) -> Iterator[Columns]:
+        """Yield the columns of some rows, and of the next ones, until the end."""
+        tables = self._tables(max(LIMITS.piece_bytes // (8 * len(self.header)), 1))
         while True:
             with self._understood():
-                n_rows, columns = next(tables, (0, ()))
-            if not n_rows:
-                return
-            skipped = max(position - at, 0)
-            at += n_rows
-            if skipped < n_rows:
-                with self._understood():
-                    cells = [self._cells(j, column[skipped:]) for j, column in enumerate(columns)]
-                yield cells, at
+                columns = next(tables, None)
+                if columns is None:
+                    return
+                cells = [self._cells(place, column) for place, column in enumerate(columns)]
+            yield cells
 
     def _cells(self, place: int, column: Any) -> NDArray[Any]:
         """Return a column as numbers, or as text; labels stay text."""
@@ -107,10 +103,10 @@ class ParquetFile(TypedFile):
             }
         return _arrow_names(schema)
 
-    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
+    def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
         # A thread that could not be made, for the limit of memory, would end the process.
         for batch in self._file.iter_batches(batch_size=rows, use_threads=False):
-            yield batch.num_rows, batch.columns
+            yield batch.columns
 
 
 class ArrowFile(TypedFile):
@@ -134,11 +130,10 @@ class ArrowFile(TypedFile):
         with self._understood():
             return _arrow_names(self._source()[0])
 
-    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
+    def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
         for batch in self._source()[1]:
             for start in range(0, batch.num_rows, rows):
-                part = batch.slice(start, rows)
-                yield part.num_rows, part.columns
+                yield batch.slice(start, rows).columns
 
 
 class ExcelFile(TypedFile):
@@ -168,8 +163,8 @@ class ExcelFile(TypedFile):
         self._columns = [list(column) for column in zip(*cells[1:], strict=True)]
         return [_text(cell) for cell in cells[0]]
 
-    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
-        yield len(self._columns[0]), self._columns
+    def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        yield self._columns
 
     def _rows(self, sheet: Any) -> list[list[Any]]:
         """Return the rows that hold anything, each as far as it does."""
