@@ -247,7 +247,7 @@ def test_arrays_with_gaps_and_targets_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"column 'b'.*--missing median"):
         read(tmp_path / "o.npz")
     table = read(tmp_path / "o.npz", missing="indicator")
-    assert table.feature_names == ("a", "b", "c", "b=missing")
+    assert table.feature_names == ("a", "b", "b=missing", "c")
     assert table.X.shape == (7, 4)
     sp.save_npz(tmp_path / "s.npz", sp.csr_matrix(np.nan_to_num(X)))
     np.save(tmp_path / "y.npy", np.arange(8))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -27,24 +26,11 @@ from atomlearn.storage.formats.table import Request, sparse_size
 Names = Sequence[str] | None
 
 
-class Lines(ABC):
-    """A matrix stored line after line: rows of ``shape``, or columns where it is transposed."""
+class DenseLines:
+    """A dense matrix stored line after line, which are read by ``read(start, stop)``.
 
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    sparse: bool
-
-    @abstractmethod
-    def part(self, start: int, stop: int) -> Any:
-        """Return lines as rows of a dense or CSR array."""
-
-    @abstractmethod
-    def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
-        """Return where to cut the lines, from one on, so that pieces take about so many bytes."""
-
-
-class DenseLines(Lines):
-    """Lines that are read by ``read(start, stop)``."""
+    Lines are rows of ``shape``, or columns where it is transposed.
+    """
 
     sparse = False
 
@@ -57,15 +43,17 @@ class DenseLines(Lines):
         self.shape, self.dtype, self._read = shape, dtype, read
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
+        """Return lines as rows of an array."""
         return self._read(start, stop)
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
+        """Return where to cut the lines, from one on, so that pieces take about so many bytes."""
         step = max(1, piece_bytes // (8 * self.shape[1]))
         return np.append(np.arange(first, self.shape[0], step), self.shape[0])
 
 
-class SparseLines(Lines):
-    """data, indices and indptr by ranges, whatever holds them; one datum stands for all."""
+class SparseLines:
+    """The same of data, indices and indptr, whatever holds them; one datum stands for all."""
 
     sparse = True
 
@@ -116,6 +104,9 @@ class SparseLines(Lines):
         return np.array(edges, dtype=np.int64)
 
 
+Lines = DenseLines | SparseLines
+
+
 class RowsOfFile(RowSource):
     """A matrix stored by rows; positions are rows."""
 
@@ -156,11 +147,8 @@ def dense_source(array: FlatArray, names: Names, y: NDArray[Any] | None) -> Stor
     def read(start: int, stop: int) -> NDArray[Any]:
         return array.read(start * width, stop * width).reshape(stop - start, width)
 
-    return _stored(DenseLines(shape, array.dtype, read), not array.fortran, names, y)
-
-
-def _stored(lines: Lines, by_rows: bool, names: Names, y: NDArray[Any] | None) -> Stored:
-    return (RowsOfFile if by_rows else ColumnsOfFile)(lines, names, y)
+    lines = DenseLines(shape, array.dtype, read)
+    return ColumnsOfFile(lines, names, y) if array.fortran else RowsOfFile(lines, names, y)
 
 
 def sparse_source(
@@ -172,9 +160,9 @@ def sparse_source(
     y: NDArray[Any] | None,
 ) -> Stored:
     """Return the source of data, indices and indptr, the first two read by ranges."""
-    by_rows = form == "csr"
-    lines = SparseLines(path, *parts, shape if by_rows else shape[::-1])
-    return _stored(lines, by_rows, names, y)
+    if form == "csr":
+        return RowsOfFile(SparseLines(path, *parts, shape), names, y)
+    return ColumnsOfFile(SparseLines(path, *parts, shape[::-1]), names, y)
 
 
 def open_npy(path: Path, request: Request) -> Stored:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -18,23 +17,11 @@ from atomlearn.storage.formats.compressed import unpacked_size
 from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, within
 from atomlearn.storage.formats.registry import STORE, format_of
-from atomlearn.storage.formats.table import DataTable, Schema
-from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
-from atomlearn.storage.intake.encode import completed, encode_columns
-from atomlearn.storage.intake.frame import Frame, TableFile, transposed
-from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
-from atomlearn.storage.intake.kinds import described
+from atomlearn.storage.formats.table import DataTable
+from atomlearn.storage.intake.frame import TableFile, transposed
 from atomlearn.storage.intake.matrices import read_matrix
-from atomlearn.storage.intake.plans import (
-    left_out,
-    made_of,
-    plans_of,
-    refuse,
-    require,
-    spread_out,
-    with_rows_of,
-)
 from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.tables import table_of
 from atomlearn.storage.intake.typed import frame_of
 from atomlearn.storage.store.on_disk import OnDisk
 
@@ -88,7 +75,7 @@ def read_as(path: Any, reading: Reading) -> DataTable:
 
 def _read(path: Any, reading: Reading) -> DataTable:
     if not isinstance(path, str | PathLike):
-        return _of_frame(frame_of(path), reading, None)
+        return table_of(frame_of(path), reading, None)
     file, limit, table = Path(path), reading.memory_limit, None
     form = format_of(file)
     size = unpacked_size(file)
@@ -125,7 +112,7 @@ def read_table(file: TableFile, reading: Reading) -> DataTable:
     frame, ids = file.frame(), None
     if reading.transpose:
         frame, ids = transposed(frame)
-    return _of_frame(frame, reading, ids)
+    return table_of(frame, reading, ids)
 
 
 def columns_of(form: Format, path: Path, reading: Reading) -> tuple[MatrixColumns, tuple[str, ...]]:
@@ -139,66 +126,3 @@ def columns_of(form: Format, path: Path, reading: Reading) -> tuple[MatrixColumn
         if plan.is_used
     ]
     return MatrixColumns(table.X, table.schema, table.y, np.result_type(*kinds)), table.notes
-
-
-def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
-    """Return the table of a frame."""
-    reading = spread_out(frame, reading)
-    require(frame, reading)
-    notes = list(frame.notes)
-    plans = plans_of(frame, reading)
-    reading = with_rows_of(frame, reading, plans)
-    owner, id_column = reading.role("rows_of"), reading.role("id")
-    plans = [
-        replace(plan, use="rows_of") if plan.name == owner != id_column else plan for plan in plans
-    ]
-    named = [plan.name for plan in plans if plan.kind == "identifier"]
-    if ids is None and (id_column or named):
-        ids = [str(cell) for cell in frame.cells(id_column or named[0]).tolist()]
-    samples = None if ids is None else NamedRows(ids, columns=frame.header)
-    if reading.covar is not None:
-        other = frame_of_samples(reading.covar, samples, frame.path, notes, reading.form)
-        added = covariates_in(other, reading, notes)
-        if twice := [name for name in added if name in frame.columns]:
-            raise ValueError(f"{reading.covar} and {frame.path} both have a column {twice[0]!r}")
-        frame = replace(frame, columns=frame.columns | {n: other.columns[n] for n in added})
-        plans += described(frame, added)
-        reading = replace(reading, covariates=tuple({*reading.covariates, *added}))
-    roles = reading.named_roles()
-    name, y = roles.pop("target", None), None
-    roles.pop("id", None)
-    if reading.pheno is not None:
-        name, y = phenotype(reading, samples, frame.path, notes)
-    elif name is not None:
-        y = frame.columns[name]
-    extras = {role: frame.columns[column] for role, column in roles.items()}
-    kept, told = known_rows(y, name, extras, frame.n_rows)
-    frame = frame.rows(kept)
-    plans, full = completed(frame, plans, reading.missing)
-    if not full.all():
-        told.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
-        if not full.any():
-            raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
-        kept, frame = kept[full], frame.rows(np.flatnonzero(full))
-    _refuse_gaps(frame, plans, reading)
-    made = encode_columns(frame, plans)
-    return DataTable(
-        made.X,
-        None if y is None else tidy(y[kept], f"column {name!r} of {frame.path}"),
-        Schema(len(made.names), tuple(made.names), columns=tuple(made.plans)),
-        name,
-        str(frame.path),
-        groups=made.groups if made.has_groups else None,
-        ids=None if ids is None else tuple(ids[row] for row in kept.tolist()),
-        covariates=made_of(made.plans, reading.covariates),
-        rows=kept,
-        extras={role: values[kept] for role, values in extras.items()},
-        notes=(*notes, *told, *left_out(plans)),
-    )
-
-
-def _refuse_gaps(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
-    """Raise where something stands between the columns and numbers."""
-    used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
-    gaps = {name: int(frame.missing(name).sum()) for name in used if frame.lacks(name)}
-    refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
