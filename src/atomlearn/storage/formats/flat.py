@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.format import About, ColumnSource, RowPiece, RowSource
+from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.numpy_files import (
     SPARSE_KEYS,
     Archive,
@@ -60,37 +61,37 @@ class SparseLines:
     def __init__(
         self, path: Path, data: Any, indices: Any, indptr: NDArray[Any], shape: tuple[int, int]
     ) -> None:
-        self._where, stored = f"{path} is a broken sparse matrix", int(indices.size)
-        where = self._where
-        if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
-            raise ValueError(f"{where}: indptr and indices must be whole numbers")
-        if data.size not in (1, stored):
-            raise ValueError(f"{where}: {data.size} values and {stored} indices")
+        stored = int(indices.size)
         sparse_size(path, shape, stored, max(shape))
-        self.data, self.indices, self.shape, self.dtype = data, indices, shape, data.dtype
-        self.indptr = np.asarray(indptr).astype(np.int64)
-        ends = self.indptr if self.indptr.shape == (shape[0] + 1,) else np.array([-1])
-        if ends[0] != 0 or (np.diff(ends) < 0).any() or int(ends[-1]) > stored:
+        whole = indptr.dtype.kind in "iu" and indices.dtype.kind in "iu"
+        if (
+            not whole
+            or indptr.shape != (shape[0] + 1,)
+            or indptr[0]
+            or data.size not in (1, stored)
+        ):
             raise ValueError(
-                f"{where}: indptr must go from 0 to at most {stored} "
-                f"in {shape[0]} steps, without falling"
+                f"{path} is a broken sparse matrix of shape {shape}: {data.size} values, {stored} "
+                f"indices ({indices.dtype}) and {indptr.size} pointers ({indptr.dtype}) from 0 on"
             )
+        self.path, self.data, self.indices = path, data, indices
+        self.indptr = indptr.astype(np.int64)
+        self.shape, self.dtype = shape, data.dtype
         self._all_one = data.size == 1 and stored != 1
 
     def part(self, start: int, stop: int) -> Any:
-        begin, end = int(self.indptr[start]), int(self.indptr[stop])
+        """Return lines as rows of a CSR array."""
+        pointers = self.indptr[start : stop + 1]
+        begin, end = int(pointers[0]), int(pointers[-1])
         indices = self.indices.read(begin, end).astype(np.int64)
-        if end > begin and not 0 <= int(indices.min()) <= int(indices.max()) < self.shape[1]:
-            raise ValueError(
-                f"{self._where}: it has indices from {indices.min()} to "
-                f"{indices.max()} where {self.shape[1]} are possible"
-            )
         if self._all_one:
-            data = self.data.read(0, 1).repeat(end - begin)
+            data = self.data.read(0, 1).repeat(indices.size)
         else:
             data = self.data.read(begin, end)
-        pointers = self.indptr[start : stop + 1] - begin
-        part = sp.csr_array((data, indices, pointers), shape=(stop - start, self.shape[1]))
+        with understood(self.path, "sparse matrix"):
+            shape = stop - start, self.shape[1]
+            part = sp.csr_array((data, indices, pointers - begin), shape=shape)
+            part.check_format(full_check=True)
         part.sum_duplicates()
         return part
 

@@ -21,7 +21,7 @@ SIGNATURE, HEAP = b"\x89HDF\r\n\x1a\n", b"GCOL"
 
 
 def check_heaps(path: Path) -> None:
-    """Raise where a global heap of the file has a free object of no size."""
+    """Raise where a global heap of the file has a free object of no size: HDF5 walks for ever."""
     if not path.stat().st_size:
         return
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as held:
@@ -29,25 +29,17 @@ def check_heaps(path: Path) -> None:
         at = max(held.find(SIGNATURE), 0) + len(SIGNATURE)
         known = held[at : at + 8]
         width = known[6 if known[:1] in (b"\0", b"\1") else 2] if len(known) == 8 else 8
-        place = held.find(HEAP)
+        place, head = held.find(HEAP), 8 + width
         while place >= 0:
-            if not _ends(held, place, width):
-                raise ValueError(f"{path} is damaged: a heap of its texts has an object of size 0")
+            end = place + int.from_bytes(held[place + 8 : place + head], "little")
+            at = place + _aligned(head)
+            while at + head <= min(end, len(held)):
+                is_free = held[at : at + 2] == b"\0\0"
+                size = int.from_bytes(held[at + 8 : at + head], "little")
+                if is_free and not size:
+                    raise ValueError(f"{path} is damaged: a heap of its texts has an empty object")
+                at += size if is_free else _aligned(head) + _aligned(size)
             place = held.find(HEAP, place + 1)
-
-
-def _ends(held: mmap.mmap, place: int, width: int) -> bool:
-    """Return whether the walk over a heap's objects comes to an end."""
-    head = 8 + width
-    size = int.from_bytes(held[place + 8 : place + head], "little")
-    at, end = place + _aligned(head), min(place + size, len(held))
-    while at + head <= end:
-        is_free = held[at : at + 2] == b"\0\0"
-        size = int.from_bytes(held[at + 8 : at + head], "little")
-        if is_free and not size:
-            return False
-        at += size if is_free else _aligned(head) + _aligned(size)
-    return True
 
 
 def _aligned(size: int) -> int:
