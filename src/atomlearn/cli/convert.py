@@ -13,7 +13,7 @@ from atomlearn.storage.conversion.to_store import convert as convert_file
 from atomlearn.storage.formats.format import MatrixColumns
 from atomlearn.storage.formats.held import within
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.intake.read import columns_of, read_as
+from atomlearn.storage.intake.read import read_as, table_columns
 from atomlearn.storage.intake.reading import Reading
 
 
@@ -49,7 +49,7 @@ def _understood(source: str, reading: Reading) -> tuple[Any, list[str]]:
     """Return the columns of a table as ``select`` reads it; None where nothing was asked."""
     form = format_of(source)
     if form.cells is not None:
-        rows, notes = columns_of(form, Path(source), reading)
+        rows, notes = table_columns(form, Path(source), reading)
         return rows, list(notes)
     asked = (
         reading.text

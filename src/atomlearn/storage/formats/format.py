@@ -197,10 +197,10 @@ class Format:
             table = self.table(path, request)
             return MatrixColumns(table.X, table.schema, table.y)
         # Imported here: what understands tables knows the table of formats.
-        from atomlearn.storage.intake.read import columns_of
+        from atomlearn.storage.intake.read import table_columns
         from atomlearn.storage.intake.reading import Reading
 
-        return columns_of(self, path, Reading(target=request.target, drop=request.exclude))[0]
+        return table_columns(self, path, Reading(target=request.target, drop=request.exclude))[0]
 
     def _check(self, path: Path, request: Request) -> None:
         if request.exclude and self.cells is None:

@@ -176,17 +176,21 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
         return None
     words = sorted(MISSING.union(form.na))
     nulls = ["", "NaN", *words, *map(str.upper, words)]
-    quoted = '"' in content
-    try:
-        frame = pl.read_csv(
-            content.encode(),
-            has_header=False,
-            separator=form.delimiter,
-            schema={str(place): pl.String for place in range(width)},
-            null_values=nulls,
-            quote_char='"' if quoted else None,
-        )
-    except pl.exceptions.PolarsError:
+    names, quoted, raw = list(map(str, range(width))), '"' in content, content.encode()
+    kinds = {name: pl.String if int(name) in text else pl.Float64 for name in names}
+    # As numbers with text where that is known; then all as text, which takes far more memory.
+    for schema in (kinds, dict.fromkeys(names, pl.String)):
+        with contextlib.suppress(pl.exceptions.PolarsError):
+            frame = pl.read_csv(
+                raw,
+                has_header=False,
+                separator=form.delimiter,
+                schema=schema,
+                null_values=nulls,
+                quote_char='"' if quoted else None,
+            )
+            break
+    else:
         return None
     series = frame.get_columns()
     if series[-1].null_count() and not (
@@ -199,7 +203,8 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
 
 def _of_series(pl: Any, series: Any, form: TextForm, is_text: bool) -> NDArray[Any]:
     """Return a column of polars as numbers, where all of it is, else as text."""
-    numbers = series.cast(pl.Float64, strict=False)
-    if is_text or numbers.null_count() > series.null_count():
-        return column_of(series.fill_null("").to_list(), form, is_text)
-    return np.asarray(numbers.to_numpy(), dtype=np.float64)
+    if not is_text:
+        numbers = series.cast(pl.Float64, strict=False)
+        if numbers.null_count() == series.null_count():
+            return np.asarray(numbers.to_numpy(), dtype=np.float64)
+    return column_of(series.fill_null("").to_list(), form, is_text)

@@ -27,7 +27,7 @@ from atomlearn.storage.intake.genotypes import components, distinct, kept_varian
 from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.tables import table_of
+from atomlearn.storage.intake.tables import encoded_table
 
 
 @dataclass(slots=True)
@@ -100,14 +100,8 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
         given = _names_in(reading.names, table.X.shape[1])
     names = None if given is None else list(given)
     matrix = _Matrix(path, table.X, names, table.schema.first_index, variants=table.variants)
-    if not isinstance(table.X, Design):
-        # A sum is NaN where a term is, and needs no other array.
-        with np.errstate(over="ignore", invalid="ignore"):
-            has_gaps = np.isnan(table.X.sum())
-        if has_gaps and is_sparse(table.X):
-            raise ValueError(f"{path} is sparse and has missing entries; leave them unstored")
-        if has_gaps:
-            return _with_gaps(path, table, matrix.named(), reading)
+    if _has_gaps(table.X, path):
+        return _with_gaps(path, table, matrix.named(), reading)
     samples = None
     if table.samples is not None:
         samples = NamedRows(table.samples.name, table.samples.family)
@@ -231,6 +225,18 @@ def _put_components(matrix: _Matrix, reading: Reading) -> None:
     matrix.put_beside(found, names, plans)
 
 
+def _has_gaps(X: Any, path: Path) -> bool:
+    """Return whether a dense matrix in memory has missing values; refuse those of sparse ones."""
+    if isinstance(X, Design):
+        return False
+    # A sum is NaN where a term is, and needs no other array.
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = bool(np.isnan(X.sum()))
+    if found and is_sparse(X):
+        raise ValueError(f"{path} is sparse and has missing entries; leave them unstored")
+    return found
+
+
 def _with_gaps(path: Path, table: DataTable, names: list[str], reading: Reading) -> DataTable:
     """Return the table of a dense matrix with missing values: its columns are those of a frame."""
     given = {} if table.y is None else {str(table.target_name): table.y}
@@ -243,5 +249,5 @@ def _with_gaps(path: Path, table: DataTable, names: list[str], reading: Reading)
     gaps = {name: int(frame.missing(name).sum()) for name in header[: len(names)]}
     plans = (ColumnPlan(name, missing=gap) for name, gap in gaps.items() if gap < frame.n_rows)
     target = header[-1] if given else None
-    found = table_of(frame, replace(reading, target=target, schema=tuple(plans)), None)
+    found = encoded_table(frame, replace(reading, target=target, schema=tuple(plans)), None)
     return replace(found, X=found.X.astype(table.X.dtype, copy=False))

@@ -43,14 +43,16 @@ def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
     return [_with_values(frame, plans[name]) for name in frame.header]
 
 
-def with_rows_of(frame: Frame, reading: Reading, plans: Sequence[ColumnPlan]) -> Reading:
-    """Return the request with the identifier that repeats as ``rows_of``, where none is named.
+def with_rows_of(
+    frame: Frame, reading: Reading, plans: Sequence[ColumnPlan]
+) -> tuple[Reading, list[ColumnPlan]]:
+    """Return request and plans with the identifier that repeats as ``rows_of``, if none is named.
 
     Of several one of persons, and the one of fewest values. One that is left out by hand is looked
     at, too: it binds rows all the same.
     """
     if {"rows_of", "order"} & {*reading.named_roles(), *reading.roles}:
-        return reading
+        return reading, list(plans)
     dropped = described(frame, [name for name in frame.header if name in reading.drop])
     found = [
         (plan.use != "id", not is_of_persons(plan.name), plan.distinct, plan.name)
@@ -60,8 +62,12 @@ def with_rows_of(frame: Frame, reading: Reading, plans: Sequence[ColumnPlan]) ->
     for *_, name in sorted(found):
         known = frame.cells(name)[~frame.missing(name)]
         if 1 < np.unique(known.astype(str)).size < known.size:
-            return replace(reading, roles={**reading.roles, "rows_of": name})
-    return reading
+            reading = replace(reading, roles={**reading.roles, "rows_of": name})
+            break
+    owner, id_column = reading.role("rows_of"), reading.role("id")
+    return reading, [
+        replace(plan, use="rows_of") if plan.name == owner != id_column else plan for plan in plans
+    ]
 
 
 def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:

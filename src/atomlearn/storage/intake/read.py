@@ -21,7 +21,7 @@ from atomlearn.storage.formats.table import DataTable
 from atomlearn.storage.intake.frame import TableFile, transposed
 from atomlearn.storage.intake.matrices import read_matrix
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.tables import table_of
+from atomlearn.storage.intake.tables import encoded_table
 from atomlearn.storage.intake.typed import frame_of
 from atomlearn.storage.store.on_disk import OnDisk
 
@@ -75,7 +75,7 @@ def read_as(path: Any, reading: Reading) -> DataTable:
 
 def _read(path: Any, reading: Reading) -> DataTable:
     if not isinstance(path, str | PathLike):
-        return table_of(frame_of(path), reading, None)
+        return encoded_table(frame_of(path), reading, None)
     file, limit, table = Path(path), reading.memory_limit, None
     form = format_of(file)
     size = unpacked_size(file)
@@ -112,10 +112,12 @@ def read_table(file: TableFile, reading: Reading) -> DataTable:
     frame, ids = file.frame(), None
     if reading.transpose:
         frame, ids = transposed(frame)
-    return table_of(frame, reading, ids)
+    return encoded_table(frame, reading, ids)
 
 
-def columns_of(form: Format, path: Path, reading: Reading) -> tuple[MatrixColumns, tuple[str, ...]]:
+def table_columns(
+    form: Format, path: Path, reading: Reading
+) -> tuple[MatrixColumns, tuple[str, ...]]:
     """Return the columns of a table, as narrow as the file has its numbers, and notes."""
     assert form.cells is not None
     file = form.cells(path, reading.text_form(), reading.sheet)

@@ -1,4 +1,4 @@
-"""table_of: the columns of a frame understood, joined with other files, and encoded."""
+"""encoded_table: the columns of a frame understood, joined with other files, and encoded."""
 
 from __future__ import annotations
 
@@ -25,17 +25,13 @@ from atomlearn.storage.intake.plans import (
 from atomlearn.storage.intake.reading import Reading
 
 
-def table_of(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
+def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
     """Return the table of a frame."""
     reading = spread_out(frame, reading)
     require(frame, reading)
     notes = list(frame.notes)
-    plans = plans_of(frame, reading)
-    reading = with_rows_of(frame, reading, plans)
-    owner, id_column = reading.role("rows_of"), reading.role("id")
-    plans = [
-        replace(plan, use="rows_of") if plan.name == owner != id_column else plan for plan in plans
-    ]
+    reading, plans = with_rows_of(frame, reading, plans_of(frame, reading))
+    id_column = reading.role("id")
     named = [plan.name for plan in plans if plan.kind == "identifier"]
     if ids is None and (id_column or named):
         ids = [str(cell) for cell in frame.cells(id_column or named[0]).tolist()]
