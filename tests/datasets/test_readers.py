@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import dump_svmlight_file
 
 from atomlearn.datasets import DataTable, read
+from atomlearn.storage.formats import held
 from atomlearn.storage.formats.held import FileLimits, understood
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.registry import format_of
@@ -130,7 +131,7 @@ def test_any_numbers_survive_the_file(
         patch.setattr(text_module, "LIMITS", FileLimits(fast_bytes=fast))
         frame = TextFile(path, TextForm(delimiter=",")).frame()
     assert frame.header == names
-    np.testing.assert_array_equal(frame.numbers, rows)
+    np.testing.assert_array_equal(np.stack([*frame.columns.values()], axis=1), rows)
 
 
 @pytest.mark.parametrize("size", [40, 200, 2**24])
@@ -145,14 +146,17 @@ def test_a_file_in_pieces_is_the_same(
     for encoding in ("utf-8", "utf-16", "utf-8-sig", "latin-1"):
         path = tmp_path / f"{encoding}.csv"
         path.write_bytes("\n".join(lines).encode(encoding))
-        for module in (text_module, frame_module):
-            monkeypatch.setattr(module, "LIMITS", FileLimits(fast_bytes=fast, piece_bytes=size))
+        limits = FileLimits(fast_bytes=fast, piece_bytes=size)
+        monkeypatch.setattr(text_module, "LIMITS", limits)
+        # Numbers of pieces, and all of them, in files: as where they are larger than memory.
+        monkeypatch.setattr(frame_module, "is_large", lambda n_bytes: size == 200)
+        monkeypatch.setattr(held, "is_large", lambda n_bytes: size == 200)
         form = TextForm(delimiter=",", encoding=encoding)
         frame = TextFile(path, form).frame()
         assert frame.n_rows == 50
-        assert frame.values("a").tolist() == list(range(50))
-        assert frame.texts["note"][7] == 'says "7"\nand é'
-        assert frame.texts["late, or not"][[1, 45]].tolist() == ["0.5", "x"]
+        assert frame.columns["a"].tolist() == list(range(50))
+        assert frame.columns["note"][7] == 'says "7"\nand é'
+        assert frame.columns["late, or not"][[1, 45]].tolist() == ["0.5", "x"]
         assert frame.line(3) == "line 9"
 
 
@@ -373,7 +377,7 @@ def test_broken_npz(tmp_path: Path, change: dict[str, np.ndarray], message: str)
         (np.ones((0, 3)), r"shape \(0, 3\)"),
         (np.array([["a"]]), "expected real numbers"),
         (np.array([[1j]]), "expected real numbers"),
-        (np.array([[{}]], dtype=object), "Python objects, which are never read"),
+        (np.array([[{}]], dtype=object), "allow_pickle=False; save numbers"),
     ],
 )
 def test_bad_dense_npz(tmp_path: Path, X: np.ndarray, message: str) -> None:

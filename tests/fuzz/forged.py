@@ -6,6 +6,7 @@ files, or asks for objects to be made. ``secret`` lies beside it, and is never t
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import importlib
 import io
@@ -16,6 +17,7 @@ import signal
 import struct
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 import zipfile
@@ -328,13 +330,15 @@ def try_forged(ending: str, seed: int, folder: Path) -> tuple[str, float]:
         finally:
             os._exit(0)
     os.close(sink)
-    _, status, used = os.wait4(child, 0)
+    first = most = _own(child)
+    while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+        most = max(most, _own(child))
+        time.sleep(0.002)
+    status, n_bytes = ended[1], most - first
     with os.fdopen(source) as stream:
-        told = stream.read()
+        said = stream.read()
     if status:
-        return f"crashed with status {status}", used.ru_maxrss * 1024.0
-    said, _, taken = told.rpartition("|")
-    n_bytes = float(taken or "nan")
+        return f"crashed with status {status}", n_bytes
     limited = seed % 2 == 1
     if said in ("read", "refused") and limited and n_bytes > 2 * ALLOWED:
         said = f"took {n_bytes / 1e6:.0f} MB of {ALLOWED / 1e6:.0f}"
@@ -347,7 +351,6 @@ def _in_child(ending: str, seed: int, folder: Path) -> str:
     FORGERS[ending](path, random.Random(f"{ending} {seed}"))
     asked: dict[str, Any] = {"memory_limit": ALLOWED} if seed % 2 else {}
     target = {".h5ad": "label", ".npy": None, ".npz": None, ".svm": None}.get(ending, "y")
-    before = _peak()
     signal.alarm(60)  # of a busy machine; ``judge`` counts the time of the processor
 
     def reading(file: Path) -> None:
@@ -363,12 +366,15 @@ def _in_child(ending: str, seed: int, folder: Path) -> str:
     except Impolite as error:
         last = traceback.extract_tb((error.__cause__ or error).__traceback__)[-1]
         said = f"{Path(last.filename).name}:{last.lineno} {error}"
-    return f"{said}|{_peak() - before}"
+    return said
 
 
-def _peak() -> float:
-    """Return the most memory that this process had, its own and that of files."""
-    return 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def _own(process: int) -> float:
+    """Return the memory of a process; pages of files are the system's, which takes them back."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        return 1024.0 * int(next(line for line in lines if line.startswith("RssAnon")).split()[1])
+    return 0.0
 
 
 def main() -> int:

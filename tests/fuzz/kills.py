@@ -29,7 +29,6 @@ from atomlearn import norms, solve, solvers
 from atomlearn.datasets import convert
 from atomlearn.designs import Dask, OnDisk
 from atomlearn.result import Result
-from atomlearn.storage.conversion.journal import SHARING
 
 _RNG = np.random.default_rng(0)
 X = _RNG.standard_normal((120, 300))
@@ -87,7 +86,6 @@ def checked(code: int, what: str) -> bool:
 def conversions(kills: int, seed: int = 0) -> Counter[str]:
     """Kill conversions of files of several kinds until so many were killed."""
     rng, counts = random.Random(seed), Counter[str]()
-    object.__setattr__(SHARING, "record_s", 0.0)  # every piece of work is recorded
     while counts["killed"] < kills:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

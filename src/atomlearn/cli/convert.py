@@ -13,9 +13,8 @@ from atomlearn.storage.conversion.to_store import convert as convert_file
 from atomlearn.storage.formats.format import MatrixColumns
 from atomlearn.storage.formats.held import within
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.intake.read import read_as
+from atomlearn.storage.intake.read import read_as, table_columns
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.streamed import TableRows
 
 
 def convert(options: argparse.Namespace) -> int:
@@ -47,15 +46,22 @@ def convert(options: argparse.Namespace) -> int:
 
 
 def _understood(source: str, reading: Reading) -> tuple[Any, list[str]]:
-    """Return the columns of a table as ``select`` reads it, a piece at a time where that does."""
+    """Return the columns of a table as ``select`` reads it; None where nothing was asked."""
     form = format_of(source)
-    whole = reading.text or reading.missing == "drop" or reading.transpose
-    if form.cells is not None and not whole:
-        rows = TableRows(form.cells(Path(source), reading.text_form(), reading.sheet), reading)
-        return rows, rows.notes
-    asked = whole or reading.dates or reading.schema or reading.names or reading.sheet
-    if not asked and reading.missing == "refuse":
+    if form.cells is not None:
+        rows, notes = table_columns(form, Path(source), reading)
+        return rows, list(notes)
+    asked = (
+        reading.text
+        or reading.missing != "refuse"
+        or reading.transpose
+        or reading.dates
+        or reading.schema
+        or reading.names
+        or reading.sheet
+    )
+    if not asked:
         return None, []
     found = read_as(source, reading)
-    opened = MatrixColumns(found.X, found.schema.names, found.y, found.schema.columns)
+    opened = MatrixColumns(found.X, found.schema, found.y)
     return opened, list(found.notes)

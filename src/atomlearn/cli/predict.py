@@ -28,7 +28,7 @@ from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import encoded_again
-from atomlearn.storage.intake.frame import Frame, frame_of_columns, transposed
+from atomlearn.storage.intake.frame import Frame, transposed
 from atomlearn.storage.intake.genotypes import distinct
 from atomlearn.storage.intake.join import NamedRows, joined_to_samples, named_frame
 from atomlearn.storage.intake.reading import Reading
@@ -159,7 +159,7 @@ def _of_table(
         ["id"] if ids else (),
         None if ids is None else [(name,) for name in ids],
         notes,
-        given_offset({role: frame.held(name) for role, name in roles.items()}),
+        given_offset({role: frame.columns[name] for role, name in roles.items()}),
     )
 
 
@@ -199,7 +199,7 @@ def _cells(model: SavedModel, path: Path, table: DataTable) -> tuple[SavedModel,
     for name in dict.fromkeys(made.get(item.name, item.name) for item in model.inputs):
         require_name(name, tuple(known), path)
         columns[name] = design.gather(np.array([known[name]])).dense()[:, 0]
-    return model, replace(frame_of_columns(path, columns), n_rows=design.shape[0])
+    return model, Frame(path, columns, design.shape[0])
 
 
 def _other_width(model: SavedModel, path: Path, width: int) -> CommandError:

@@ -6,17 +6,11 @@ import fcntl
 import json
 import os
 import shutil
-import time
-import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from atomlearn.storage.store.store_file import FILES, as_bytes, digest
+from atomlearn.storage.store.store_file import FILES, digest
 
 _JOURNAL = "journal.json"
 SPILL = "spill"
@@ -24,18 +18,9 @@ SPILL = "spill"
 _OURS = {_JOURNAL, SPILL, *FILES}
 
 
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """How a conversion keeps to its memory, and what a kill costs it; no store depends on it."""
-
-    #: A piece takes this part of the memory: its rows, their transposed copy, and what parsing
-    #: leaves about take the rest.
-    pieces: int = 8
-    #: Seconds of work that a kill may cost: what is done is put on record so often.
-    record_s: float = 1.0
-
-
-SHARING = Sharing()
+#: A piece takes this part of the memory: its rows, their transposed copy, and what parsing leaves
+#: about take the rest.
+PIECES = 8
 
 
 def sync_folder(folder: Path) -> None:
@@ -70,12 +55,6 @@ class Workplace:
         self.fingerprint = fingerprint
         self.state: dict[str, Any] = {}
         self.resumed = False
-        self._recorded = time.monotonic()
-
-    @property
-    def is_due(self) -> bool:
-        """Whether enough work was done since the last record to make another one."""
-        return time.monotonic() - self._recorded >= SHARING.record_s
 
     def __enter__(self) -> Workplace:
         if self.folder.is_symlink():
@@ -140,7 +119,6 @@ class Workplace:
             "crc32": digest(self.state),
         }
         write_safely(self.folder / _JOURNAL, json.dumps(content).encode())
-        self._recorded = time.monotonic()
 
     def spill(self, name: str) -> Path:
         """Return the path of a file that is needed on the way only."""
@@ -161,37 +139,3 @@ class Workplace:
         sync_folder(self.out.parent)
         # Last: until the store has its name the journal must say that everything is done.
         (self.out / _JOURNAL).unlink()
-
-
-class Appended:
-    """A file that grows, cut back to what the journal knows of it."""
-
-    def __init__(self, path: Path, size: int) -> None:
-        self.path = path
-        self._stream = path.open("r+b" if path.exists() else "w+b")
-        if os.fstat(self._stream.fileno()).st_size < size:
-            raise ValueError(f"{path} is shorter than its journal says; remove its folder")
-        self._stream.truncate(size)
-        self._stream.seek(size)
-        self.size = size
-
-    def __del__(self) -> None:
-        if hasattr(self, "_stream"):
-            self._stream.close()
-
-    def append(self, array: NDArray[Any]) -> int:
-        """Write the array's bytes at the end; return their checksum."""
-        view = as_bytes(np.ascontiguousarray(array))
-        self._stream.write(view)
-        self.size += len(view)
-        return zlib.crc32(view)
-
-    def sync(self) -> None:
-        """Have everything on disk."""
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-
-    def close(self) -> None:
-        """Sync and close."""
-        self.sync()
-        self._stream.close()

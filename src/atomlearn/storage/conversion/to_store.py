@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from atomlearn.storage.conversion.journal import SHARING, Workplace
+from atomlearn.storage.conversion.journal import PIECES, Workplace
 from atomlearn.storage.conversion.transpose import Transposition
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.format import ColumnSource, RowSource
@@ -145,21 +145,17 @@ def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
 def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
     """Write a source that has columns, piece by piece."""
     writer = StoreWriter(work, source.shape[0], kind, source.about.sparse)
-    for start, stop in pairwise(source.widths(max(memory // SHARING.pieces, 1)).tolist()):
-        if stop <= writer.next_column:
-            continue
-        first = max(start, writer.next_column)
-        part = source.columns(first, stop)
+    for start, stop in pairwise(source.widths(max(memory // PIECES, 1)).tolist()):
+        part = source.columns(start, stop)
         if source.about.sparse:
             part.sum_duplicates()
-            columns = np.repeat(np.arange(first, stop), np.diff(part.indptr))
+            columns = np.repeat(np.arange(start, stop), np.diff(part.indptr))
             values = encode_values(part.data, kind, part.indices, columns)
             writer.entries(values, part.indices, part.indptr.astype(np.int64))
         elif source.packed:
             writer.packed(part)
         else:
-            writer.dense(encode_values(part, kind, 0, first))
-        writer.commit()
+            writer.dense(encode_values(part, kind, 0, start))
     about = source.about
     return writer.finish(about.names, source.target(), name, plans=about.plans)
 

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.storage.conversion.journal import SHARING, Workplace, sync_folder
+from atomlearn.storage.conversion.journal import PIECES, Workplace, sync_folder
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.format import RowPiece, RowSource
 from atomlearn.storage.store.encoding import encode_values
@@ -35,8 +35,7 @@ class Transposition:
 
     def __init__(self, work: Workplace, source: RowSource, kind: str, memory: int) -> None:
         self.work, self.source, self.kind = work, source, kind
-        self.limit = max(memory // SHARING.pieces, 1)
-        self._unsynced: list[Path] = []
+        self.limit = max(memory // PIECES, 1)
         self.rows = work.state.get("rows", {"position": 0, "n": 0, "width": 0, "blocks": []})
 
     @property
@@ -62,7 +61,6 @@ class Transposition:
                 pieces, held = [], 0
         if pieces:
             self._spill(pieces)
-        self._record()
         self.work.commit(all_rows=True)
 
     def _encoded(self, X: Any, first_row: int) -> Any:
@@ -94,18 +92,8 @@ class Transposition:
         rows["blocks"] = [*rows["blocks"], n_rows]
         rows["width"], rows["n"] = max(int(rows["width"]), width), self.n_samples + n_rows
         rows["position"] = pieces[-1].position
-        self.work.state["rows"] = rows
-        if self.work.is_due:
-            self._record()
-
-    def _record(self) -> None:
-        """Put the blocks spilled so far on record, once their files are on disk."""
-        for path in self._unsynced:
-            with path.open("rb") as stream:
-                os.fsync(stream.fileno())
-        self._unsynced.clear()
         sync_folder(self.work.spill("").parent)
-        self.work.commit()
+        self.work.commit(rows=rows)
 
     def _write(self, what: str, array: NDArray[Any]) -> None:
         """Spill a part of the next block, whole numbers in as few bytes as hold them."""
@@ -117,7 +105,8 @@ class Transposition:
             np.lib.format.write_array_header_1_0(stream, header)
             # Written by Python, whose error says that a disk is full: that of np.save does not.
             stream.write(array.ravel("K").data)
-        self._unsynced.append(path)
+            stream.flush()
+            os.fsync(stream.fileno())
 
     def _file(self, number: int, what: str) -> Path:
         return self.work.spill(f"{number:06d}.{what}.npy")
@@ -134,12 +123,11 @@ class Transposition:
         return np.concatenate([*self._spilled("y")]) if self._file(0, "y").exists() else None
 
     def write_dense(self, writer: StoreWriter) -> None:
-        """Append all columns that are not yet written, a bucket at a time."""
+        """Append all columns, a bucket at a time."""
         width = max(1, self.limit // writer.bucket_bytes)
-        while writer.next_column < self.rows["width"]:
-            part = slice(writer.next_column, writer.next_column + width)
+        for start in range(0, self.rows["width"], width):
+            part = slice(start, start + width)
             writer.dense(np.concatenate([block[:, part] for block in self._spilled("values")]))
-            writer.commit()
 
     def starts(self, drops_first: bool) -> tuple[NDArray[np.int64], int]:
         """Return where the entries of each column start, and 1 where column 0 is none (0 else).
@@ -155,9 +143,9 @@ class Transposition:
         return starts[dropped:], dropped
 
     def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
-        """Append all columns that are not yet written, a bucket at a time."""
+        """Append all columns, a bucket at a time."""
         limit = max(1, self.limit // 16)
-        edges, last = [writer.next_column], starts.size - 1
+        edges, last = [0], starts.size - 1
         while edges[-1] < last:
             end = int(np.searchsorted(starts, starts[edges[-1]] + limit, side="right")) - 1
             edges.append(max(end, edges[-1] + 1))
@@ -178,4 +166,3 @@ class Transposition:
             made = sp.coo_array((values, places), shape=(self.n_samples, end - first)).tocsc()
             within = starts[first : end + 1] - starts[first]
             writer.entries(made.data.astype(self.kind), made.indices, within)
-            writer.commit()

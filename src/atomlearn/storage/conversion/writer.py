@@ -1,8 +1,9 @@
-"""Columns in order, cut into chunks, to the files of a store; what is written is in the journal."""
+"""Columns in order, cut into chunks, to the files of a store."""
 
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.storage.conversion.journal import Appended, Workplace, write_safely
+from atomlearn.storage.conversion.journal import Workplace, write_safely
 from atomlearn.storage.formats.table import tidy_target
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.encoding import pack
@@ -19,25 +20,20 @@ from atomlearn.storage.store.store_file import READING
 
 
 class StoreWriter:
-    """The files of a store of n_samples rows, from column ``next_column`` on.
+    """The files of a store of n_samples rows, from its first column to its last.
 
     kind : type of the values ("genotype": two bits); sparse : whether columns are stored as
-    their entries. ``state["written"]`` : columns written for good, and the sizes of the files.
+    their entries.
     """
 
     def __init__(self, work: Workplace, n_samples: int, kind: str, sparse: bool) -> None:
         self.work, self.n_samples, self.kind, self.sparse = work, n_samples, kind, sparse
-        written = work.state.get("written", {"column": 0, "chunks": 0, "sizes": {}})
-        self.next_column, self.n_chunks = int(written["column"]), int(written["chunks"])
         self.row_dtype = np.dtype(np.int32 if n_samples < 2**31 else np.int64)
-        names = [store.VALUES, *([store.ROWS] if sparse else [])]
-        notes = "chunks", "counts", "lengths"
-        paths = {name: work.folder / name for name in names}
-        paths |= {name: work.spill(name) for name in notes}
-        sizes = written["sizes"]
-        #: What the store consists of, and notes: the end and checksums of each chunk, counts or
-        #: lengths of columns.
-        self._files = {name: Appended(path, sizes.get(name, 0)) for name, path in paths.items()}
+        self._files = [work.folder / name for name in (store.VALUES, store.ROWS)[: 1 + sparse]]
+        for file in self._files:
+            file.write_bytes(b"")
+        #: The end and the checksums of each chunk; lengths of columns, or counts of genotypes.
+        self._ends, self._sums, self._notes = [0], list[list[int]](), list[NDArray[np.int64]]()
 
     @property
     def column_bytes(self) -> int:
@@ -68,43 +64,32 @@ class StoreWriter:
         for first in range(0, n_columns, width):
             end = min(first + width, n_columns)
             part = flat[first * length : end * length]
-            sums = [self._files[store.VALUES].append(part)]
+            self._append(end - first, part)
             if self.kind == "genotype":
                 counts = _kernels.count_genotypes(part, self.n_samples, end - first)
-                self._files["counts"].append(counts.astype("<i8"))
-            self._note(self.next_column + end - first, sums)
+                self._notes.append(counts)
 
     def entries(self, values: NDArray[Any], rows: NDArray[Any], starts: NDArray[np.int64]) -> None:
         """Append columns given by their entries; starts (m + 1,) counts from 0."""
         wanted = max(1, READING.chunk_bytes // (values.itemsize + self.row_dtype.itemsize))
         first, n_columns = 0, starts.size - 1
-        self._files["lengths"].append(np.diff(starts).astype("<i8"))
+        self._notes.append(np.diff(starts))
         while first < n_columns:
             end = int(np.searchsorted(starts, starts[first] + wanted, side="right")) - 1
             end = min(max(end, first + 1), n_columns)
             part = slice(int(starts[first]), int(starts[end]))
-            sums = [
-                self._files[store.VALUES].append(values[part]),
-                self._files[store.ROWS].append(rows[part].astype(self.row_dtype, copy=False)),
-            ]
-            self._note(self.next_column + end - first, sums)
+            some = rows[part].astype(self.row_dtype, copy=False)
+            self._append(end - first, values[part], some)
             first = end
 
-    def _note(self, next_column: int, sums: list[int]) -> None:
-        self.next_column = next_column
-        self.n_chunks += 1
-        self._files["chunks"].append(np.array([next_column, *sums], dtype="<i8"))
-
-    def commit(self, due: bool = False) -> None:
-        """Put what was appended so far on record, where it is time or ``due``."""
-        if not (due or self.work.is_due):
-            return
-        for file in self._files.values():
-            file.sync()
-        sizes = {name: file.size for name, file in self._files.items()}
-        self.work.commit(
-            written={"column": self.next_column, "chunks": self.n_chunks, "sizes": sizes}
-        )
+    def _append(self, n_columns: int, *arrays: NDArray[Any]) -> None:
+        """Append a chunk to the files."""
+        views = [store.as_bytes(np.ascontiguousarray(array)) for array in arrays]
+        for file, view in zip(self._files, views, strict=True):
+            with file.open("ab") as stream:
+                stream.write(view)
+        self._ends.append(self._ends[-1] + n_columns)
+        self._sums.append([zlib.crc32(view) for view in views])
 
     def finish(
         self,
@@ -115,18 +100,18 @@ class StoreWriter:
         plans: Sequence[Any] = (),
     ) -> store.Manifest:
         """Write the small files and the manifest, and give the store its name."""
-        self.commit(due=True)
-        for file in self._files.values():
-            file.close()
-        chunks = self._noted("chunks").reshape(self.n_chunks, -1)
+        for file in self._files:
+            with file.open("rb") as stream:
+                os.fsync(stream.fileno())
         small: dict[str, bytes | memoryview] = {}
-        sums = chunks[:, 1:].T.astype("<u4").tobytes()
-        small[store.CHUNKS] = np.append(0, chunks[:, 0]).astype("<i8").tobytes() + sums
-        starts = np.cumsum(np.append(0, self._noted("lengths")), dtype="<i8")
+        sums = np.array(self._sums, dtype="<u4").T.tobytes()
+        small[store.CHUNKS] = np.array(self._ends, dtype="<i8").tobytes() + sums
+        nonzeros = 0
         if self.sparse:
-            small[store.STARTS] = starts.data
+            starts = np.cumsum(np.concatenate([[0], *self._notes]), dtype="<i8")
+            small[store.STARTS], nonzeros = starts.data, int(starts[-1])
         if self.kind == "genotype":
-            small[store.COUNTS] = self._noted("counts").data
+            small[store.COUNTS] = np.concatenate(self._notes).astype("<i8").data
         if names is not None:
             small[store.NAMES] = json.dumps(names).encode()
         if plans:
@@ -140,10 +125,10 @@ class StoreWriter:
             layout=layout,
             dtype=self.kind,
             n_samples=self.n_samples,
-            n_features=self.next_column,
-            n_chunks=self.n_chunks,
+            n_features=self._ends[-1],
+            n_chunks=len(self._sums),
             row_dtype=self.row_dtype.name if self.sparse else "",
-            nonzeros=int(starts[-1]),
+            nonzeros=nonzeros,
             first_index=first_index,
             checksums={name: zlib.crc32(content) for name, content in small.items()},
             source=source,
@@ -151,9 +136,6 @@ class StoreWriter:
         write_safely(self.work.folder / store.MANIFEST, manifest.to_json().encode())
         self.work.finish()
         return manifest
-
-    def _noted(self, name: str) -> NDArray[np.int64]:
-        return np.fromfile(self.work.spill(name), dtype="<i8")
 
 
 def _target_files(target: NDArray[Any]) -> dict[str, bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.format import About, ColumnSource, RowPiece, RowSource
+from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.numpy_files import (
     SPARSE_KEYS,
     Archive,
@@ -27,24 +27,11 @@ from atomlearn.storage.formats.table import Request, sparse_size
 Names = Sequence[str] | None
 
 
-class Lines(ABC):
-    """A matrix stored line after line: rows of ``shape``, or columns where it is transposed."""
+class DenseLines:
+    """A dense matrix stored line after line, which are read by ``read(start, stop)``.
 
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    sparse: bool
-
-    @abstractmethod
-    def part(self, start: int, stop: int) -> Any:
-        """Return lines as rows of a dense or CSR array."""
-
-    @abstractmethod
-    def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
-        """Return where to cut the lines, from one on, so that pieces take about so many bytes."""
-
-
-class DenseLines(Lines):
-    """Lines that are read by ``read(start, stop)``."""
+    Lines are rows of ``shape``, or columns where it is transposed.
+    """
 
     sparse = False
 
@@ -57,52 +44,54 @@ class DenseLines(Lines):
         self.shape, self.dtype, self._read = shape, dtype, read
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
+        """Return lines as rows of an array."""
         return self._read(start, stop)
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
+        """Return where to cut the lines, from one on, so that pieces take about so many bytes."""
         step = max(1, piece_bytes // (8 * self.shape[1]))
         return np.append(np.arange(first, self.shape[0], step), self.shape[0])
 
 
-class SparseLines(Lines):
-    """data, indices and indptr by ranges, whatever holds them; one datum stands for all."""
+class SparseLines:
+    """The same of data, indices and indptr, whatever holds them; one datum stands for all."""
 
     sparse = True
 
     def __init__(
         self, path: Path, data: Any, indices: Any, indptr: NDArray[Any], shape: tuple[int, int]
     ) -> None:
-        self._where, stored = f"{path} is a broken sparse matrix", int(indices.size)
-        where = self._where
-        if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
-            raise ValueError(f"{where}: indptr and indices must be whole numbers")
-        if data.size not in (1, stored):
-            raise ValueError(f"{where}: {data.size} values and {stored} indices")
+        stored = int(indices.size)
         sparse_size(path, shape, stored, max(shape))
-        self.data, self.indices, self.shape, self.dtype = data, indices, shape, data.dtype
-        self.indptr = np.asarray(indptr).astype(np.int64)
-        ends = self.indptr if self.indptr.shape == (shape[0] + 1,) else np.array([-1])
-        if ends[0] != 0 or (np.diff(ends) < 0).any() or int(ends[-1]) > stored:
+        whole = indptr.dtype.kind in "iu" and indices.dtype.kind in "iu"
+        if (
+            not whole
+            or indptr.shape != (shape[0] + 1,)
+            or indptr[0]
+            or data.size not in (1, stored)
+        ):
             raise ValueError(
-                f"{where}: indptr must go from 0 to at most {stored} "
-                f"in {shape[0]} steps, without falling"
+                f"{path} is a broken sparse matrix of shape {shape}: {data.size} values, {stored} "
+                f"indices ({indices.dtype}) and {indptr.size} pointers ({indptr.dtype}) from 0 on"
             )
+        self.path, self.data, self.indices = path, data, indices
+        self.indptr = indptr.astype(np.int64)
+        self.shape, self.dtype = shape, data.dtype
         self._all_one = data.size == 1 and stored != 1
 
     def part(self, start: int, stop: int) -> Any:
-        begin, end = int(self.indptr[start]), int(self.indptr[stop])
+        """Return lines as rows of a CSR array."""
+        pointers = self.indptr[start : stop + 1]
+        begin, end = int(pointers[0]), int(pointers[-1])
         indices = self.indices.read(begin, end).astype(np.int64)
-        if end > begin and not 0 <= int(indices.min()) <= int(indices.max()) < self.shape[1]:
-            raise ValueError(
-                f"{self._where}: it has indices from {indices.min()} to "
-                f"{indices.max()} where {self.shape[1]} are possible"
-            )
         if self._all_one:
-            data = self.data.read(0, 1).repeat(end - begin)
+            data = self.data.read(0, 1).repeat(indices.size)
         else:
             data = self.data.read(begin, end)
-        pointers = self.indptr[start : stop + 1] - begin
-        part = sp.csr_array((data, indices, pointers), shape=(stop - start, self.shape[1]))
+        with understood(self.path, "sparse matrix"):
+            shape = stop - start, self.shape[1]
+            part = sp.csr_array((data, indices, pointers - begin), shape=shape)
+            part.check_format(full_check=True)
         part.sum_duplicates()
         return part
 
@@ -114,6 +103,9 @@ class SparseLines(Lines):
             end = int(np.searchsorted(self.indptr, begin + wanted, side="right")) - 1
             edges.append(min(max(end, edges[-1] + 1), last))
         return np.array(edges, dtype=np.int64)
+
+
+Lines = DenseLines | SparseLines
 
 
 class RowsOfFile(RowSource):
@@ -148,7 +140,7 @@ Stored = RowsOfFile | ColumnsOfFile
 
 def dense_source(array: FlatArray, names: Names, y: NDArray[Any] | None) -> Stored:
     """Return the source of a dense array, by rows or columns as it is stored."""
-    if len(array.shape) != 2 or 0 in array.shape:
+    if len(array.shape) != 2 or min(array.shape) < 1:
         raise ValueError(f"{array.name} has shape {array.shape}; expected (n_samples, n_features)")
     shape = array.shape[::-1] if array.fortran else array.shape
     width = shape[1]
@@ -156,11 +148,8 @@ def dense_source(array: FlatArray, names: Names, y: NDArray[Any] | None) -> Stor
     def read(start: int, stop: int) -> NDArray[Any]:
         return array.read(start * width, stop * width).reshape(stop - start, width)
 
-    return _stored(DenseLines(shape, array.dtype, read), not array.fortran, names, y)
-
-
-def _stored(lines: Lines, by_rows: bool, names: Names, y: NDArray[Any] | None) -> Stored:
-    return (RowsOfFile if by_rows else ColumnsOfFile)(lines, names, y)
+    lines = DenseLines(shape, array.dtype, read)
+    return ColumnsOfFile(lines, names, y) if array.fortran else RowsOfFile(lines, names, y)
 
 
 def sparse_source(
@@ -172,9 +161,9 @@ def sparse_source(
     y: NDArray[Any] | None,
 ) -> Stored:
     """Return the source of data, indices and indptr, the first two read by ranges."""
-    by_rows = form == "csr"
-    lines = SparseLines(path, *parts, shape if by_rows else shape[::-1])
-    return _stored(lines, by_rows, names, y)
+    if form == "csr":
+        return RowsOfFile(SparseLines(path, *parts, shape), names, y)
+    return ColumnsOfFile(SparseLines(path, *parts, shape[::-1]), names, y)
 
 
 def open_npy(path: Path, request: Request) -> Stored:

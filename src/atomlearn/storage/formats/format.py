@@ -111,16 +111,12 @@ class ColumnSource(Source):
 class MatrixColumns(ColumnSource):
     """A matrix in memory, dense or sparse: the source of a format that only reads tables."""
 
-    def __init__(
-        self,
-        X: Any,
-        names: Sequence[str] | None,
-        y: NDArray[Any] | None,
-        plans: Sequence[Any] = (),
-    ) -> None:
+    def __init__(self, X: Any, schema: Schema, y: NDArray[Any] | None, dtype: Any = None) -> None:
         self.y, self.shape = y, (int(X.shape[0]), int(X.shape[1]))
         self._X: Any = sp.csc_array(X) if sp.issparse(X) else X  # type: ignore[call-overload]
-        self.about = About(names, bool(sp.issparse(X)), X.dtype, plans=plans)
+        self.about = About(
+            schema.names, bool(sp.issparse(X)), dtype or X.dtype, plans=schema.columns
+        )
 
     def columns(self, start: int, stop: int) -> Any:
         return self._X[:, start:stop]
@@ -199,13 +195,12 @@ class Format:
             return self.stream(path, request)
         if self.cells is None:
             table = self.table(path, request)
-            return MatrixColumns(table.X, table.schema.names, table.y)
+            return MatrixColumns(table.X, table.schema, table.y)
         # Imported here: what understands tables knows the table of formats.
+        from atomlearn.storage.intake.read import table_columns
         from atomlearn.storage.intake.reading import Reading
-        from atomlearn.storage.intake.streamed import TableRows
 
-        asked = Reading(target=request.target, drop=request.exclude)
-        return TableRows(self.cells(path, asked.text_form(), None), asked)
+        return table_columns(self, path, Reading(target=request.target, drop=request.exclude))[0]
 
     def _check(self, path: Path, request: Request) -> None:
         if request.exclude and self.cells is None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.flat import DenseLines, RowsOfFile, Stored, sparse_source
-from atomlearn.storage.formats.held import LIMITS, check_size, fits, free_memory, understood
+from atomlearn.storage.formats.held import LIMITS, believe, understood
 from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.numpy_files import target_from_file
 from atomlearn.storage.formats.table import Request
@@ -21,7 +21,7 @@ SIGNATURE, HEAP = b"\x89HDF\r\n\x1a\n", b"GCOL"
 
 
 def check_heaps(path: Path) -> None:
-    """Raise where a global heap of the file has a free object of no size."""
+    """Raise where a global heap of the file has a free object of no size: HDF5 walks for ever."""
     if not path.stat().st_size:
         return
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as held:
@@ -29,25 +29,17 @@ def check_heaps(path: Path) -> None:
         at = max(held.find(SIGNATURE), 0) + len(SIGNATURE)
         known = held[at : at + 8]
         width = known[6 if known[:1] in (b"\0", b"\1") else 2] if len(known) == 8 else 8
-        place = held.find(HEAP)
+        place, head = held.find(HEAP), 8 + width
         while place >= 0:
-            if not _ends(held, place, width):
-                raise ValueError(f"{path} is damaged: a heap of its texts has an object of size 0")
+            end = place + int.from_bytes(held[place + 8 : place + head], "little")
+            at = place + _aligned(head)
+            while at + head <= min(end, len(held)):
+                is_free = held[at : at + 2] == b"\0\0"
+                size = int.from_bytes(held[at + 8 : at + head], "little")
+                if is_free and not size:
+                    raise ValueError(f"{path} is damaged: a heap of its texts has an empty object")
+                at += size if is_free else _aligned(head) + _aligned(size)
             place = held.find(HEAP, place + 1)
-
-
-def _ends(held: mmap.mmap, place: int, width: int) -> bool:
-    """Return whether the walk over a heap's objects comes to an end."""
-    head = 8 + width
-    size = int.from_bytes(held[place + 8 : place + head], "little")
-    at, end = place + _aligned(head), min(place + size, len(held))
-    while at + head <= end:
-        is_free = held[at : at + 2] == b"\0\0"
-        size = int.from_bytes(held[at + 8 : at + head], "little")
-        if is_free and not size:
-            return False
-        at += size if is_free else _aligned(head) + _aligned(size)
-    return True
 
 
 def _aligned(size: int) -> int:
@@ -88,17 +80,13 @@ def member_of(group: Any, name: str, path: Path) -> Any:
 def attribute(group: Any, name: str, path: Path, other: Any = None) -> Any:
     """Return an attribute, ``other`` where there is none."""
     with understood(path, _KIND):
-        if name not in group.attrs:
-            return other
-        held = group.attrs.get_id(name)
-        check_size(path, f"{name} of {group.name}", math.prod(held.shape), path.stat().st_size)
-        return group.attrs[name]
+        return group.attrs.get(name, other)
 
 
 def content(dataset: Any, path: Path, start: int = 0, stop: int | None = None) -> NDArray[Any]:
     """Return rows of a dataset: every number and text of an HDF5 file is read here.
 
-    What it declares is held against what is stored of it, and against memory, before it is read.
+    What it declares is held against what is stored of it before it is read.
     """
     h5py = imported("h5py", "h5ad", path)
     with understood(path, _KIND):
@@ -107,24 +95,12 @@ def content(dataset: Any, path: Path, start: int = 0, stop: int | None = None) -
         is_text = h5py.check_string_dtype(dtype) is not None
         if shape is None or (dtype.kind not in "biufS" and not is_text):
             raise ValueError(f"{what} holds {dtype}; expected numbers or text")
-    declared = math.prod(shape) * dtype.itemsize
     # A compact or contiguous dataset is stored as it is; filters may shrink the others.
     ratio = 1 if not chunk and stored else LIMITS.unpacked
-    check_size(path, what, max(declared, chunk * dtype.itemsize), stored, ratio)
-    stop = (shape[0] if stop is None else min(stop, shape[0])) if shape else 0
-    row = math.prod(shape[1:]) * dtype.itemsize
-    fits(path, what, max(stop - start, 1) * row + chunk * dtype.itemsize)
+    believe(path, what, max(math.prod(shape), chunk) * dtype.itemsize, stored, ratio)
     with understood(path, _KIND):
-        if not is_text:
-            return np.asarray(dataset[start:stop] if shape else dataset[()])
-        # Any of the texts may be as long as the file, and all of them the same piece of it.
-        step = max(1, int(free_memory() / (4 * path.stat().st_size * max(math.prod(shape[1:]), 1))))
-        parts, held = list[NDArray[Any]](), 0
-        for first in range(start, stop, step):
-            parts.append(dataset.asstr()[first : min(first + step, stop)])
-            held += sum(len(text) for text in parts[-1].ravel())
-            fits(path, what, held)
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=object)
+        rows = dataset.asstr() if is_text else dataset
+        return np.asarray(rows[start:stop] if shape else rows[()])
 
 
 class _Vector:

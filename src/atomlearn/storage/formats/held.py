@@ -9,12 +9,16 @@ import contextlib
 import math
 import os
 import resource
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from atomlearn.storage.formats.messages import short
 
@@ -68,12 +72,28 @@ _MOST: ContextVar[float | None] = ContextVar("most", default=None)
 @contextlib.contextmanager
 def within(memory_limit: int | None) -> Iterator[None]:
     """Let readers take no more than so many bytes, all together, until this block ends."""
-    most = None if memory_limit is None else _taken()[1] + memory_limit
-    token = _MOST.set(most)
+    token = _MOST.set(_MOST.get() if memory_limit is None else _taken()[1] + memory_limit)
     try:
         yield
     finally:
         _MOST.reset(token)
+
+
+def is_large(n_bytes: int) -> bool:
+    """Whether data take more than a third of the memory that is left."""
+    return n_bytes > LIMITS.piece_bytes and 3 * n_bytes > free_memory()
+
+
+def room(shape: tuple[int, int], in_file: bool | None = None) -> NDArray[np.float64]:
+    """Return an array to be filled column by column; in a file without a name where it is large."""
+    n_bytes = 8 * math.prod(shape)
+    if not (is_large(n_bytes) if in_file is None else in_file):
+        return np.empty(shape, order="F")
+    with tempfile.TemporaryFile(prefix="atomlearn-") as file:
+        # Written, not only declared: a full disk is an error here, and would be a crash later.
+        for start in range(0, n_bytes, LIMITS.piece_bytes):
+            file.write(bytes(min(LIMITS.piece_bytes, n_bytes - start)))
+        return np.memmap(file, np.float64, "r+", 0, shape, "F")
 
 
 @contextlib.contextmanager
@@ -158,12 +178,6 @@ def fits(path: object, what: str, n_bytes: int) -> None:
             f"{free / 1e6:,.0f} MB may be taken; raise the memory limit, or let "
             "`atomlearn convert` make a store of it"
         )
-
-
-def check_size(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
-    """Raise ValueError where the file says more than it can hold, or more than memory can."""
-    believe(path, what, declared, stored, ratio)
-    fits(path, what, declared)
 
 
 def believe(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:

@@ -18,7 +18,10 @@ from atomlearn.storage.formats.format import About, ColumnSource
 from atomlearn.storage.formats.held import LIMITS
 from atomlearn.storage.formats.numpy_files import target_from_file
 from atomlearn.storage.formats.table import DataTable, Request, Schema
+from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import plan_of
+from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.text import TextFile
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.encoding import MISSING, encode_values, pack
 from atomlearn.storage.store.on_disk import OnDisk
@@ -77,7 +80,7 @@ def bed_of(path: Path) -> Path:
     except RuntimeError as error:
         raise ValueError(f"{path} is not a readable .pgen file: {error}") from error
     n_samples, n_variants = int(reader.get_raw_sample_ct()), int(reader.get_variant_ct())
-    variants, samples = _variants(path.with_suffix(".pvar")), _samples(path.with_suffix(".psam"))
+    variants, samples = _variants(path), _samples(path)
     if len(variants) != n_variants or len(samples) != n_samples:
         raise ValueError(
             f"{path} has {n_samples} samples and {n_variants} variants, and its .psam and .pvar "
@@ -101,42 +104,35 @@ def bed_of(path: Path) -> Path:
     return file
 
 
-def _lines(path: Path, what: str) -> tuple[list[str], list[list[str]]]:
-    """Return the header of a .pvar or .psam, without #, and its lines."""
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}, which belongs to the .pgen beside it")
-    with path.open(encoding="utf-8", errors="replace") as stream:
-        lines = [line.split() for line in stream if line.strip() and not line.startswith("##")]
-    if not lines or not lines[0][0].startswith("#"):
-        raise ValueError(f"{path} has no header line; expected {what}")
-    header = [name.lstrip("#").upper() for name in lines[0]]
-    for number, line in enumerate(lines[1:], start=2):
-        if len(line) < len(header):
-            raise ValueError(f"line {number} of {path} has {len(line)} fields of {len(header)}")
-    return header, lines[1:]
+def _beside(path: Path, ending: str, names: Sequence[str], delimiter: str = "") -> Frame:
+    """Return the frame of the .pvar or .psam of a .pgen, which has columns of these names."""
+    file = path.with_suffix(ending)
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {file}, which belongs to the .pgen beside it")
+    frame = TextFile(file, TextForm(delimiter=delimiter)).frame()
+    frame.require(names)
+    return frame
 
 
 def _variants(path: Path) -> list[list[str]]:
-    header, lines = _lines(path, "#CHROM POS ID REF ALT")
-    places = [header.index(name) for name in ("CHROM", "ID", "POS", "ALT", "REF")]
-    chromosome, name, position, counted, other = places
-    found = []
-    for line in lines:
-        first = line[counted].split(",")[0]
-        found.append([line[chromosome], line[name], "0", line[position], first, line[other]])
-    return found
+    names = ("#CHROM", "ID", "POS", "ALT", "REF")
+    frame = _beside(path, ".pvar", names, "tab")
+    lines = zip(*(frame.cells(name).tolist() for name in names), strict=True)
+    return [
+        [chromosome, name or ".", "0", position, counted.split(",")[0], other]
+        for chromosome, name, position, counted, other in lines
+    ]
 
 
 def _samples(path: Path) -> list[list[str]]:
-    header, lines = _lines(path, "#FID IID or #IID")
-    own = header.index("IID")
-    family = header.index("FID") if "FID" in header else own
-    known = ("SID", "PAT", "MAT", "SEX", "FID", "IID")
-    traits = [place for place, name in enumerate(header) if name not in known]
-    return [
-        [line[family], line[own], "0", "0", "0", line[traits[0]] if traits else "-9"]
-        for line in lines
-    ]
+    frame = _beside(path, ".psam", ())
+    keys = [name for name in ("#FID", "#IID", "IID") if name in frame.columns] or ["IID"]
+    frame.require(keys)
+    known = (*keys, "SID", "PAT", "MAT", "SEX")
+    traits = [name for name in frame.header if name not in known][:1]
+    names = (keys[0], keys[-1], *traits)
+    lines = zip(*(frame.cells(name).tolist() for name in names), strict=True)
+    return [[family, own, "0", "0", "0", "".join(trait) or "-9"] for family, own, *trait in lines]
 
 
 def read_store(path: Path, request: Request) -> DataTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.storage.formats.hdf import content, is_group, member_of, opened
-from atomlearn.storage.formats.held import LIMITS, check_size, fits, understood
+from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.numpy_files import stored_names
 from atomlearn.storage.formats.table import (
@@ -61,12 +60,6 @@ def _arrays(path: Path) -> dict[str, Any]:
         listed = [] if is_newer else whosmat(path)
     if is_newer:
         return _newer(path)
-    size, total = path.stat().st_size, 0
-    for name, shape, kind in listed:
-        if kind != "sparse":
-            check_size(path, name, 8 * math.prod(shape), size, LIMITS.unpacked)
-            total += 8 * math.prod(shape)
-    fits(path, "all it holds", total)
     with understood(path, ".mat file"):
         wanted = [name for name, _, kind in listed if kind in _KINDS or "int" in kind]
         arrays = loadmat(path, squeeze_me=False, variable_names=wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
 import weakref
@@ -13,7 +14,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.held import LIMITS, believe, check_size, fits, understood
+from atomlearn.storage.formats.held import believe, understood
 from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.table import (
     DataTable,
@@ -110,58 +111,29 @@ def _npy_column(target: str | None, n_columns: int) -> int | None:
     return int(target)
 
 
-_KIND = "NumPy array"
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
-
-
-def _header(
-    stream: BinaryIO, stored: int, what: str
-) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, whether columns are stored, and dtype of an array of ``stored`` bytes."""
-    with understood(what, _KIND), warnings.catch_warnings():
+@contextlib.contextmanager
+def _array(what: str) -> Iterator[None]:
+    """Read an array in this block; what is wrong with it is said in one line."""
+    remedy = "; save numbers, or text (dtype U or S), by numpy.save"
+    with understood(what, "NumPy array", remedy), warnings.catch_warnings():
         # Headers that Python 2 wrote are read all the same.
         warnings.simplefilter("ignore", UserWarning)
-        version = np.lib.format.read_magic(stream)
-        if version not in _HEADERS:
-            raise ValueError(f"it is of version {version}; save it with numpy.save")
-        # The length of the header is asked for as a whole: it may not be beyond the file.
-        begin, width = stream.tell(), 2 * version[0]
-        length = int.from_bytes(stream.read(width), "little")
-        check_size(what, "its header", length, stored - begin)
-        stream.seek(begin)
-        shape, fortran, dtype = _HEADERS[version](stream)
-    if dtype.hasobject:
-        raise ValueError(
-            f"{what} holds Python objects, which are never read; save names as text (dtype U "
-            "or S), or in a text file beside the numbers"
-        )
-    if any(size < 0 for size in shape) or max(shape, default=0) >= 2**62:
-        raise ValueError(f"{what} has the shape {shape}; it is damaged, copy it afresh")
-    # The product of Python's whole numbers: no size of a header overflows.
-    believe(what, "its array", math.prod(shape) * dtype.itemsize, stored - stream.tell())
-    return shape, fortran, dtype
+        yield
 
 
-def read_array(stream: BinaryIO, stored: int, what: str) -> NDArray[Any]:
-    """Return the array that a stream of ``stored`` bytes holds; no objects, no broken text."""
-    shape, _, dtype = _header(stream, stored, what)
-    fits(what, "its array", math.prod(shape) * dtype.itemsize)
-    with understood(what, _KIND), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        stream.seek(0)
+def read_array(stream: BinaryIO, what: str) -> NDArray[Any]:
+    """Return the array that a stream holds; no objects, no broken text."""
+    with _array(what):
         array: NDArray[Any] = np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
         if array.dtype.kind == "U":
             np.char.encode(array, "utf-8")  # raises where a letter is none
-    return array
+        return array
 
 
 def load_npy(path: Path) -> NDArray[Any]:
     """Return the array of an .npy file."""
     with path.open("rb") as stream:
-        return read_array(stream, path.stat().st_size, str(path))
+        return read_array(stream, str(path))
 
 
 class Archive(Mapping[str, NDArray[Any]]):
@@ -170,11 +142,10 @@ class Archive(Mapping[str, NDArray[Any]]):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._held: dict[str, NDArray[Any]] = {}
-        with understood(path, ".npz file"), zipfile.ZipFile(path) as file:
-            entries = [item for item in file.infolist() if item.filename.endswith(".npy")]
+        with understood(path, ".npz file"):
+            self._file = zipfile.ZipFile(path)
+        entries = [item for item in self._file.infolist() if item.filename.endswith(".npy")]
         self._entries = {item.filename[:-4]: item for item in entries}
-        if len(self._entries) < len(entries):
-            raise ValueError(f"{path} is damaged: it holds two arrays of the same name")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
@@ -182,23 +153,18 @@ class Archive(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._entries
-
     def __getitem__(self, key: str) -> NDArray[Any]:
         if key not in self._held:
-            stream, stored = self.open(key)
+            stream, _ = self.open(key)
             with stream:
-                self._held[key] = read_array(stream, stored, f"{key} of {self.path}")
+                self._held[key] = read_array(stream, f"{key} of {self.path}")
         return self._held[key]
 
     def open(self, key: str) -> tuple[BinaryIO, int]:
         """Return the stream of an array, and how many bytes it has."""
         entry = self._entries[key]
-        stored = min(entry.compress_size, self.path.stat().st_size)
-        believe(f"{key} of {self.path}", "it", entry.file_size, stored, LIMITS.unpacked)
-        with understood(self.path, ".npz file"), zipfile.ZipFile(self.path) as file:
-            return cast(BinaryIO, file.open(entry)), entry.file_size
+        with understood(self.path, ".npz file"):
+            return cast(BinaryIO, self._file.open(entry)), entry.file_size
 
 
 class FlatArray:
@@ -207,27 +173,33 @@ class FlatArray:
     def __init__(self, path: Path, member: str | None = None) -> None:
         self.path = path
         self.name = str(path) if member is None else f"{member} of {path}"
+        self._stream: Any
         if member is None:
-            self._stream: Any = path.open("rb")
-            stored = path.stat().st_size
+            self._stream, stored = path.open("rb"), path.stat().st_size
         else:
             self._stream, stored = Archive(path).open(member)
         weakref.finalize(self, self._stream.close)
-        self.shape, self.fortran, self.dtype = _header(self._stream, stored, self.name)
+        with _array(self.name):
+            version = np.lib.format.read_magic(self._stream)
+            if version == (1, 0):
+                header = np.lib.format.read_array_header_1_0(self._stream)
+            else:
+                header = np.lib.format.read_array_header_2_0(self._stream)
+        self.shape, self.fortran, self.dtype = header
         if self.dtype.kind not in "biuf":
             raise ValueError(f"{self.name} holds {self.dtype}; expected real numbers")
         self._begin = self._stream.tell()
+        # The product of Python's whole numbers: no size of a header overflows.
         self.size = math.prod(self.shape)
+        believe(self.name, "its array", self.size * self.dtype.itemsize, stored - self._begin)
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Return entries in the order in which they are stored."""
-        n_bytes = (stop - start) * self.dtype.itemsize
-        fits(self.name, "a piece of it", n_bytes)
         with understood(self.path, "NumPy file"):
             self._stream.seek(self._begin + start * self.dtype.itemsize)
             content = np.empty(stop - start, self.dtype)
             n_read = self._stream.readinto(content.view(np.uint8))
-        if n_read != n_bytes:
+        if n_read != content.nbytes:
             raise ValueError(
                 f"{self.name} ends too early: {self.size:,} entries were announced; the file is "
                 "cut off, copy it afresh"

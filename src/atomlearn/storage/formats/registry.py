@@ -121,10 +121,8 @@ def format_of(path: str | PathLike[str]) -> Format:
     for form in FORMATS:
         if suffix in form.suffixes:
             return form
-    # Files of these endings hold no plain table, whatever their first line looks like.
-    refused = suffix in (".xls", ".json", ".zip", ".pkl", ".vcf", ".bgen")
     try:
-        line = "" if refused else first_line(file)
+        line = first_line(file)
     except UnicodeDecodeError:
         line = ""
     for form in FORMATS:

@@ -176,18 +176,17 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
         return None
     words = sorted(MISSING.union(form.na))
     nulls = ["", "NaN", *words, *map(str.upper, words)]
-    names = [str(place) for place in range(width)]
+    names, quoted, raw = list(map(str, range(width))), '"' in content, content.encode()
     kinds = {name: pl.String if int(name) in text else pl.Float64 for name in names}
-    quoted, raw = '"' in content, content.encode()
-    # As numbers with text where that is known; then all as text.
-    for schema, values in ((kinds, nulls), (dict.fromkeys(names, pl.String), None)):
+    # As numbers with text where that is known; then all as text, which takes far more memory.
+    for schema in (kinds, dict.fromkeys(names, pl.String)):
         with contextlib.suppress(pl.exceptions.PolarsError):
             frame = pl.read_csv(
                 raw,
                 has_header=False,
                 separator=form.delimiter,
                 schema=schema,
-                null_values=values,
+                null_values=nulls,
                 quote_char='"' if quoted else None,
             )
             break
@@ -204,9 +203,8 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
 
 def _of_series(pl: Any, series: Any, form: TextForm, is_text: bool) -> NDArray[Any]:
     """Return a column of polars as numbers, where all of it is, else as text."""
-    if series.dtype == pl.String:
-        numbers = None if is_text else series.cast(pl.Float64, strict=False)
-        if numbers is None or numbers.null_count() > series.null_count():
-            return column_of(series.fill_null("").to_list(), form, is_text)
-        series = numbers
-    return np.asarray(series.to_numpy(), dtype=np.float64)
+    if not is_text:
+        numbers = series.cast(pl.Float64, strict=False)
+        if numbers.null_count() == series.null_count():
+            return np.asarray(numbers.to_numpy(), dtype=np.float64)
+    return column_of(series.fill_null("").to_list(), form, is_text)

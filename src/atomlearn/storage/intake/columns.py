@@ -178,23 +178,20 @@ def plan_of(content: object, place: str) -> ColumnPlan:
     return ColumnPlan(**given)
 
 
-#: What the values of the fields are: a word for messages, and types; lists hold the second ones.
-_RULES: dict[str, tuple[str, tuple[type, ...], tuple[type, ...]]] = {
-    "kind": ("a text", (str,), ()),
-    "why": ("a text", (str,), ()),
-    "flag": ("true or false", (bool,), ()),
-    "missing": ("a whole number", (int,), ()),
-    "distinct": ("a whole number", (int,), ()),
-    "fill": ("a number, a text or null", (str, int, float, NoneType), ()),
-    "values": ("a list of texts", (list, tuple), (str,)),
-    "numbers": ("a list of numbers", (list, tuple), (int, float)),
+#: Types of what stands in a field of JSON, where its default does not say: of it, and of its items.
+_TYPES: dict[str, tuple[tuple[type, ...], tuple[type, ...]]] = {
+    "fill": ((str, int, float, NoneType), ()),
+    "values": ((list,), (str,)),
+    "numbers": ((list,), (int, float)),
 }
 
 
 def _check(given: dict[str, Any], place: str) -> None:
     """Refuse values of other types than the fields have."""
-    for key, (expected, kinds, items) in _RULES.items():
-        value = given.get(key, ())
-        fits = type(value) in kinds and (not items or all(type(item) in items for item in value))
-        if key in given and not (fits and (kinds != (int,) or value >= 0)):
+    plain = asdict(ColumnPlan(""))
+    for key, value in given.items():
+        kinds, items = _TYPES.get(key, ((type(plain[key]),), ()))
+        if type(value) not in kinds or (items and not {*map(type, value)} <= {*items}):
+            expected = " or ".join(kind.__name__ for kind in kinds)
+            expected += f" of {' or '.join(kind.__name__ for kind in items)}" if items else ""
             raise ValueError(f"{place}.{key} must be {expected}, found {str(value)[:40]!r}")

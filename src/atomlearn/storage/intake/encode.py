@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array
-from atomlearn.storage.formats.held import fits
+from atomlearn.storage.formats.held import room
 from atomlearn.storage.formats.messages import listing, near_names, refuse_all
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import Frame, as_numbers
@@ -28,12 +28,11 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
     """
     used = [plan for plan in plans if plan.is_used]
     problems = list[tuple[str, str]]()
-    lost = [plan.name for plan in used if plan.name not in frame.header]
+    lost = [plan.name for plan in used if plan.name not in frame.columns]
     if lost:
         hint = near_names(lost[0], frame.header) if len(lost) == 1 else ""
         told = "is no column" if len(lost) == 1 else "are no columns"
-        first = frame.texts.get(frame.header[0])
-        turned = first is not None and not set(lost).isdisjoint(first.tolist())
+        turned = not set(lost).isdisjoint(frame.columns[frame.header[0]].tolist())
         if turned:
             hint = "; they are in its first column"
         fault = f"there {told} {listing(lost)}, which the model reads{hint}"
@@ -118,10 +117,10 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
             )
         return days
     if frame.is_text(plan.name):
-        truths = _truths(frame.texts[plan.name].tolist())
+        cells = frame.columns[plan.name]
+        truths = _truths(cells.tolist())
         if truths is not None:
             return truths
-        cells = frame.texts[plan.name]
         numbers = as_numbers(cells)
         if numbers.dtype != object:
             return numbers
@@ -131,7 +130,7 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
             f"column {plan.name!r} of {frame.path} held numbers when the model was fitted; found "
             f"{cells[row]!r} on {frame.line(row)}"
         )
-    return frame.values(plan.name)
+    return frame.columns[plan.name]
 
 
 def _truths(cells: Sequence[str]) -> Array | None:
@@ -144,27 +143,26 @@ def _truths(cells: Sequence[str]) -> Array | None:
 def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     """Return the columns that the plans make of the cells; missing values as they say, else NaN."""
     used = [plan for plan in plans if plan.is_used]
-    plain = all(plan.use == "number" and not plan.flag for plan in used)
-    places = [frame.slots.get(plan.name, -2) for plan in used] if plain else []
-    if places and places[0] >= 0 and (np.diff(places) == 1).all():
-        # The common case, without a copy: columns of numbers side by side.
-        X = np.asfortranarray(frame.numbers[:, places[0] : places[-1] + 1])
-        for column, plan in zip(X.T, used, strict=True):
-            _fill_in(column, plan)
-        return Encoded(X, [plan.name for plan in used], np.arange(len(used)), list(plans))
+    is_sparse = any(plan.use == "words" for plan in used)
     width = sum(len(plan.made()) for plan in used if plan.use != "words")
-    fits(frame.path, "its columns, labels as 0 and 1,", 2 * 8 * frame.n_rows * width)
+    X, at = room((frame.n_rows, 0 if is_sparse else width)), 0
     parts, made = list[Any](), list[ColumnPlan]()
     for plan in plans:
         if plan.is_used:
             columns, plan = _columns(frame, plan)
-            parts.append(columns)
+            if is_sparse:
+                parts.append(sp.csr_matrix(columns))
+            else:
+                X[:, at : at + columns.shape[1]] = columns
+                at += columns.shape[1]
         made.append(plan)
     names = [name for plan in made if plan.is_used for name in plan.made()]
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise ValueError(f"two columns of {frame.path} would both be called {twice!r}; rename one")
-    return Encoded(_joined(parts, frame.n_rows), names, groups_made(made), made)
+    return Encoded(
+        sp.csr_matrix(sp.hstack(parts)) if is_sparse else X, names, groups_made(made), made
+    )
 
 
 def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64]:
@@ -178,50 +176,38 @@ def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64]:
     return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
-def _joined(parts: list[Any], n_rows: int) -> Any:
-    if any(sp.issparse(part) for part in parts):
-        return sp.csr_matrix(sp.hstack([sp.csr_matrix(part) for part in parts]))
-    X = np.empty((n_rows, sum(part.shape[1] for part in parts)), order="F")
-    at = 0
-    for part in parts:
-        X[:, at : at + part.shape[1]] = part
-        at += part.shape[1]
-    return X
-
-
-def _fill_in(values: Array, plan: ColumnPlan) -> Array:
-    if plan.fill is not None:
-        values[~np.isfinite(values)] = float(plan.fill)
-    return values
+def _filled(frame: Frame, plan: ColumnPlan) -> Array:
+    """Return the values of a column, filled in where the plan says with what."""
+    values = _values(frame, plan)
+    return values if plan.fill is None else np.where(np.isfinite(values), values, float(plan.fill))
 
 
 def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
     """Return the columns of one plan, and the plan with what was found out."""
     if plan.use == "words":
         return _words(frame, plan)
-    gaps = frame.missing(plan.name)
     if plan.use == "category":
-        columns = _indicators(frame, plan, gaps)
+        columns = _indicators(frame, plan)
     elif plan.use == "ordered":
         places = {label: float(place) for place, label in enumerate(plan.values)}
-        columns = [np.array([places.get(cell, np.nan) for cell in _labels(frame, plan, gaps)])]
+        columns = [np.array([places.get(cell, np.nan) for cell in _labels(frame, plan)])]
     elif plan.use == "parts":
-        columns = date_parts(_fill_in(_values(frame, plan).copy(), plan))
+        columns = date_parts(_filled(frame, plan))
     elif plan.use == "elapsed":
-        days = _values(frame, plan)
-        start = plan.numbers[0] if plan.numbers else float(np.nanmin(days))
+        days = _filled(frame, plan)
+        start = plan.numbers[0] if plan.numbers else float(np.nanmin(_values(frame, plan)))
         plan = replace(plan, numbers=(start,))
-        columns = [_fill_in(days.copy(), plan) - start]
+        columns = [days - start]
     else:
-        columns = [_fill_in(_values(frame, plan).copy(), plan)]
+        columns = [_filled(frame, plan)]
     if plan.flag:
-        columns.append(gaps.astype(np.float64))
+        columns.append(frame.missing(plan.name).astype(np.float64))
     return np.stack(columns, axis=1), plan
 
 
-def _labels(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> list[str]:
+def _labels(frame: Frame, plan: ColumnPlan) -> list[str]:
     """Return the labels of a category, known ones all of them."""
-    cells = frame.cells(plan.name).copy()
+    cells, gaps = frame.cells(plan.name).copy(), frame.missing(plan.name)
     if plan.values == ("False", "True") and not frame.is_text(plan.name):
         # Truth is written in words in text, and is a type of its own elsewhere.
         cells = np.array([{"1": "True", "0": "False"}.get(cell, cell) for cell in cells])
@@ -240,8 +226,8 @@ def _labels(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> list[str
     return found
 
 
-def _indicators(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> list[Array]:
-    labels = np.array(_labels(frame, plan, gaps), dtype=object)
+def _indicators(frame: Frame, plan: ColumnPlan) -> list[Array]:
+    labels, gaps = np.array(_labels(frame, plan), dtype=object), frame.missing(plan.name)
     columns = [np.asarray(labels == value, dtype=np.float64) for value in plan.shown()]
     if plan.flag:
         # The flag is a value of its own: a missing cell is none of the others.

@@ -106,13 +106,17 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
             f"no sample of {path} ({names[0]!r}, ...) is one of the data ({samples.names[0]!r}, "
             f"...); {remedy}"
         )
-    rows = frame.rows(np.maximum(places, 0)) if frame.n_rows else frame
-    numbers = np.array(rows.numbers, order="F")
-    numbers[~found] = np.nan
-    if keys[-1].lstrip("#").casefold() == "iid":
-        numbers[numbers == -9] = np.nan  # as PLINK writes what is not known
-    texts = {name: np.where(found, cells, "") for name, cells in rows.texts.items()}
-    return replace(rows, path=path, numbers=numbers, texts=texts, notes=[]), int(found.sum())
+    columns = {}
+    for name, cells in frame.columns.items():
+        if frame.is_text(name):
+            columns[name] = np.where(found, cells[places], "")
+        elif keys[-1].lstrip("#").casefold() == "iid":
+            # PLINK writes -9 for what is not known.
+            columns[name] = np.where(found & (cells[places] != -9), cells[places], np.nan)
+        else:
+            columns[name] = np.where(found, cells[places], np.nan)
+    joined = Frame(path, columns, places.size, line=lambda row: frame.line(int(places[row])))
+    return joined, int(found.sum())
 
 
 def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]:
@@ -152,4 +156,4 @@ def phenotype(
         name = others[0]
     if name not in frame.header:
         raise ValueError(f"{frame.path} has no phenotype {name!r}{near_names(name, others)}")
-    return name, frame.held(name)
+    return name, frame.columns[name]

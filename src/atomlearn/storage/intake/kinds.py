@@ -153,7 +153,7 @@ def _left_out(name: str, kind: str, why: str, **told: Any) -> ColumnPlan:
 
 
 def _numbers(frame: Frame, name: str) -> ColumnPlan:
-    values = frame.values(name)
+    values = frame.columns[name]
     missing = int(frame.missing(name).sum()) if frame.lacks(name) else 0
     known = values[np.isfinite(values)] if missing else values
     if known.size == 0:
@@ -188,7 +188,7 @@ def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
 
 
 def _text(frame: Frame, name: str) -> ColumnPlan:
-    cells = frame.texts[name].tolist()
+    cells = frame.columns[name].tolist()
     known, n_rows = [cell for cell in cells if cell], len(cells)
     counts = Counter(known)
     labels = sorted(counts)
@@ -254,10 +254,10 @@ def _without_duplicates(frame: Frame, plans: list[ColumnPlan]) -> list[ColumnPla
     found = []
     for plan in plans:
         if plan.is_used and not frame.is_text(plan.name):
-            values = frame.values(plan.name)
+            values = frame.columns[plan.name]
             alike = seen.setdefault((values[: INTAKE.sniffed] + 0.0).tobytes(), [])
             for first in alike:
-                if np.array_equal(frame.values(first), values, equal_nan=True):
+                if np.array_equal(frame.columns[first], values, equal_nan=True):
                     why = f"the same as {first!r}"
                     plan = replace(plan, kind="duplicate", use="leave out", why=why)
                     break

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
@@ -23,12 +22,12 @@ from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
 from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
 from atomlearn.storage.intake.encode import completed, encode_columns, groups_made
-from atomlearn.storage.intake.frame import frame_of_columns
+from atomlearn.storage.intake.frame import Frame, distinct_names
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
 from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
-from atomlearn.storage.intake.plans import refuse
 from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.tables import encoded_table
 
 
 @dataclass(slots=True)
@@ -79,20 +78,12 @@ class _Matrix:
             self.variants = taken(self.variants, kept)
 
     def put_beside(self, added: Any, names: list[str], plans: Sequence[ColumnPlan]) -> None:
-        """Put covariates behind the columns of X."""
+        """Put covariates behind the columns of X: genotypes, which alone have samples by name."""
         width = self.X.shape[1]
         self.covariates = (*self.covariates, *range(width, width + len(names)))
         self.names = self.named() + names
-        if isinstance(self.X, Design):
-            self.X = Concatenated([self.X, as_design(added)])
-        elif is_sparse(self.X):
-            self.X = sp.csr_matrix(sp.hstack([self.X, sp.csr_matrix(added)]))
-        else:
-            self.X = np.column_stack([self.X, added])
+        self.X = Concatenated([self.X, as_design(added)])
         self.plans = (*self.plans, *plans)
-        if self.groups is not None:
-            last = int(self.groups.max(initial=-1))
-            self.groups = np.append(self.groups, last + 1 + groups_made(plans))
 
 
 def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
@@ -109,6 +100,8 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
         given = _names_in(reading.names, table.X.shape[1])
     names = None if given is None else list(given)
     matrix = _Matrix(path, table.X, names, table.schema.first_index, variants=table.variants)
+    if _has_gaps(table.X, path):
+        return _with_gaps(path, table, matrix.named(), reading)
     samples = None
     if table.samples is not None:
         samples = NamedRows(table.samples.name, table.samples.family)
@@ -127,7 +120,6 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
         kept = _put_covariates(matrix, reading, samples, kept)
     if reading.pcs:
         _put_components(matrix, reading)
-    kept = kept[_fill(matrix, reading)]
     columns = None if matrix.names is None else tuple(matrix.names)
     return DataTable(
         matrix.X,
@@ -233,45 +225,29 @@ def _put_components(matrix: _Matrix, reading: Reading) -> None:
     matrix.put_beside(found, names, plans)
 
 
-def _fill(matrix: _Matrix, reading: Reading) -> NDArray[np.int64]:
-    """Fill missing values in, flag them, or leave rows out; return the rows that stay."""
-    X, everything = matrix.X, np.arange(matrix.X.shape[0])
+def _has_gaps(X: Any, path: Path) -> bool:
+    """Return whether a dense matrix in memory has missing values; refuse those of sparse ones."""
     if isinstance(X, Design):
-        return everything
-    if is_sparse(X):
-        if np.isnan(X.data).any():
-            raise ValueError(
-                f"{matrix.path} is sparse and has missing entries; leave them unstored"
-            )
-        return everything
+        return False
+    # A sum is NaN where a term is, and needs no other array.
     with np.errstate(over="ignore", invalid="ignore"):
-        # A sum is NaN where a term is, and needs no other array.
-        if not np.isnan(X.sum()):
-            return everything
-    holes = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
-    if not holes:
-        return everything
-    frame = frame_of_columns(matrix.path, {matrix.name(column): X[:, column] for column in holes})
-    plans = [ColumnPlan(name, missing=int(frame.missing(name).sum())) for name in frame.header]
-    empty = [plan.name for plan in plans if plan.missing == frame.n_rows]
-    if empty:
-        raise ValueError(f"column {empty[0]!r} of {matrix.path} is empty; type --drop {empty[0]}")
-    plans, full = completed(frame, plans, reading.missing)
-    if not full.any():
-        raise ValueError(f"{matrix.path}: every row lacks a value; type --missing median")
-    if not full.all():
-        matrix.notes.append(f"{int((~full).sum())} rows with missing values left out")
-        matrix.keep_rows(np.flatnonzero(full))
-        return np.flatnonzero(full)
-    missing = {plan.name: plan.missing for plan in plans}
-    refuse(matrix.path, plans, missing, lambda name: frame.line(int(frame.missing(name).argmax())))
-    matrix.plans = (*matrix.plans, *plans)
-    gaps = np.isnan(X[:, holes])
-    matrix.X = np.array(X)
-    fills = np.array([plan.fill for plan in plans], dtype=np.float64)
-    matrix.X[:, holes] = np.where(gaps, fills, X[:, holes])
-    if reading.missing == "indicator":
-        matrix.names = matrix.named() + [f"{plan.name}=missing" for plan in plans]
-        matrix.groups = np.append(np.arange(X.shape[1]), holes).astype(np.int64)
-        matrix.X = np.column_stack([matrix.X, gaps.astype(X.dtype)])
-    return everything
+        found = bool(np.isnan(X.sum()))
+    if found and is_sparse(X):
+        raise ValueError(f"{path} is sparse and has missing entries; leave them unstored")
+    return found
+
+
+def _with_gaps(path: Path, table: DataTable, names: list[str], reading: Reading) -> DataTable:
+    """Return the table of a dense matrix with missing values: its columns are those of a frame."""
+    given = {} if table.y is None else {str(table.target_name): table.y}
+    header = distinct_names([*names, *given])[0]
+    texts = [y.astype(object) if y.dtype.kind == "U" else y for y in given.values()]
+    columns = dict(zip(header, [*table.X.T, *texts], strict=True))
+    files = [name for name in reading.roles.values() if Path(name).suffix == ".npy"]
+    columns |= {name: load_npy(Path(name)) for name in files}
+    frame = Frame(path, columns, table.X.shape[0])
+    gaps = {name: int(frame.missing(name).sum()) for name in header[: len(names)]}
+    plans = (ColumnPlan(name, missing=gap) for name, gap in gaps.items() if gap < frame.n_rows)
+    target = header[-1] if given else None
+    found = encoded_table(frame, replace(reading, target=target, schema=tuple(plans)), None)
+    return replace(found, X=found.X.astype(table.X.dtype, copy=False))

@@ -43,14 +43,16 @@ def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
     return [_with_values(frame, plans[name]) for name in frame.header]
 
 
-def with_rows_of(frame: Frame, reading: Reading, plans: Sequence[ColumnPlan]) -> Reading:
-    """Return the request with the identifier that repeats as ``rows_of``, where none is named.
+def with_rows_of(
+    frame: Frame, reading: Reading, plans: Sequence[ColumnPlan]
+) -> tuple[Reading, list[ColumnPlan]]:
+    """Return request and plans with the identifier that repeats as ``rows_of``, if none is named.
 
     Of several one of persons, and the one of fewest values. One that is left out by hand is looked
     at, too: it binds rows all the same.
     """
     if {"rows_of", "order"} & {*reading.named_roles(), *reading.roles}:
-        return reading
+        return reading, list(plans)
     dropped = described(frame, [name for name in frame.header if name in reading.drop])
     found = [
         (plan.use != "id", not is_of_persons(plan.name), plan.distinct, plan.name)
@@ -60,8 +62,12 @@ def with_rows_of(frame: Frame, reading: Reading, plans: Sequence[ColumnPlan]) ->
     for *_, name in sorted(found):
         known = frame.cells(name)[~frame.missing(name)]
         if 1 < np.unique(known.astype(str)).size < known.size:
-            return replace(reading, roles={**reading.roles, "rows_of": name})
-    return reading
+            reading = replace(reading, roles={**reading.roles, "rows_of": name})
+            break
+    owner, id_column = reading.role("rows_of"), reading.role("id")
+    return reading, [
+        replace(plan, use="rows_of") if plan.name == owner != id_column else plan for plan in plans
+    ]
 
 
 def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:
@@ -96,13 +102,13 @@ def require(frame: Frame, reading: Reading) -> None:
         if name in frame.header:
             continue
         first = frame.header[0]
-        if frame.is_text(first) and name in set(frame.texts[first].tolist()):
+        if frame.is_text(first) and name in frame.columns[first]:
             raise ValueError(
                 f"{frame.path} has {name!r} in its first column, not in its header: samples are "
                 "columns there. Type --transpose"
             )
-        labels = frame.texts.get(first, np.array([]))
-        if [*frame.texts] == [first] and np.unique(labels.astype(str)).size == frame.n_rows:
+        labels, texts = frame.columns[first], [*filter(frame.is_text, frame.columns)]
+        if texts == [first] and np.unique(labels.astype(str)).size == frame.n_rows:
             raise ValueError(
                 f"{frame.path} has no column {name!r}. If its rows are features (as "
                 f"{labels[0]!r}) and its columns samples, type --transpose; a target in another "

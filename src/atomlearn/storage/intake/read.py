@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -15,26 +14,14 @@ import numpy as np
 
 from atomlearn.storage.conversion.to_store import convert
 from atomlearn.storage.formats.compressed import unpacked_size
+from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, within
 from atomlearn.storage.formats.registry import STORE, format_of
-from atomlearn.storage.formats.table import DataTable, Schema
-from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
-from atomlearn.storage.intake.encode import completed, encode_columns
-from atomlearn.storage.intake.frame import Frame, TableFile, transposed
-from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
-from atomlearn.storage.intake.kinds import described
+from atomlearn.storage.formats.table import DataTable
+from atomlearn.storage.intake.frame import TableFile, transposed
 from atomlearn.storage.intake.matrices import read_matrix
-from atomlearn.storage.intake.plans import (
-    left_out,
-    made_of,
-    plans_of,
-    refuse,
-    require,
-    spread_out,
-    with_rows_of,
-)
 from atomlearn.storage.intake.reading import Reading
-from atomlearn.storage.intake.streamed import TableRows
+from atomlearn.storage.intake.tables import encoded_table
 from atomlearn.storage.intake.typed import frame_of
 from atomlearn.storage.store.on_disk import OnDisk
 
@@ -88,26 +75,19 @@ def read_as(path: Any, reading: Reading) -> DataTable:
 
 def _read(path: Any, reading: Reading) -> DataTable:
     if not isinstance(path, str | PathLike):
-        return _of_frame(frame_of(path), reading, None)
-    file = Path(path)
+        return encoded_table(frame_of(path), reading, None)
+    file, limit, table = Path(path), reading.memory_limit, None
     form = format_of(file)
-    table = None
+    size = unpacked_size(file)
     if form.cells is not None:
-        table = form.cells(file, reading.text_form(), reading.sheet)
-    streams = table is not None or (form.stream is not None and not form.in_place)
-    size = unpacked_size(file) if table is None else table.n_bytes
-    limit = reading.memory_limit
-    if limit is not None and streams and 3 * size > limit:
+        table = read_table(form.cells(file, reading.text_form(), reading.sheet), reading)
+        size = 8 * table.X.size
+    if limit is not None and 3 * size > limit and (table or (form.stream and not form.in_place)):
         return _from_store(file, table, limit // 4, reading)
-    if table is None:
-        return read_matrix(form, file, reading)
-    frame, ids = table.frame(), None
-    if reading.transpose:
-        frame, ids = transposed(frame)
-    return _of_frame(frame, reading, ids)
+    return read_matrix(form, file, reading) if table is None else table
 
 
-def _from_store(file: Path, table: TableFile | None, memory: int, reading: Reading) -> DataTable:
+def _from_store(file: Path, table: DataTable | None, memory: int, reading: Reading) -> DataTable:
     """Return the table of a file, whose X reads a store as it goes; the store goes with it."""
     folder = Path(tempfile.mkdtemp(prefix="atomlearn-"))
     store = folder / "data.store"
@@ -116,9 +96,8 @@ def _from_store(file: Path, table: TableFile | None, memory: int, reading: Readi
             convert(file, store, target=reading.role("target"), memory=memory)
             found = read_matrix(STORE, store, replace(reading, target=None))
         else:
-            rows = TableRows(table, reading)
-            convert(file, store, memory=memory, opened=rows)
-            found = rows.table(OnDisk(store))
+            convert(file, store, memory=memory, opened=MatrixColumns(table.X, table.schema, None))
+            found = replace(table, X=OnDisk(store))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -128,73 +107,24 @@ def _from_store(file: Path, table: TableFile | None, memory: int, reading: Readi
     return replace(found, source=str(file), notes=(*found.notes, note))
 
 
-def _of_frame(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
-    """Return the table of a frame."""
-    reading = spread_out(frame, reading)
-    require(frame, reading)
-    notes = list(frame.notes)
-    plans = plans_of(frame, reading)
-    reading = with_rows_of(frame, reading, plans)
-    owner, id_column = reading.role("rows_of"), reading.role("id")
-    plans = [
-        replace(plan, use="rows_of") if plan.name == owner != id_column else plan for plan in plans
+def read_table(file: TableFile, reading: Reading) -> DataTable:
+    """Return the table of a file whose columns are understood first."""
+    frame, ids = file.frame(), None
+    if reading.transpose:
+        frame, ids = transposed(frame)
+    return encoded_table(frame, reading, ids)
+
+
+def table_columns(
+    form: Format, path: Path, reading: Reading
+) -> tuple[MatrixColumns, tuple[str, ...]]:
+    """Return the columns of a table, as narrow as the file has its numbers, and notes."""
+    assert form.cells is not None
+    file = form.cells(path, reading.text_form(), reading.sheet)
+    table = read_table(file, reading)
+    kinds = [
+        file.dtypes.get(plan.name, np.float64) if plan.fill is None else np.float64
+        for plan in table.schema.columns
+        if plan.is_used
     ]
-    named = [plan.name for plan in plans if plan.kind == "identifier"]
-    if ids is None and (id_column or named):
-        ids = [str(cell) for cell in frame.cells(id_column or named[0]).tolist()]
-    samples = None if ids is None else NamedRows(ids, columns=frame.header)
-    if reading.covar is not None:
-        frame, added = _with_covariates(frame, reading, samples, notes)
-        plans += described(frame, added)
-        reading = replace(reading, covariates=tuple({*reading.covariates, *added}))
-    roles = reading.named_roles()
-    name, y = roles.pop("target", None), None
-    roles.pop("id", None)
-    if reading.pheno is not None:
-        name, y = phenotype(reading, samples, frame.path, notes)
-    elif name is not None:
-        y = frame.held(name)
-    extras = {role: frame.held(column) for role, column in roles.items()}
-    kept, told = known_rows(y, name, extras, frame.n_rows)
-    frame = frame.rows(kept)
-    plans, full = completed(frame, plans, reading.missing)
-    if not full.all():
-        told.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
-        if not full.any():
-            raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
-        kept, frame = kept[full], frame.rows(np.flatnonzero(full))
-    _refuse_gaps(frame, plans, reading)
-    made = encode_columns(frame, plans)
-    return DataTable(
-        made.X,
-        None if y is None else tidy(y[kept], f"column {name!r} of {frame.path}"),
-        Schema(len(made.names), tuple(made.names), columns=tuple(made.plans)),
-        name,
-        str(frame.path),
-        groups=made.groups if made.has_groups else None,
-        ids=None if ids is None else tuple(ids[row] for row in kept.tolist()),
-        covariates=made_of(made.plans, reading.covariates),
-        rows=kept,
-        extras={role: values[kept] for role, values in extras.items()},
-        notes=(*notes, *told, *left_out(plans)),
-    )
-
-
-def _refuse_gaps(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
-    """Raise where something stands between the columns and numbers."""
-    used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
-    gaps = {name: int(frame.missing(name).sum()) for name in used if frame.lacks(name)}
-    refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
-
-
-def _with_covariates(
-    frame: Frame, reading: Reading, samples: NamedRows | None, notes: list[str]
-) -> tuple[Frame, list[str]]:
-    """Return the frame with the columns of the covariate file beside it, and their names."""
-    assert reading.covar is not None
-    other = frame_of_samples(reading.covar, samples, frame.path, notes, reading.form)
-    wanted = covariates_in(other, reading, notes)
-    twice = [name for name in wanted if name in frame.header]
-    if twice:
-        raise ValueError(f"{reading.covar} and {frame.path} both have a column {twice[0]!r}")
-    return frame.with_columns(other, wanted), wanted
+    return MatrixColumns(table.X, table.schema, table.y, np.result_type(*kinds)), table.notes

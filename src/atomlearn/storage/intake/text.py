@@ -38,10 +38,7 @@ def looks_delimited(suffix: str, line: str) -> bool:
 
 
 class TextFile(TableFile):
-    """A text file; positions are letters of the text.
-
-    form : complete.
-    """
+    """A text file; its ``form`` is complete."""
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
         super().__init__(path, form, sheet)
@@ -91,15 +88,13 @@ class TextFile(TableFile):
     def _is_marked(self, cell: str) -> bool:
         return "," in cell and self.form.number(cell) is not None
 
-    def _blocks(self, position: int, n_bytes: int) -> Iterator[tuple[int, str]]:
+    def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:
         """Yield whole lines from a letter on, and the number of lines before; no quote is cut."""
-        encoding, path, before = self.form.encoding, self.path, 0
+        encoding, path = self.form.encoding, self.path
         errors = "windows-1252" if encoding == _UTF8 else "strict"
         try:
             with open_text(path, encoding, errors) as stream:
-                while position and (passed := stream.read(min(position, n_bytes))):
-                    position -= len(passed)
-                    before += passed.count("\n")
+                before = stream.read(begin).count("\n")
                 while content := whole_lines(stream, n_bytes, path):
                     parts, held, quotes = [content], len(content), content.count('"')
                     while quotes % 2 and (more := whole_lines(stream, n_bytes, path, held)):
@@ -114,17 +109,15 @@ class TextFile(TableFile):
                 "--encoding, such as latin-1, utf-16 or cp1250, or a file of text"
             ) from error
 
-    def pieces(self, position: int, n_bytes: int) -> Iterator[tuple[Columns, int]]:
-        """Yield columns of some rows, and the position after them, from a position on."""
-        position = position or self._begin
-        for before, content in self._blocks(position, n_bytes):
-            position += len(content)
+    def pieces(self) -> Iterator[Columns]:
+        """Yield the columns of some rows, and of the next ones, until the end."""
+        for before, content in self._blocks(self._begin, LIMITS.piece_bytes):
             columns = None
             if len(content) >= LIMITS.fast_bytes or "polars" in sys.modules:
                 columns = by_polars(content, self.form, self._width, self.text)
             if columns is None:
                 columns = in_rows(self.path, content, self.form, self._width, self.text, before)
-            yield columns[: len(self.header)], position
+            yield columns[: len(self.header)]
 
     def line(self, row: int) -> str:
         """Return where a row stands, for messages."""

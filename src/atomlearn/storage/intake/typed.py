@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import zipfile
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.compressed import imported
-from atomlearn.storage.formats.held import LIMITS, check_size, understood
+from atomlearn.storage.formats.held import LIMITS, understood
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.cells import Columns, TextForm
 from atomlearn.storage.intake.frame import (
@@ -24,7 +23,6 @@ from atomlearn.storage.intake.frame import (
     TableFile,
     as_numbers,
     distinct_names,
-    frame_of_columns,
 )
 from atomlearn.storage.intake.kinds import is_code, is_id_name
 
@@ -33,7 +31,7 @@ _MOST_ROWS = 2**20
 
 
 class TypedFile(TableFile):
-    """A file of columns with types; positions are rows.
+    """A file of columns with types.
 
     Words that are numbers are numbers, unless a later piece holds others. kind : as messages call
     the file; module : what reads it, which comes with ``atomlearn[extra]``.
@@ -55,29 +53,25 @@ class TypedFile(TableFile):
 
     @abstractmethod
     def _opened(self) -> list[str]:
-        """Return the names of the columns; set ``n_bytes``."""
+        """Return the names of the columns."""
 
     @abstractmethod
-    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
-        """Yield pieces of about so many rows: their number, and the cells of each column."""
+    def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        """Yield the columns of about so many rows, and of the next ones."""
 
     def _understood(self) -> AbstractContextManager[None]:
         return understood(self.path, self.kind, "; copy it afresh")
 
-    def pieces(self, position: int, n_bytes: int) -> Iterator[tuple[Columns, int]]:
-        """Yield columns of some rows, and the row after them, from a row on."""
-        at, tables = 0, self._tables(max(n_bytes // (8 * len(self.header)), 1))
+    def pieces(self) -> Iterator[Columns]:
+        """Yield the columns of some rows, and of the next ones, until the end."""
+        tables = self._tables(max(LIMITS.piece_bytes // (8 * len(self.header)), 1))
         while True:
             with self._understood():
-                n_rows, columns = next(tables, (0, ()))
-            if not n_rows:
-                return
-            skipped = max(position - at, 0)
-            at += n_rows
-            if skipped < n_rows:
-                with self._understood():
-                    cells = [self._cells(j, column[skipped:]) for j, column in enumerate(columns)]
-                yield cells, at
+                columns = next(tables, None)
+                if columns is None:
+                    return
+                cells = [self._cells(place, column) for place, column in enumerate(columns)]
+            yield cells
 
     def _cells(self, place: int, column: Any) -> NDArray[Any]:
         """Return a column as numbers, or as text; labels stay text."""
@@ -107,13 +101,12 @@ class ParquetFile(TypedFile):
                 for field in schema
                 if _is_number(field.type)
             }
-        self.n_bytes = 8 * self._file.metadata.num_rows * len(schema)
         return _arrow_names(schema)
 
-    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
+    def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
         # A thread that could not be made, for the limit of memory, would end the process.
         for batch in self._file.iter_batches(batch_size=rows, use_threads=False):
-            yield batch.num_rows, batch.columns
+            yield batch.columns
 
 
 class ArrowFile(TypedFile):
@@ -137,11 +130,10 @@ class ArrowFile(TypedFile):
         with self._understood():
             return _arrow_names(self._source()[0])
 
-    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
+    def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
         for batch in self._source()[1]:
             for start in range(0, batch.num_rows, rows):
-                part = batch.slice(start, rows)
-                yield part.num_rows, part.columns
+                yield batch.slice(start, rows).columns
 
 
 class ExcelFile(TypedFile):
@@ -151,9 +143,6 @@ class ExcelFile(TypedFile):
 
     def _opened(self) -> list[str]:
         with self._understood():
-            with zipfile.ZipFile(self.path) as parts:
-                total = sum(item.file_size for item in parts.infolist())
-            check_size(self.path, "its parts", total, self.path.stat().st_size, LIMITS.unpacked)
             book = self._reader.load_workbook(self.path, read_only=True, data_only=True)
         sheets = book.sheetnames
         if self.sheet is None and len(sheets) > 1:
@@ -170,25 +159,22 @@ class ExcelFile(TypedFile):
                 f"a sheet of {self.path} holds no table (header and rows); give --sheet"
             )
         width = max(map(len, rows))
-        self.n_bytes = 8 * len(rows) * width
         cells = [row + [None] * (width - len(row)) for row in rows]
         self._columns = [list(column) for column in zip(*cells[1:], strict=True)]
         return [_text(cell) for cell in cells[0]]
 
-    def _tables(self, rows: int) -> Iterator[tuple[int, Sequence[Any]]]:
-        yield len(self._columns[0]), self._columns
+    def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        yield self._columns
 
     def _rows(self, sheet: Any) -> list[list[Any]]:
         """Return the rows that hold anything, each as far as it does."""
-        rows, held, stored = list[list[Any]](), 0, self.path.stat().st_size
+        rows = list[list[Any]]()
         for number, cells in enumerate(sheet.iter_rows(values_only=True)):
             if number >= _MOST_ROWS:
                 raise ValueError(f"its sheet has more than the {_MOST_ROWS:,} rows that Excel has")
             last = next((n for n in range(len(cells), 0, -1) if cells[n - 1] is not None), 0)
-            held += 8 * last
             if last:
                 rows.append(list(cells[:last]))
-                check_size(self.path, "its cells", held, stored, LIMITS.unpacked)
         return rows
 
 
@@ -206,7 +192,7 @@ def frame_of(table: Any, path: Path = Path("the table")) -> Frame:
         else:
             cells = _objects(values.tolist(), str(name))
         columns[str(name)] = cells
-    return frame_of_columns(path, columns)
+    return Frame(path, columns, len(table) if not names else len(cells))
 
 
 def _is_number(kind: Any) -> bool:

@@ -271,7 +271,7 @@ def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
         return None
     content = read_small(folder, manifest, TARGET)
     try:
-        target = read_array(io.BytesIO(content), len(content), f"{TARGET} of {folder}")
+        target = read_array(io.BytesIO(content), f"{TARGET} of {folder}")
     except ValueError as error:
         raise _broken(folder, f"{TARGET} is no array ({error})") from error
     if target.shape != (manifest.n_samples,) or target.dtype.kind not in "iuf":

@@ -1,0 +1,84 @@
+"""encoded_table: the columns of a frame understood, joined with other files, and encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from atomlearn.storage.formats.table import DataTable, Schema
+from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
+from atomlearn.storage.intake.encode import completed, encode_columns
+from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
+from atomlearn.storage.intake.kinds import described
+from atomlearn.storage.intake.plans import (
+    left_out,
+    made_of,
+    plans_of,
+    refuse,
+    require,
+    spread_out,
+    with_rows_of,
+)
+from atomlearn.storage.intake.reading import Reading
+
+
+def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
+    """Return the table of a frame."""
+    reading = spread_out(frame, reading)
+    require(frame, reading)
+    notes = list(frame.notes)
+    reading, plans = with_rows_of(frame, reading, plans_of(frame, reading))
+    id_column = reading.role("id")
+    named = [plan.name for plan in plans if plan.kind == "identifier"]
+    if ids is None and (id_column or named):
+        ids = [str(cell) for cell in frame.cells(id_column or named[0]).tolist()]
+    samples = None if ids is None else NamedRows(ids, columns=frame.header)
+    if reading.covar is not None:
+        other = frame_of_samples(reading.covar, samples, frame.path, notes, reading.form)
+        added = covariates_in(other, reading, notes)
+        if twice := [name for name in added if name in frame.columns]:
+            raise ValueError(f"{reading.covar} and {frame.path} both have a column {twice[0]!r}")
+        frame = replace(frame, columns=frame.columns | {n: other.columns[n] for n in added})
+        plans += described(frame, added)
+        reading = replace(reading, covariates=tuple({*reading.covariates, *added}))
+    roles = reading.named_roles()
+    name, y = roles.pop("target", None), None
+    roles.pop("id", None)
+    if reading.pheno is not None:
+        name, y = phenotype(reading, samples, frame.path, notes)
+    elif name is not None:
+        y = frame.columns[name]
+    extras = {role: frame.columns[column] for role, column in roles.items()}
+    kept, told = known_rows(y, name, extras, frame.n_rows)
+    frame = frame.rows(kept)
+    plans, full = completed(frame, plans, reading.missing)
+    if not full.all():
+        told.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
+        if not full.any():
+            raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
+        kept, frame = kept[full], frame.rows(np.flatnonzero(full))
+    _refuse_gaps(frame, plans, reading)
+    made = encode_columns(frame, plans)
+    return DataTable(
+        made.X,
+        None if y is None else tidy(y[kept], f"column {name!r} of {frame.path}"),
+        Schema(len(made.names), tuple(made.names), columns=tuple(made.plans)),
+        name,
+        str(frame.path),
+        groups=made.groups if made.has_groups else None,
+        ids=None if ids is None else tuple(ids[row] for row in kept.tolist()),
+        covariates=made_of(made.plans, reading.covariates),
+        rows=kept,
+        extras={role: values[kept] for role, values in extras.items()},
+        notes=(*notes, *told, *left_out(plans)),
+    )
+
+
+def _refuse_gaps(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
+    """Raise where something stands between the columns and numbers."""
+    used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
+    gaps = {name: int(frame.missing(name).sum()) for name in used if frame.lacks(name)}
+    refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
