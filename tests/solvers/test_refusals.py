@@ -159,7 +159,7 @@ def test_certificates_grow_by_what_rounding_hides() -> None:
 def test_lengths_of_columns_follow_their_columns() -> None:
     one = Lengths(np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0]))
     task = problem_of()
-    both = one.append(one.gather(np.array([1])))
+    both = one.append(one.take(np.array([1])))
     assert both.scored.tolist() == [1.0, 2.0, 2.0]
     assert both.summed.tolist() == [3.0, 4.0, 4.0]
     assert both.offsets.tolist() == [5.0, 6.0, 6.0]

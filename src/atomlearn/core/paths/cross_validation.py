@@ -19,7 +19,7 @@ from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, t
 from atomlearn.core.paths.path import PathResult, path_result
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
-from atomlearn.core.paths.search_ends import SearchEnd, ended_by, padded_levels, solved
+from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded_levels, solved
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.schedule import drive
@@ -40,7 +40,7 @@ class CrossValidation:
     points each served; relax : the share of a refit without penalty that was chosen; paths : by
     (norm, fold), the PathResult of each output; status : CONVERGED, or
     INTERRUPTED or TIME_LIMIT where that ended the search: scores of levels that were not solved
-    are NaN then, and levels that some fold has not are not chosen.
+    are NaN then, and of folds those that are whole count, or those that had begun.
     """
 
     norms: tuple[Norm, ...]
@@ -209,7 +209,10 @@ def cross_validate(
     scores, share = _best_share(of_shares, relax, shape)
     n_folds = len(folds)
     by_norm = tuple(tuple(found[k : k + n_folds]) for k in range(0, len(found), n_folds))
-    if status is Status.INTERRUPTED and not np.isfinite(scores.mean(axis=2)).any():
+    kept = np.arange(n_folds) if status.is_converged else known_folds(scores)
+    each, selected, gaps = (part[..., kept] for part in (each, selected, gaps))
+    scores = scores[..., kept]
+    if status is Status.INTERRUPTED and not np.isfinite(scores).any():
         raise KeyboardInterrupt("a search was interrupted before it had scored anything")
     of_all = np.asarray(levels), scores, each, selected, gaps, counted.passes - before
     return CrossValidation(tuple(norms), *of_all, share, by_norm, status)

@@ -117,3 +117,13 @@ def padded_levels(values: NDArray[np.float64], n_levels: int) -> NDArray[np.floa
     """Return numbers of the first levels (last axis), with NaN for those that are not there."""
     shape = (*values.shape[:-1], n_levels - values.shape[-1])
     return np.concatenate([values, np.full(shape, np.nan)], axis=-1)
+
+
+def known_folds(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the folds to go by: those that are whole, else those that have begun.
+
+    scores : (n_norms, n_levels, n_folds), NaN where not known.
+    """
+    known = np.isfinite(scores)
+    whole = np.flatnonzero(known.all(axis=(0, 1)))
+    return whole if whole.size else np.flatnonzero(known[0].any(axis=0))

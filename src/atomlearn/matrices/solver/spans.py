@@ -230,8 +230,9 @@ def swept(
         before = after
         for is_left in (True, False):
             own, held = (left, right) if is_left else (right, left)
-            derivatives = _derivatives(problem, linear, intercept)
-            factor = steps.step(is_left, *derivatives, own, held, price)
+            slopes = _derivatives(problem, linear, intercept)
+            factor = steps.step(is_left, *slopes, own, held, price)
+            del slopes  # two numbers a sample
             turned_left, turned_right = (factor, right) if is_left else (left, factor)
             trial = steps.predictions(turned_left, turned_right)
             trial += others
