@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import replace
 
@@ -164,3 +165,34 @@ def test_a_run_keeps_its_last_certified_point_where_time_ends_a_step() -> None:
     if result.iterations:
         assert result.objective == first.objective
         assert result.gap == first.gap
+
+
+def test_ctrl_c_on_any_line_leaves_no_deadline_behind():
+    """Else all later fits of the thread would end at once, with no word of why."""
+    limit = Deadline.after(-1.0)
+    lines = []
+
+    def interrupting(place):
+        def traced(frame, event, _):
+            if event == "line" and frame.f_code.co_name == "kept":
+                lines.append(frame.f_lineno)
+                if len(lines) == place:
+                    raise KeyboardInterrupt
+            return traced
+
+        return traced
+
+    for place in range(1, 20):
+        lines.clear()
+        before = sys.gettrace()
+        sys.settrace(interrupting(place))
+        try:
+            with limit.kept():
+                pass
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        if len(lines) >= place and place < 5:  # in the last lines it is being put back
+            assert Deadline.current() == Deadline(), place
+    assert len(lines) >= 5

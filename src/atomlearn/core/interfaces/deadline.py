@@ -60,11 +60,12 @@ class Deadline:
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Make it the ``current`` one of this thread, or a sooner one that is so already."""
-        token = _current.set(self.sooner(_current.get()))
-        try:
+        before = _current.get()
+        try:  # before anything is set: Ctrl-C may come between any two lines
+            _current.set(self.sooner(before))
             yield
         finally:
-            _current.reset(token)
+            _current.set(before)
 
     def check(self) -> None:
         """Raise ``TimeIsUp`` where the moment has come: for long work whose parts are no use."""

@@ -72,11 +72,12 @@ _MOST: ContextVar[float | None] = ContextVar("most", default=None)
 @contextlib.contextmanager
 def within(memory_limit: int | None) -> Iterator[None]:
     """Let readers take no more than so many bytes, all together, until this block ends."""
-    token = _MOST.set(_MOST.get() if memory_limit is None else _taken()[1] + memory_limit)
-    try:
+    before = _MOST.get()
+    try:  # before anything is set: Ctrl-C may come between any two lines
+        _MOST.set(before if memory_limit is None else _taken()[1] + memory_limit)
         yield
     finally:
-        _MOST.reset(token)
+        _MOST.set(before)
 
 
 def is_large(n_bytes: int) -> bool:
