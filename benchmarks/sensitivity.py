@@ -6,9 +6,10 @@ room. A row gives processor seconds over those of the package as it is (the geom
 cases, and the worst), and the cases whose passes or answers changed. Numbers whose rows are all
 near one have no business being there.
 
-    python -m benchmarks.sensitivity [--smoke] [--only PART ...] [--out benchmarks/results]
+    python -m benchmarks.sensitivity [--smoke] [--only PART ...] [--jobs N] [--out FOLDER]
 
-    --only : paths of files, or parts of them, whose numbers are tried
+    --only : paths of files, or parts of them, whose numbers are tried; --jobs : at a time, one a
+    core of an idle machine
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -366,23 +368,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser)
     parser.add_argument("--only", nargs="*", default=[""])
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
         serve(json.loads(given.serve))
         return
     options = Options(given.smoke, given.repeats, given.out)
-    usual: dict[tuple[str, ...], Any] = {}
-    with Table("sensitivity", options) as table:
-        for number in numbers():
-            if not any(part in number.file for part in given.only):
-                continue
-            groups = groups_of(number.file)
-            usual[groups] = usual.get(groups) or measured(None, groups, options)
-            for name, factor in FACTORS.items():
-                other = measured((number.file, number.name, factor), groups, options)
-                table.add(file=number.file, number=number.name, value=number.text, at=name,
-                          **compared(usual[groups], other))  # fmt: skip
+    tried = [n for n in numbers() if any(part in n.file for part in given.only)]
+    usual = {g: measured(None, g, options) for g in {groups_of(n.file) for n in tried}}
+
+    def rows(number: Number) -> list[dict[str, Any]]:
+        groups = groups_of(number.file)
+        found = {
+            name: measured((number.file, number.name, factor), groups, options)
+            for name, factor in FACTORS.items()
+        }
+        told = {"file": number.file, "number": number.name, "value": number.text}
+        return [told | {"at": name} | compared(usual[groups], found[name]) for name in found]
+
+    with Table("sensitivity", options) as table, ThreadPoolExecutor(given.jobs) as pool:
+        for each in pool.map(rows, tried):
+            for row in each:
+                table.add(**row)
 
 
 if __name__ == "__main__":
