@@ -460,3 +460,18 @@ def test_solve_where_nothing_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_bound_of_single_precision_is_no_less_than_that_of_its_sums(n):
     terms, unit = min(n, 512), 2.0**-24
     assert ErrorBound.of(n, 1.0, True).relative >= terms * unit / (1 - terms * unit)
+
+
+@pytest.mark.parametrize("norm", ["l1", KSupport(3)])
+def test_fits_over_more_columns_than_memory_has_numbers_for(norm):
+    """4.5 * 10^12 columns: not even one number a column may be asked for."""
+    rng = np.random.default_rng(0)
+    n, p = 200, 3_000_000
+    held = rng.integers(0, p, size=5 * n) ** 2 // p
+    X = sp.csr_array((np.ones(5 * n), held, np.arange(0, 5 * n + 1, 5)), shape=(n, p))
+    X.sum_duplicates()
+    design, y = Polynomial(X), rng.standard_normal(n)
+    level = 0.5 * abs(design.scores(y).top(1)[1][0])
+    found = solve(design, y, norm=norm, level=level, form="penalized")
+    assert found.converged
+    assert found.columns.size

@@ -81,7 +81,8 @@ def choose_master(problem: Problem) -> Master:
 
 def candidates_for_free(problem: Problem) -> int:
     """Return how many columns may come at once; see ``Master.candidates_for_free``."""
-    scales = problem.loss.coupled == 1 and is_group_problem(problem)
+    listed = problem.design.listable  # else a number for each column may not fit in memory
+    scales = problem.loss.coupled == 1 and listed and is_group_problem(problem)
     return free_columns(problem) if scales and prices_of(problem) is None else 0
 
 
