@@ -17,10 +17,10 @@ from atomlearn.core.data.wrappers import Concatenated
 from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.format import Format
-from atomlearn.storage.formats.messages import spread
+from atomlearn.storage.formats.messages import require_name, spread
 from atomlearn.storage.formats.numpy_files import load_npy
-from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
-from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
+from atomlearn.storage.formats.table import DataTable, Request, Schema, tidy_target
+from atomlearn.storage.intake.columns import ColumnPlan, known_rows
 from atomlearn.storage.intake.encode import completed, encode_columns, groups_made
 from atomlearn.storage.intake.frame import Frame, distinct_names
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
@@ -58,7 +58,7 @@ class _Matrix:
         known = {name: column for column, name in enumerate(self.named())}
         found = spread(asked, list(known))
         for name in found:
-            require_name(name, list(known), self.path)
+            require_name(name, known, f"{self.path} has no column")
         return [known[name] for name in found]
 
     def keep_rows(self, rows: NDArray[np.int64]) -> None:
@@ -123,7 +123,7 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
     columns = None if matrix.names is None else tuple(matrix.names)
     return DataTable(
         matrix.X,
-        None if y is None else tidy(y[kept], f"the target of {path}"),
+        None if y is None else tidy_target(y[kept], f"the target of {path}"),
         Schema(matrix.X.shape[1], columns, matrix.first_index, matrix.plans),
         name,
         str(path),
@@ -149,8 +149,7 @@ def _with_plans(matrix: _Matrix, table: DataTable) -> str | None:
     ]
     if not plans or made != matrix.names:
         return table.target_name
-    matrix.plans, groups = plans, groups_made(plans)
-    matrix.groups = groups if np.unique(groups).size < groups.size else None
+    matrix.plans, matrix.groups = plans, groups_made(plans)
     named = [plan.name for plan in plans if plan.use == "target"]
     return named[0] if named and table.target_name == "target" else table.target_name
 
