@@ -122,7 +122,8 @@ class Transposition:
 
     def write_dense(self, writer: StoreWriter) -> None:
         """Append all columns, a bucket at a time."""
-        width = max(1, self.limit // writer.bucket_bytes)
+        itemsize = next(self._spilled("values")).itemsize
+        width = max(1, self.limit // (itemsize * self.n_samples))
         for start in range(0, self.rows["width"], width):
             part = slice(start, start + width)
             writer.dense(np.concatenate([block[:, part] for block in self._spilled("values")]))
