@@ -300,7 +300,7 @@ def test_npz_dense_with_names_and_classes(tmp_path: Path) -> None:
     other = read(path, "age").y
     assert other is not None
     assert other.tolist() == [1.5, 2.0, 3.0]
-    with pytest.raises(ValueError, match=r"no key 'ages' .* did you mean 'age'"):
+    with pytest.raises(ValueError, match=r"no key for the target 'ages'; did you mean 'age'"):
         read(path, "ages")
 
 

@@ -23,9 +23,9 @@ from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
-from atomlearn.storage.formats.messages import clipped
+from atomlearn.storage.formats.messages import clipped, require_name
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
+from atomlearn.storage.formats.table import DataTable, Request, Schema
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import encoded_again
 from atomlearn.storage.intake.frame import Frame, transposed
@@ -197,7 +197,7 @@ def _cells(model: SavedModel, path: Path, table: DataTable) -> tuple[SavedModel,
     made = {name: plan.name for plan in model.columns for name in plan.made()}
     columns = {}
     for name in dict.fromkeys(made.get(item.name, item.name) for item in model.inputs):
-        require_name(name, tuple(known), path)
+        require_name(name, known, f"{path} has no column")
         columns[name] = design.gather(np.array([known[name]])).dense()[:, 0]
     return model, Frame(path, columns, design.shape[0])
 

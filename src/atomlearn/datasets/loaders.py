@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from atomlearn.storage.formats.messages import near_names
+from atomlearn.storage.formats.messages import require_name
 from atomlearn.storage.formats.numpy_files import Archive
 from atomlearn.storage.formats.table import tidy_target
 from atomlearn.storage.intake.read import read
@@ -61,8 +61,7 @@ def load(name: str, *, dtype: DTypeLike = np.float64) -> RealData:
     file is not in the data directory: ``ATOMLEARN_DATA`` where that is set, else ``../shared/data``
     beside the current directory or beside the repository.
     """
-    if name not in _SOURCES:
-        raise ValueError(f"there is no data set {name!r}{near_names(name, names())}")
+    require_name(name, names(), "there is no data set")
     source = _SOURCES[name]
     data = source.read(_find(name, source))
 

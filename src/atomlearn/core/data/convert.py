@@ -100,7 +100,7 @@ def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | Sparse
     if is_sparse(X):
         return _sparse_design(X, check_finite)
     array = frame_to_array(X) if is_table(X) else _numeric_array(X)
-    _check_shape(array.shape, X)
+    check_shape(array.shape, X)
     design = DenseDesign(array)
     if check_finite:
         refuse_not_finite(design, X)
@@ -137,7 +137,8 @@ def feature_names(X: object) -> list[str] | None:
     return table_names(X) if kind is None else kind.names(X)
 
 
-def _check_shape(shape: tuple[int, ...], X: object) -> None:
+def check_shape(shape: tuple[int, ...], X: object) -> None:
+    """Refuse X of this shape where it is not two-dimensional, or empty."""
     kind = type(X).__name__
     if len(shape) == 1:
         raise ValueError(
@@ -190,7 +191,7 @@ def check_kind(dtype: np.dtype[Any]) -> None:
 
 
 def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
-    _check_shape(X.shape, X)
+    check_shape(X.shape, X)
     check_kind(X.dtype)
     X = as_compressed(X)
     if X.dtype not in (np.float32, np.float64) or not X.dtype.isnative:

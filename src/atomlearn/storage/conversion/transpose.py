@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.storage.conversion.journal import PIECES, Workplace, sync_folder
 from atomlearn.storage.conversion.writer import StoreWriter
-from atomlearn.storage.formats.format import RowPiece, RowSource
+from atomlearn.storage.formats.format import RowPiece, RowSource, stacked
 from atomlearn.storage.store.encoding import encode_values
 
 
@@ -77,16 +77,14 @@ class Transposition:
     def _spill(self, pieces: list[RowPiece]) -> None:
         """Write one block and put it on record."""
         rows, parts = self.rows, [piece.X for piece in pieces]
-        n_rows, width = sum(X.shape[0] for X in parts), max(X.shape[1] for X in parts)
-        if is_sparse(parts[0]):
-            for X in parts:
-                X.resize(X.shape[0], width)
-            block = sp.vstack(parts, format="csc")
+        block = stacked(parts, "csc")
+        n_rows, width = block.shape
+        if is_sparse(block):
             self._write("columns", np.repeat(np.arange(width), np.diff(block.indptr)))
             self._write("rows", block.indices.astype(np.int64) + self.n_samples)
             self._write("values", block.data)
         else:
-            self._write("values", np.asfortranarray(np.concatenate(parts)))
+            self._write("values", np.asfortranarray(block))
         if pieces[0].y is not None:
             self._write("y", np.concatenate([piece.y for piece in pieces if piece.y is not None]))
         rows["blocks"] = [*rows["blocks"], n_rows]
@@ -124,7 +122,8 @@ class Transposition:
 
     def write_dense(self, writer: StoreWriter) -> None:
         """Append all columns, a bucket at a time."""
-        width = max(1, self.limit // writer.bucket_bytes)
+        itemsize = next(self._spilled("values")).itemsize
+        width = max(1, self.limit // (itemsize * self.n_samples))
         for start in range(0, self.rows["width"], width):
             part = slice(start, start + width)
             writer.dense(np.concatenate([block[:, part] for block in self._spilled("values")]))

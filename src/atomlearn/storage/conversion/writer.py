@@ -42,11 +42,6 @@ class StoreWriter:
             return (self.n_samples + 3) // 4
         return self.n_samples * np.dtype(self.kind).itemsize
 
-    @property
-    def bucket_bytes(self) -> int:
-        """Bytes of a dense column before it is packed."""
-        return self.n_samples if self.kind == "genotype" else self.column_bytes
-
     def dense(self, X: NDArray[Any]) -> None:
         """Append columns, (n_samples, m), in the type of the store (int8 for genotypes)."""
         if self.kind == "genotype":

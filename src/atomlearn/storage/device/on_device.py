@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.convert import existing_columns, one_weight_each, refuse_not_finite
+from atomlearn.core.data.convert import (
+    check_shape,
+    existing_columns,
+    one_weight_each,
+    refuse_not_finite,
+)
 from atomlearn.core.data.scores import ArrayScores, largest
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.device.dense import DenseTensor
@@ -91,7 +96,7 @@ class OnDevice(Design):
             raise ValueError(f"precision must be 'auto', 'float32' or 'float64', got {precision!r}")
         if precision == "float32" and tensor.dtype != np.float32:
             raise ValueError("precision='float32' is for float32 tensors, and X is float64")
-        self._tensor: HeldTensor = tensor
+        self.tensor: HeldTensor = tensor
         self.is_sparse = tensor.is_sparse
         self.precision = str(tensor.dtype) if precision == "auto" else precision
         self._lengths: Any = None  # ||x_j||, on the device
@@ -105,26 +110,21 @@ class OnDevice(Design):
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._tensor.shape
+        return self.tensor.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self._tensor.dtype
+        return self.tensor.dtype
 
     @property
     def nonzeros(self) -> int:
         """Number of stored entries."""
-        return self._tensor.nonzeros
-
-    @property
-    def tensor(self) -> HeldTensor:
-        """What is held: of no interest but to designs made of this one."""
-        return self._tensor
+        return self.tensor.nonzeros
 
     @property
     def device(self) -> Any:
         """Where X is, as its library says it."""
-        return device_of(self._tensor.sample)
+        return device_of(self.tensor.sample)
 
     def scores(self, v: Array) -> Scores:
         v = np.asarray(v, dtype=np.float64)
@@ -139,12 +139,12 @@ class OnDevice(Design):
 
     def exact_scores(self, v: Array, columns: Columns | None = None) -> Array:
         """Return X'v at some columns (None: all), summed in float64 on the device; or X'V."""
-        return self._tensor.exact(v, columns)
+        return self.tensor.exact(v, columns)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column, summed in float64: one pass."""
         weights = np.ones(self.shape[0]) if curvature is None else curvature
-        return self._tensor.exact(weights, None, squared=True)
+        return self.tensor.exact(weights, None, squared=True)
 
     def candidates(self, single: tuple[Any, Any], count: int) -> Columns:
         """Return the columns that may be among the ``count`` best, by ``single_scores``."""
@@ -156,13 +156,13 @@ class OnDevice(Design):
 
     def single_scores(self, v: Array) -> tuple[Any, Any]:
         """Return X'v from sums in float32, and a bound on the error of each: on the device."""
-        xp = namespace(self._tensor.sample)
+        xp = namespace(self.tensor.sample)
         # Scaled, so that no entry of v leaves the range of float32 by its size alone.
         unit = float(np.abs(v).max(initial=0.0)) or 1.0
         if not math.isfinite(unit):
             raise ValueError("v holds NaN or infinity: check the data and the predictions")
         scaled = v / unit
-        z = self._tensor.single(scaled.astype(np.float32))
+        z = self.tensor.single(scaled.astype(np.float32))
         slack, least = self._errors(SingleRounding.of(z))
         error = slack * float(np.linalg.norm(scaled)) + least
         # Sums that overflowed tell nothing: such columns are always looked at.
@@ -176,17 +176,17 @@ class OnDevice(Design):
         weights = one_weight_each(weights, self.shape[1])
         if not weights.any():
             return np.zeros(self.shape[0])
-        return self._tensor.predict(weights)
+        return self.tensor.predict(weights)
 
     def gather(self, columns: Columns) -> Block:
         columns = existing_columns(columns, self.shape[1])
-        return self._tensor.gather(columns)
+        return self.tensor.gather(columns)
 
     def _errors(self, rounding: SingleRounding) -> tuple[Any, Any]:
         """Return s and t on the device: sums of ``single`` are off by at most s ||v|| + t."""
         if self._lengths is None:
-            self._lengths = to_device_of(self._tensor.sample, np.sqrt(self.squared_norms()))
-        terms, all_terms = self._tensor.terms()
+            self._lengths = to_device_of(self.tensor.sample, np.sqrt(self.squared_norms()))
+        terms, all_terms = self.tensor.terms()
         # Entries, products and sums below the least normal float32 may be lost as a whole.
         lost = rounding.safety * rounding.tiny
         least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * lost
@@ -241,7 +241,7 @@ class RecheckedScores(Scores):
 def _held(X: Any) -> HeldTensor:
     """Return what holds a tensor, whose shape, type and layout are right."""
     namespace(X)
-    _check_shape(X)
+    check_shape(tuple(X.shape), X)
     sparse = is_sparse_tensor(X)
     if sparse:
         check_layout(X)
@@ -261,16 +261,6 @@ def refuse_foreign(X: Any) -> Any:
         f"X is a sparse array of {type(X).__module__.partition('.')[0]}, which is not read; "
         "pass a sparse tensor of PyTorch, which shares the device's memory, or a SciPy array"
     )
-
-
-def _check_shape(X: Any) -> None:
-    if len(X.shape) != 2:
-        raise ValueError(
-            f"X must be 2-d (rows are samples), got a tensor of shape {tuple(X.shape)}"
-        )
-    for size, what in zip(X.shape, ("sample", "feature"), strict=True):
-        if not size:
-            raise ValueError(f"X has 0 {what}(s) while a minimum of 1 is required")
 
 
 def _check_double(X: Any) -> None:

@@ -17,9 +17,9 @@ from atomlearn.storage.formats.numpy_files import (
     SPARSE_KEYS,
     Archive,
     FlatArray,
-    named_target,
     sparse_form,
     stored_names,
+    stored_target,
     target_from_file,
 )
 from atomlearn.storage.formats.table import Request, sparse_size
@@ -181,7 +181,7 @@ def open_npz(path: Path, request: Request) -> Stored:
     where a key ``classes`` names the values 0, 1, ... of ``y``, y holds those names.
     """
     small = Archive(path)
-    y = named_target(small, request.target, path, request.missing)[1]
+    y = stored_target(small, request, path)
     if "X" in small:
         array = FlatArray(path, "X")
         found = stored_names(small, array.shape[-1]) if array.shape else None

@@ -7,12 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.table import (
     DataTable,
@@ -81,13 +82,20 @@ class RowSource(Source):
 
     def whole(self) -> tuple[Any, NDArray[Any] | None]:
         pieces = list(self.pieces(0, sys.maxsize))
-        parts = [piece.X for piece in pieces]
-        if len(parts) == 1:
-            X = parts[0]
-        else:
-            X = sp.vstack(parts, format="csr") if self.about.sparse else np.concatenate(parts)
+        X = stacked([piece.X for piece in pieces], "csr")
         given = [piece.y for piece in pieces if piece.y is not None]
         return X, np.concatenate(given) if given else self.target()
+
+
+def stacked(parts: list[Any], form: Literal["csr", "csc"]) -> Any:
+    """Return rows below one another; sparse ones as wide as the widest, in ``csr`` or ``csc``."""
+    first = parts[0]
+    if not is_sparse(first):
+        return first if len(parts) == 1 else np.concatenate(parts)
+    width = max(X.shape[1] for X in parts)
+    for X in parts:
+        X.resize(X.shape[0], width)
+    return first.asformat(form) if len(parts) == 1 else sp.vstack(parts, format=form)
 
 
 class ColumnSource(Source):

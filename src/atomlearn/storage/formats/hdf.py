@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.flat import DenseLines, RowsOfFile, Stored, sparse_source
 from atomlearn.storage.formats.held import LIMITS, believe, understood
-from atomlearn.storage.formats.messages import near_names
+from atomlearn.storage.formats.messages import require_name
 from atomlearn.storage.formats.numpy_files import target_from_file
 from atomlearn.storage.formats.table import Request
 
@@ -157,12 +157,6 @@ def _sparse(X: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> Sto
     return sparse_source(path, parts, (n_rows, n_columns), kind[:3], names, y)
 
 
-def names_of_h5ad(path: Path) -> list[str]:
-    """Return the names of the variables, which are the columns of X."""
-    with opened(path) as file:
-        return _names(file, path)
-
-
 def _names(file: Any, path: Path) -> list[str]:
     frame = member_of(file, "var", path)
     names = _plain(member_of(frame, _index(frame, path), path), path)
@@ -192,8 +186,7 @@ def _observation(file: Any, target: str, path: Path) -> NDArray[Any]:
     obs = member_of(file, "obs", path)
     with understood(path, _KIND):
         known = [str(key) for key in obs if key != _index(obs, path)]
-    if target not in known:
-        raise ValueError(f"{path} has no column {target!r} in obs{near_names(target, known)}")
+    require_name(target, known, f"obs of {path} has no column")
     column = _plain(member_of(obs, target, path), path)
     if not is_group(column):
         return _values(column, path)

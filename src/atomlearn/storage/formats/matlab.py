@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.storage.formats.hdf import content, is_group, member_of, opened
 from atomlearn.storage.formats.held import understood
-from atomlearn.storage.formats.messages import near_names
+from atomlearn.storage.formats.messages import require_name
 from atomlearn.storage.formats.numpy_files import stored_names
 from atomlearn.storage.formats.table import (
     DataTable,
@@ -41,9 +41,10 @@ def read_mat(path: Path, request: Request) -> DataTable:
         raise ValueError(f"{path} holds no matrix; expected X, (n_samples, n_features)")
     X = held[wide[0]]
     name = request.target or next((key for key in _Y if key in held), None)
-    if name is not None and name not in held:
-        raise ValueError(f"{path} has no array {name!r} for the target{near_names(name, held)}")
-    y = None if name is None else np.asarray(held[name])
+    y = None
+    if name is not None:
+        require_name(name, held, f"{path} has no array for the target")
+        y = np.asarray(held[name])
     if y is not None and X.shape[0] != y.size == X.shape[1]:
         X = X.T  # samples in columns, as images often are
     texts = {key: value.ravel() for key, value in held.items() if not is_sparse(value)}

@@ -64,6 +64,13 @@ def near_names(wanted: str, names: Iterable[str]) -> str:
     return f"; there are {listing(known)}" if known else "; there are none"
 
 
+def require_name(name: str, names: Iterable[str], lack: str) -> None:
+    """Raise ValueError "LACK 'name'; did you mean ...?" where the name is none of these."""
+    known = list(names)
+    if name not in known:
+        raise ValueError(f"{lack} {name!r}{near_names(name, known)}")
+
+
 def short(error: BaseException) -> str:
     """Return what a parser says as one line of a message."""
     return clipped(" ".join(str(error).split()) or type(error).__name__, LONGEST // 2)

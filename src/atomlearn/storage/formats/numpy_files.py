@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.held import believe, understood
-from atomlearn.storage.formats.messages import near_names
+from atomlearn.storage.formats.messages import require_name
 from atomlearn.storage.formats.table import (
     DataTable,
     Request,
@@ -64,20 +64,16 @@ def stored_names(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
     return None
 
 
-def named_target(
-    arrays: Arrays, target: str | None, path: Path, missing: bool = False
-) -> tuple[str | None, NDArray[Any] | None]:
-    """Return the key of the target, by default ``y`` where there is one, and the target."""
-    name = "y" if target is None and "y" in arrays else target
-    return name, None if name is None else stored_target(arrays, name, path, missing)
-
-
-def stored_target(arrays: Arrays, name: str, path: Path, missing: bool = False) -> NDArray[Any]:
-    """Return the target under this key, as class names where ``classes`` gives them."""
-    if name not in arrays:
-        if Path(name).suffix == ".npy":
-            return target_from_file(name, path)
-        raise ValueError(f"{path} has no key {name!r} for the target{near_names(name, arrays)}")
+def stored_target(arrays: Arrays, request: Request, path: Path) -> NDArray[Any] | None:
+    """Return the target under its key, by default ``y``; class names where ``classes`` has them."""
+    name, missing = request.target, request.missing
+    if name is None:
+        if "y" not in arrays:
+            return None
+        name = "y"
+    if name not in arrays and Path(name).suffix == ".npy":
+        return target_from_file(name, path)
+    require_name(name, list(arrays), f"{path} has no key for the target")
     y = tidy_target(arrays[name], f"{name!r} of {path}", missing)
     classes = arrays.get("classes") if name == "y" else None
     if classes is None or y.dtype != np.int64:

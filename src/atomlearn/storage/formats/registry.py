@@ -17,6 +17,7 @@ from atomlearn.storage.formats.in_place import bed_of
 from atomlearn.storage.formats.libsvm import LibsvmRows, looks_like_libsvm, read_libsvm
 from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.numpy_files import read_npy
+from atomlearn.storage.formats.table import Request
 from atomlearn.storage.intake.text import TextFile, looks_delimited
 from atomlearn.storage.intake.typed import ArrowFile, ExcelFile, ParquetFile
 from atomlearn.storage.store.on_disk import OnDisk
@@ -63,7 +64,7 @@ FORMATS = (
         (".h5ad",),
         stream=hdf.open_h5ad,
         open=hdf.read_h5ad_matrix,
-        names=hdf.names_of_h5ad,
+        names=lambda path: list(hdf.open_h5ad(path, Request()).about.names or ()),
     ),
     Format(
         "bed",

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.held import LIMITS, fits
-from atomlearn.storage.formats.messages import near_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ def tidy_target(values: NDArray[Any], where: str, missing: bool = False) -> NDAr
         values = values.ravel()
     if values.ndim != 1:
         raise ValueError(f"{where} has shape {values.shape}; expected one target per sample")
-    if values.dtype.kind in "US":
+    if values.dtype.kind in "OUS":
         return values.astype(np.str_)
     if values.dtype.kind not in "biuf":
         raise ValueError(f"{where} has type {values.dtype}; expected numbers or strings")
@@ -182,9 +181,3 @@ def tidy_target(values: NDArray[Any], where: str, missing: bool = False) -> NDAr
     if np.all(numbers == np.rint(numbers)) and np.all(np.abs(numbers) < 2.0**53):
         return numbers.astype(np.int64)
     return numbers
-
-
-def require_name(name: str, names: Sequence[str], path: Path) -> None:
-    """Raise ValueError with near matches where a file has no such column."""
-    if name not in names:
-        raise ValueError(f"{path} has no column {name!r}{near_names(name, names)}")

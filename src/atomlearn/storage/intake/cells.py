@@ -177,34 +177,26 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
     words = sorted(MISSING.union(form.na))
     nulls = ["", "NaN", *words, *map(str.upper, words)]
     names, quoted, raw = list(map(str, range(width))), '"' in content, content.encode()
-    kinds = {name: pl.String if int(name) in text else pl.Float64 for name in names}
-    # As numbers with text where that is known; then all as text, which takes far more memory.
-    for schema in (kinds, dict.fromkeys(names, pl.String)):
-        with contextlib.suppress(pl.exceptions.PolarsError):
-            frame = pl.read_csv(
-                raw,
-                has_header=False,
-                separator=form.delimiter,
-                schema=schema,
-                null_values=nulls,
-                quote_char='"' if quoted else None,
-            )
-            break
-    else:
-        return None
+    try:
+        frame = pl.read_csv(
+            raw,
+            has_header=False,
+            separator=form.delimiter,
+            schema={name: pl.String if int(name) in text else pl.Float64 for name in names},
+            null_values=nulls,
+            quote_char='"' if quoted else None,
+        )
+    except pl.exceptions.PolarsError:
+        return None  # text, or numbers as only we read them
     series = frame.get_columns()
     if series[-1].null_count() and not (
         # Missing values, or lines that are blank or short, which polars fills up?
         not quoted and content.count(form.delimiter) == frame.height * (width - 1)
     ):
         return None
-    return [_of_series(pl, cells, form, place in text) for place, cells in enumerate(series)]
-
-
-def _of_series(pl: Any, series: Any, form: TextForm, is_text: bool) -> NDArray[Any]:
-    """Return a column of polars as numbers, where all of it is, else as text."""
-    if not is_text:
-        numbers = series.cast(pl.Float64, strict=False)
-        if numbers.null_count() == series.null_count():
-            return np.asarray(numbers.to_numpy(), dtype=np.float64)
-    return column_of(series.fill_null("").to_list(), form, is_text)
+    return [
+        column_of(cells.fill_null("").to_list(), form, is_text=True)
+        if place in text
+        else np.asarray(cells.to_numpy(), dtype=np.float64)
+        for place, cells in enumerate(series)
+    ]

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.table import tidy_target
-
 
 @dataclass(frozen=True, slots=True)
 class KindLimits:
@@ -56,13 +54,6 @@ def known_rows(
     if not kept.any():
         raise ValueError("no row has both a target and all other numbers that were asked for")
     return np.flatnonzero(kept), notes
-
-
-def tidy(values: NDArray[Any], where: str) -> NDArray[Any]:
-    """Return a target as int64, float64 or text."""
-    if values.dtype.kind == "O":
-        values = np.array([str(cell) for cell in values.tolist()], dtype=np.str_)
-    return tidy_target(values, where)
 
 
 #: What may be made of a column: the words of ``use`` in a schema, and what they mean.

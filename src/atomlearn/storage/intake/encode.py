@@ -62,19 +62,13 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """X (n_rows, n_columns), dense or CSR; names of its columns; groups : (n_columns,) the number
-    of the column of the file that each is made of; plans : complete, as a model keeps them."""
+    """X (n_rows, n_columns), dense or CSR; names of its columns; groups : as ``groups_made`` has
+    them; plans : complete, as a model keeps them."""
 
     X: Any
     names: list[str]
-    groups: NDArray[np.int64]
+    groups: NDArray[np.int64] | None
     plans: list[ColumnPlan]
-
-    @property
-    def has_groups(self) -> bool:
-        """Whether some columns of the file became several columns of X, words apart."""
-        whole = [plan for plan in self.plans if plan.is_used and plan.use != "words"]
-        return any(len(plan.made()) > 1 for plan in whole)
 
 
 def completed(
@@ -165,15 +159,19 @@ def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     )
 
 
-def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64]:
-    """Return the number of the column of the file behind each column of X; words each their own."""
+def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64] | None:
+    """Return the number of the column of the file behind each column of X; words each their own.
+
+    None where each column of X has a number of its own.
+    """
     used = [plan for plan in plans if plan.is_used]
     groups = np.repeat(np.arange(len(used), dtype=np.int64), [len(plan.made()) for plan in used])
     for place, plan in enumerate(used):
         if plan.use == "words":
             mine = np.flatnonzero(groups == place)
             groups[mine] = groups.max() + 1 + np.arange(mine.size)
-    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    numbers, groups = np.unique(groups, return_inverse=True)
+    return groups.astype(np.int64) if numbers.size < groups.size else None
 
 
 def _filled(frame: Frame, plan: ColumnPlan) -> Array:

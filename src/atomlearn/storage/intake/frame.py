@@ -111,12 +111,6 @@ class Frame:
         cells = self.columns[name]
         return np.asarray(cells == "") if self.is_text(name) else ~np.isfinite(cells)
 
-    def lacks(self, name: str) -> bool:
-        """Whether a column has a missing value: numbers are told by their sum, without a copy."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            full = not self.is_text(name) and np.isfinite(self.columns[name].sum())
-        return not full and bool(self.missing(name).any())
-
     def rows(self, kept: NDArray[np.int64]) -> Frame:
         """Return the frame of these rows, in the order given."""
         if kept.size == self.n_rows and (kept == np.arange(self.n_rows)).all():

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.formats.messages import listing, near_names
+from atomlearn.storage.formats.messages import listing, require_name
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.frame import Frame
@@ -28,15 +28,14 @@ class NamedRows:
     columns: Sequence[str] = ()
 
 
-def keys_of(frame: Frame) -> tuple[list[str], list[str]]:
+def keys_of(header: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the columns that name the samples: FID and IID, or one; and the other columns."""
-    folded = {name.lstrip("#").casefold(): name for name in frame.header}
+    folded = {name.lstrip("#").casefold(): name for name in header}
     if "iid" in folded:
         keys = [folded[key] for key in ("fid", "iid") if key in folded]
     else:
-        named = [name for name in frame.header if is_id_name(name)]
-        keys = [named[0] if named else frame.header[0]]
-    return keys, [name for name in frame.header if name not in keys]
+        keys = [next(filter(is_id_name, header), header[0])]
+    return keys, [name for name in header if name not in keys]
 
 
 def named_frame(file: Path, form: TextForm | None = None) -> Frame:
@@ -44,11 +43,11 @@ def named_frame(file: Path, form: TextForm | None = None) -> Frame:
     known = file.suffix in (".csv", ".tsv", ".parquet", ".xlsx") or not file.is_file()
     cells = (format_of(file).cells if known else None) or TextFile
     form = replace(form or TextForm(), header=True)
-    first = cells(file, form, None).frame()
-    keys, others = keys_of(first)
+    header = cells(file, form, None).header
+    keys, others = keys_of(header)
     if others and all(form.number(name) is not None for name in others):
         raise ValueError(
-            f"{first.path} begins with {' '.join(first.header[:4])!r}, where names of columns are "
+            f"{file} begins with {' '.join(header[:4])!r}, where names of columns are "
             "expected; write a first line, such as: FID IID trait"
         )
     # Names of samples stay as they are written.
@@ -78,7 +77,7 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
 
     By FID and IID where both have them, else by the names of samples alone.
     """
-    keys, _ = keys_of(frame)
+    keys, _ = keys_of(frame.header)
     both = len(keys) == 2 and samples.families is not None
     own = [samples.names] if not both else [samples.families or (), samples.names]
     theirs = [frame.cells(key).tolist() for key in (keys if both else keys[-1:])]
@@ -91,12 +90,7 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
                 f"{frame.line(row)}; keep one of them"
             )
         known[key] = row
-    places = _places(own, known)
-    if (places < 0).all():
-        # 007 of one file may be 7 in the other, where a spreadsheet was in between.
-        short = {tuple(map(_without_zeros, key)): row for key, row in known.items()}
-        if len(short) == len(known):
-            places = _places([list(map(_without_zeros, part)) for part in own], short)
+    places = np.array([known.get(key, -1) for key in zip(*own, strict=True)], dtype=np.int64)
     found = places >= 0
     if not found.any():
         remedy = "both need the same names: give --id for the column of the data that has them"
@@ -121,21 +115,12 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
 
 def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]:
     """Return the columns of a covariate file to use: those asked for, else all but the target."""
-    columns, target = keys_of(frame)[1], reading.pheno_name or reading.role("target")
+    columns, target = keys_of(frame.header)[1], reading.pheno_name or reading.role("target")
     if reading.covariates:
         return [name for name in columns if name in reading.covariates]
     if target in columns:
         notes.append(f"{target!r} of {frame.path.name} is the target, and no covariate")
     return [name for name in columns if name != target]
-
-
-def _places(own: Sequence[Sequence[str]], known: dict[tuple[str, ...], int]) -> NDArray[np.int64]:
-    """Return the row of each sample, -1 where there is none."""
-    return np.array([known.get(key, -1) for key in zip(*own, strict=True)], dtype=np.int64)
-
-
-def _without_zeros(name: str) -> str:
-    return (name.lstrip("0") or "0") if name.isdecimal() else name
 
 
 def phenotype(
@@ -147,13 +132,12 @@ def phenotype(
     twice = [name for name, found in Counter(samples.names if samples else ()).items() if found > 1]
     if twice:
         notes.append(f"samples on several rows, all with the same target: {listing(twice)}")
-    others, name = keys_of(frame)[1], reading.pheno_name or reading.target
+    others, name = keys_of(frame.header)[1], reading.pheno_name or reading.target
     if name is None:
         if len(others) != 1:
             raise ValueError(
                 f"{frame.path} has {len(others)} phenotypes ({listing(others)}); give --pheno-name"
             )
         name = others[0]
-    if name not in frame.header:
-        raise ValueError(f"{frame.path} has no phenotype {name!r}{near_names(name, others)}")
+    require_name(name, frame.header, f"{frame.path} has no phenotype")
     return name, frame.columns[name]

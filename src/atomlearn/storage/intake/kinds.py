@@ -154,7 +154,7 @@ def _left_out(name: str, kind: str, why: str, **told: Any) -> ColumnPlan:
 
 def _numbers(frame: Frame, name: str) -> ColumnPlan:
     values = frame.columns[name]
-    missing = int(frame.missing(name).sum()) if frame.lacks(name) else 0
+    missing = int(frame.missing(name).sum())
     known = values[np.isfinite(values)] if missing else values
     if known.size == 0:
         return _left_out(name, "constant", "it is empty", missing=missing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ from atomlearn.core.data.wrappers import Concatenated
 from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.format import Format
-from atomlearn.storage.formats.messages import spread
+from atomlearn.storage.formats.messages import require_name, spread
 from atomlearn.storage.formats.numpy_files import load_npy
-from atomlearn.storage.formats.table import DataTable, Request, Schema, require_name
-from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
+from atomlearn.storage.formats.table import DataTable, Request, tidy_target
+from atomlearn.storage.intake.columns import ColumnPlan, known_rows
 from atomlearn.storage.intake.encode import completed, encode_columns, groups_made
 from atomlearn.storage.intake.frame import Frame, distinct_names
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
@@ -30,60 +30,64 @@ from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.tables import encoded_table
 
 
-@dataclass(slots=True)
-class _Matrix:
-    """What is being put together: X, names of its columns (None without), plans, notes."""
+def _names(table: DataTable) -> list[str]:
+    """Return the names of all columns, numbers where they have none."""
+    return [table.schema.name(column) for column in range(table.X.shape[1])]
 
-    path: Path
-    X: Any
-    names: list[str] | None
-    first_index: int
-    notes: list[str] = field(default_factory=list)
-    plans: tuple[ColumnPlan, ...] = ()
-    groups: NDArray[np.int64] | None = None
-    covariates: tuple[int, ...] = ()
-    variants: Any = None
 
-    def name(self, column: int) -> str:
-        return f"x{column + self.first_index}" if self.names is None else self.names[column]
+def _places(table: DataTable, asked: Sequence[str]) -> list[int]:
+    """Return the columns of these names, lists and patterns spread out."""
+    if not asked:
+        return []
+    known = {name: column for column, name in enumerate(_names(table))}
+    found = spread(asked, list(known))
+    for name in found:
+        require_name(name, known, f"{table.source} has no column")
+    return [known[name] for name in found]
 
-    def named(self) -> list[str]:
-        """Return the names of all columns, numbers where they have none."""
-        return [self.name(column) for column in range(self.X.shape[1])]
 
-    def places(self, asked: Sequence[str]) -> list[int]:
-        """Return the columns of these names, lists and patterns spread out."""
-        if not asked:
-            return []
-        known = {name: column for column, name in enumerate(self.named())}
-        found = spread(asked, list(known))
-        for name in found:
-            require_name(name, list(known), self.path)
-        return [known[name] for name in found]
+def _renamed(table: DataTable, X: Any, names: Sequence[str], **changes: Any) -> DataTable:
+    """Return the table with other columns of these names."""
+    return replace(
+        table,
+        X=X,
+        schema=replace(table.schema, n_features=len(names), names=tuple(names)),
+        **changes,
+    )
 
-    def keep_rows(self, rows: NDArray[np.int64]) -> None:
-        """Keep these rows, increasing."""
-        if rows.size < self.X.shape[0]:
-            self.X = RowSubset(self.X, rows) if isinstance(self.X, Design) else self.X[rows]
 
-    def leave_out(self, columns: Sequence[int]) -> None:
-        """Leave out these columns."""
-        if not len(columns):
-            return
-        kept = np.delete(np.arange(self.X.shape[1]), columns)
-        self.names = [self.name(column) for column in kept.tolist()]
-        self.X = ColumnSubset(self.X, kept) if isinstance(self.X, Design) else self.X[:, kept]
-        self.groups = None if self.groups is None else self.groups[kept]
-        if self.variants is not None:
-            self.variants = taken(self.variants, kept)
+def _with_rows(table: DataTable, rows: NDArray[np.int64]) -> DataTable:
+    """Return the table of these rows, increasing."""
+    X = table.X
+    if rows.size == X.shape[0]:
+        return table
+    return replace(table, X=RowSubset(X, rows) if isinstance(X, Design) else X[rows])
 
-    def put_beside(self, added: Any, names: list[str], plans: Sequence[ColumnPlan]) -> None:
-        """Put covariates behind the columns of X: genotypes, which alone have samples by name."""
-        width = self.X.shape[1]
-        self.covariates = (*self.covariates, *range(width, width + len(names)))
-        self.names = self.named() + names
-        self.X = Concatenated([self.X, as_design(added)])
-        self.plans = (*self.plans, *plans)
+
+def _without(table: DataTable, columns: Sequence[int]) -> DataTable:
+    """Return the table without these columns."""
+    if not len(columns):
+        return table
+    X, groups, variants = table.X, table.groups, table.variants
+    kept = np.delete(np.arange(X.shape[1]), columns)
+    return _renamed(
+        table,
+        ColumnSubset(X, kept) if isinstance(X, Design) else X[:, kept],
+        [table.schema.name(column) for column in kept.tolist()],
+        groups=None if groups is None else groups[kept],
+        variants=None if variants is None else taken(variants, kept),
+    )
+
+
+def _put_beside(
+    table: DataTable, added: Any, names: list[str], plans: Sequence[ColumnPlan]
+) -> DataTable:
+    """Put covariates behind the columns of X: genotypes, which alone have samples by name."""
+    width, known = table.X.shape[1], table.schema.columns
+    covariates = (*table.covariates, *range(width, width + len(names)))
+    table = replace(table, schema=replace(table.schema, columns=(*known, *plans)))
+    X = Concatenated([table.X, as_design(added)])
+    return _renamed(table, X, _names(table) + names, covariates=covariates)
 
 
 def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
@@ -94,65 +98,56 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
             f"{path} is {form.name}: leave them out"
         )
     asked = None if reading.pheno is not None else reading.role("target")
-    table = form.table(path, Request(asked, missing=True))
-    given = table.schema.names
+    table = replace(form.table(path, Request(asked, missing=True)), source=str(path))
     if reading.names is not None:
-        given = _names_in(reading.names, table.X.shape[1])
-    names = None if given is None else list(given)
-    matrix = _Matrix(path, table.X, names, table.schema.first_index, variants=table.variants)
+        table = _renamed(table, table.X, _names_in(reading.names, table.X.shape[1]))
     if _has_gaps(table.X, path):
-        return _with_gaps(path, table, matrix.named(), reading)
-    samples = None
+        return _with_gaps(path, table, reading)
+    samples, notes = None, list[str]()
     if table.samples is not None:
         samples = NamedRows(table.samples.name, table.samples.family)
-    name, y = _with_plans(matrix, table), table.y
+    table = _with_plans(table, notes)
+    name, y = table.target_name, table.y
     if reading.pheno is not None:
-        name, y = phenotype(reading, samples, path, matrix.notes)
-    _genotypes(matrix, reading)
-    extras = _take_roles(matrix, reading)
-    matrix.leave_out(matrix.places(reading.drop))
-    kept, notes = known_rows(y, name, extras, table.X.shape[0])
-    matrix.notes += notes
+        name, y = phenotype(reading, samples, path, notes)
+    table, extras = _take_roles(_genotypes(table, reading, notes), reading)
+    table = _without(table, _places(table, reading.drop))
+    kept, told = known_rows(y, name, extras, table.X.shape[0])
+    notes += told
     if reading.covar is None:
-        matrix.keep_rows(kept)
-        matrix.covariates = tuple(matrix.places(reading.covariates))
+        covariates = tuple(_places(table, reading.covariates))
+        table = replace(_with_rows(table, kept), covariates=covariates)
     else:
-        kept = _put_covariates(matrix, reading, samples, kept)
+        table, kept = _put_covariates(table, reading, samples, kept, notes)
     if reading.pcs:
-        _put_components(matrix, reading)
-    columns = None if matrix.names is None else tuple(matrix.names)
-    return DataTable(
-        matrix.X,
-        None if y is None else tidy(y[kept], f"the target of {path}"),
-        Schema(matrix.X.shape[1], columns, matrix.first_index, matrix.plans),
-        name,
-        str(path),
-        groups=matrix.groups,
+        table = _put_components(table, reading)
+    return replace(
+        table,
+        y=None if y is None else tidy_target(y[kept], f"the target of {path}"),
+        target_name=name,
         ids=None if samples is None else tuple(samples.names[row] for row in kept.tolist()),
-        covariates=matrix.covariates,
         rows=kept,
         extras={role: values[kept] for role, values in extras.items()},
-        notes=tuple(matrix.notes),
-        variants=matrix.variants,
+        notes=tuple(notes),
+        samples=None,
     )
 
 
-def _with_plans(matrix: _Matrix, table: DataTable) -> str | None:
-    """Take what a store knows of the table it was made of; return the name of the target."""
-    plans = table.schema.columns
-    made = [name for plan in plans if plan.is_used for name in plan.made()]
-    matrix.notes += [
+def _with_plans(table: DataTable, notes: list[str]) -> DataTable:
+    """Return the table with what a store knows of the table it was made of, where that fits."""
+    plans, name = table.schema.columns, table.target_name
+    made = tuple(name for plan in plans if plan.is_used for name in plan.made())
+    notes += [
         f"rows of one {plan.name!r} belong together, and the store does not hold whose each is: "
         "give it by --rows-of FILE.npy"
         for plan in plans
         if plan.use == "rows_of"
     ]
-    if not plans or made != matrix.names:
-        return table.target_name
-    matrix.plans, groups = plans, groups_made(plans)
-    matrix.groups = groups if np.unique(groups).size < groups.size else None
+    if made != table.schema.names:
+        return replace(table, schema=replace(table.schema, columns=()))
     named = [plan.name for plan in plans if plan.use == "target"]
-    return named[0] if named and table.target_name == "target" else table.target_name
+    name = named[0] if named and name == "target" else name
+    return replace(table, groups=groups_made(plans), target_name=name)
 
 
 def _names_in(path: Path, count: int) -> tuple[str, ...]:
@@ -165,7 +160,7 @@ def _names_in(path: Path, count: int) -> tuple[str, ...]:
     return names[:count]
 
 
-def _take_roles(matrix: _Matrix, reading: Reading) -> dict[str, NDArray[Any]]:
+def _take_roles(table: DataTable, reading: Reading) -> tuple[DataTable, dict[str, NDArray[Any]]]:
     """Return the numbers of rows by role: columns of X, taken out of it, or .npy files."""
     found = {}
     for role, name in reading.named_roles().items():
@@ -174,55 +169,57 @@ def _take_roles(matrix: _Matrix, reading: Reading) -> dict[str, NDArray[Any]]:
         if Path(name).suffix == ".npy":
             found[role] = load_npy(Path(name))
             continue
-        [column] = matrix.places([name])
-        found[role] = as_design(matrix.X).gather(np.array([column])).dense()[:, 0]
-        matrix.leave_out([column])
-    return found
+        [column] = _places(table, [name])
+        found[role] = as_design(table.X).gather(np.array([column])).dense()[:, 0]
+        table = _without(table, [column])
+    return table, found
 
 
 def _put_covariates(
-    matrix: _Matrix, reading: Reading, samples: NamedRows | None, kept: NDArray[np.int64]
-) -> NDArray[np.int64]:
+    table: DataTable,
+    reading: Reading,
+    samples: NamedRows | None,
+    kept: NDArray[np.int64],
+    notes: list[str],
+) -> tuple[DataTable, NDArray[np.int64]]:
     """Put the covariates of a file behind the columns; return the rows that have them all."""
     assert reading.covar is not None
-    other = frame_of_samples(reading.covar, samples, matrix.path, matrix.notes)
-    wanted = described(other, covariates_in(other, reading, matrix.notes))
+    other = frame_of_samples(reading.covar, samples, Path(table.source), notes)
+    wanted = described(other, covariates_in(other, reading, notes))
     way = "median" if reading.missing == "median" else "refuse"
     made = encode_columns(other, completed(other, wanted, way)[0])
     full: NDArray[np.bool_] = np.isfinite(made.X[kept]).all(axis=1)
     if not full.all():
-        matrix.notes.append(f"{int((~full).sum())} samples lack a covariate and are left out")
-    matrix.keep_rows(kept[full])
-    matrix.put_beside(made.X[kept[full]], made.names, made.plans)
-    return np.asarray(kept[full])
+        notes.append(f"{int((~full).sum())} samples lack a covariate and are left out")
+    kept = np.asarray(kept[full])
+    return _put_beside(_with_rows(table, kept), made.X[kept], made.names, made.plans), kept
 
 
-def _genotypes(matrix: _Matrix, reading: Reading) -> None:
-    """Leave out variants that do not pass; name those without a name."""
+def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTable:
+    """Return the table without variants that do not pass, those without a name named."""
     filters = any(asked is not None for asked in (reading.maf, reading.geno, reading.hwe))
-    if matrix.variants is None:
+    if table.variants is None:
         if filters or reading.pcs:
             raise ValueError(
-                f"--maf, --geno, --hwe and --pcs are for genotypes; {matrix.path} is not"
+                f"--maf, --geno, --hwe and --pcs are for genotypes; {table.source} is not"
             )
-        return
-    matrix.names = distinct(matrix.variants)
-    if filters:
-        kept, notes = kept_variants(matrix.X, reading)
-        matrix.notes += notes
-        matrix.leave_out(np.setdiff1d(np.arange(matrix.X.shape[1]), kept).tolist())
+        return table
+    table = _renamed(table, table.X, distinct(table.variants))
+    if not filters:
+        return table
+    kept, told = kept_variants(table.X, reading)
+    notes += told
+    return _without(table, np.setdiff1d(np.arange(table.X.shape[1]), kept).tolist())
 
 
-def _put_components(matrix: _Matrix, reading: Reading) -> None:
+def _put_components(table: DataTable, reading: Reading) -> DataTable:
     """Put principal components of the variants behind the columns, as covariates."""
-    width = len(matrix.variants.names)
-    genotypes = (
-        matrix.X if matrix.X.shape[1] == width else part_of(matrix.X, columns=np.arange(width))
-    )
+    X, width = table.X, len(table.variants.names)
+    genotypes = X if X.shape[1] == width else part_of(X, columns=np.arange(width))
     found = components(genotypes, reading.pcs, reading.seed)
     names = [f"PC{number}" for number in range(1, reading.pcs + 1)]
     plans = [ColumnPlan(name, fill=0.0, why="of the variants") for name in names]
-    matrix.put_beside(found, names, plans)
+    return _put_beside(table, found, names, plans)
 
 
 def _has_gaps(X: Any, path: Path) -> bool:
@@ -237,8 +234,9 @@ def _has_gaps(X: Any, path: Path) -> bool:
     return found
 
 
-def _with_gaps(path: Path, table: DataTable, names: list[str], reading: Reading) -> DataTable:
+def _with_gaps(path: Path, table: DataTable, reading: Reading) -> DataTable:
     """Return the table of a dense matrix with missing values: its columns are those of a frame."""
+    names = _names(table)
     given = {} if table.y is None else {str(table.target_name): table.y}
     header = distinct_names([*names, *given])[0]
     texts = [y.astype(object) if y.dtype.kind == "U" else y for y in given.values()]

@@ -102,17 +102,13 @@ def require(frame: Frame, reading: Reading) -> None:
         if name in frame.header:
             continue
         first = frame.header[0]
-        if frame.is_text(first) and name in frame.columns[first]:
-            raise ValueError(
-                f"{frame.path} has {name!r} in its first column, not in its header: samples are "
-                "columns there. Type --transpose"
-            )
         labels, texts = frame.columns[first], [*filter(frame.is_text, frame.columns)]
-        if texts == [first] and np.unique(labels.astype(str)).size == frame.n_rows:
+        is_row = first in texts and name in labels
+        if is_row or (texts == [first] and np.unique(labels.astype(str)).size == frame.n_rows):
             raise ValueError(
                 f"{frame.path} has no column {name!r}. If its rows are features (as "
-                f"{labels[0]!r}) and its columns samples, type --transpose; a target in another "
-                f"file comes in by --pheno FILE --pheno-name {name}"
+                f"{name if is_row else labels[0]!r}) and its columns samples, type --transpose; "
+                f"a target in another file comes in by --pheno FILE --pheno-name {name}"
             )
         frame.require([name])
     wanted = [*reading.drop, *reading.text, *reading.categories]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from atomlearn.storage.formats.table import DataTable, Schema
-from atomlearn.storage.intake.columns import ColumnPlan, known_rows, tidy
+from atomlearn.storage.formats.table import DataTable, Schema, tidy_target
+from atomlearn.storage.intake.columns import ColumnPlan, known_rows
 from atomlearn.storage.intake.encode import completed, encode_columns
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
@@ -64,11 +64,11 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
     made = encode_columns(frame, plans)
     return DataTable(
         made.X,
-        None if y is None else tidy(y[kept], f"column {name!r} of {frame.path}"),
+        None if y is None else tidy_target(y[kept], f"column {name!r} of {frame.path}"),
         Schema(len(made.names), tuple(made.names), columns=tuple(made.plans)),
         name,
         str(frame.path),
-        groups=made.groups if made.has_groups else None,
+        groups=made.groups,
         ids=None if ids is None else tuple(ids[row] for row in kept.tolist()),
         covariates=made_of(made.plans, reading.covariates),
         rows=kept,
@@ -80,5 +80,5 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
 def _refuse_gaps(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
     """Raise where something stands between the columns and numbers."""
     used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
-    gaps = {name: int(frame.missing(name).sum()) for name in used if frame.lacks(name)}
+    gaps = {name: int(frame.missing(name).sum()) for name in used}
     refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import held_design, refuse_not_finite
+from atomlearn.core.data.convert import check_shape, held_design, refuse_not_finite
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.frames import frame_to_array, narrowest
 from atomlearn.core.data.sparse import SparseDesign
@@ -64,11 +64,7 @@ def grid_of(X: Any) -> Grid:
             f"X is a Dask {type(X).__name__}; expected a dask.array or a dask.dataframe, for "
             "example dask.array.from_delayed(X, shape, dtype)"
         )
-    if len(X.shape) != 2:
-        raise ValueError(
-            f"X must be 2-d (rows are samples), got a {len(X.shape)}-d dask.array of shape "
-            f"{X.shape}; X[:, None] is one feature"
-        )
+    check_shape(X.shape, X)
     if any(np.isnan(size) for sizes in X.chunks for size in sizes):
         X = X.copy()
         X.compute_chunk_sizes()
@@ -99,9 +95,7 @@ def _without_empty(
     chunks: NDArray[Any], rows: Any, columns: Any, dtype: np.dtype[Any], names: list[str] | None
 ) -> Grid:
     sizes = [np.array([int(size) for size in axis], dtype=np.int64) for axis in (rows, columns)]
-    for total, what in zip((int(axis.sum()) for axis in sizes), ("sample", "feature"), strict=True):
-        if not total:
-            raise ValueError(f"X has 0 {what}(s) while a minimum of 1 is required")
+    check_shape(tuple(int(axis.sum()) for axis in sizes), chunks)
     kept = chunks[np.ix_(*(np.flatnonzero(axis) for axis in sizes))]
     ends = [np.concatenate([[0], np.cumsum(axis[axis > 0])]).astype(np.int64) for axis in sizes]
     return Grid(kept, ends[0], ends[1], dtype, names)

@@ -29,8 +29,8 @@ class StreamedDesign(Design):
     """Columns in files, read tile by tile: what a store and a PLINK file share.
 
     Each thread reads a tile into a buffer of its own, multiplies it there, and takes the next one,
-    so a pass needs a few MB beside the vectors; the system is told ahead which tiles come. Every
-    second pass of scores goes backwards, as what was read last may still be in memory.
+    so a pass needs a few MB beside the vectors. Every second pass of scores goes backwards, as what
+    was read last may still be in memory.
     """
 
     def __init__(self, columns: ColumnsOnDisk, n_features: int, path: Path) -> None:
@@ -38,8 +38,6 @@ class StreamedDesign(Design):
         self._columns = columns
         self._shape = (columns.n_samples, n_features)
         self._backwards = False
-        n_chunks = columns.chunks.size - 1
-        self._ahead = max(1, READING.ahead_bytes * n_chunks // max(columns.n_bytes, 1))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -107,20 +105,13 @@ class StreamedDesign(Design):
         return z
 
     def _pass(self, work: Any) -> None:
-        """Call work(chunk) for every chunk, shared out among threads, with reading ahead."""
+        """Call work(chunk) for every chunk, shared out among threads."""
         columns = self._columns
         n_chunks = columns.chunks.size - 1
         order = range(n_chunks - 1, -1, -1) if self._backwards else range(n_chunks)
         self._backwards = not self._backwards
-        for chunk in order[: self._ahead]:
-            columns.advise(chunk)
-
-        def one(place: int) -> None:
-            if place + self._ahead < n_chunks:
-                columns.advise(order[place + self._ahead])
-            work(order[place])
-
-        _kernels.share_out(one, n_chunks, READING.operations_per_byte * columns.n_bytes)
+        operations = READING.operations_per_byte * columns.n_bytes
+        _kernels.share_out(lambda place: work(order[place]), n_chunks, operations)
 
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass, which leaves out the chunks where w is zero.
@@ -135,9 +126,7 @@ class StreamedDesign(Design):
         pieces = np.array_split(used, n_pieces)
 
         def work(piece: int) -> None:
-            for place, chunk in enumerate(pieces[piece].tolist()):
-                if place + self._ahead < pieces[piece].size:
-                    columns.advise(int(pieces[piece][place + self._ahead]))
+            for chunk in pieces[piece].tolist():
                 part = np.ascontiguousarray(weights[columns.part(chunk)])
                 columns.add(chunk, part, totals[piece])
 

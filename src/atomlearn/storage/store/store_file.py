@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import weakref
 import zlib
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -57,8 +58,6 @@ class ReadingSizes:
     #: Bytes that a chunk has at least, unless its columns are all; read as one. A manifest, of a
     #: few hundred, is never longer.
     chunk_bytes: int = 2**22
-    #: Bytes read ahead of where the products are: many a disk wants several requests at a time.
-    ahead_bytes: int = 2**25
     #: Entries that kernels multiply on one thread: tiles have threads of their own.
     one_thread: int = 2**20 - 1
     #: Operations that reading and multiplying a byte are worth: what a thread is woken for.
@@ -307,12 +306,9 @@ class ByteFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        self._handle = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._handle)
         self.size = os.fstat(self._handle).st_size
-
-    def __del__(self) -> None:
-        if hasattr(self, "_handle"):
-            os.close(self._handle)
 
     def read_into(self, offset: int, out: NDArray[Any]) -> None:
         """Fill the contiguous array from this byte on."""
@@ -326,18 +322,3 @@ class ByteFile:
                     "use; copy it afresh, or convert its source again"
                 )
             done += count
-
-    def is_cached(self, offset: int) -> bool:
-        """Return whether this byte can be read at once; False where the system does not tell."""
-        if not hasattr(os, "RWF_NOWAIT"):
-            return False
-        try:
-            return os.preadv(self._handle, [bytearray(1)], offset, os.RWF_NOWAIT) == 1
-        except OSError:
-            return False
-
-    def advise(self, offset: int, count: int) -> None:
-        """Tell the system that these bytes will be wanted soon, unless it has them."""
-        # Advice looks at every page, which takes a third of the time of reading cached ones.
-        if count and not self.is_cached(offset + count - 1) and hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(self._handle, offset, count, os.POSIX_FADV_WILLNEED)

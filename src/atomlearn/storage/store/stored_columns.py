@@ -147,11 +147,6 @@ class ColumnsOnDisk(ABC):
         """Return columns, (n_samples, m), whose bytes are the rows of ``held``."""
         raise NotImplementedError(type(self).__name__)
 
-    def advise(self, chunk: int) -> None:
-        """Have the system read a chunk ahead."""
-        start, end = self.byte_range(chunk)
-        self.file.advise(start, end - start)
-
     def vector(self, v: Array) -> Array:
         """Return v, one entry a sample, in the form that ``scores`` and ``add`` take."""
         return np.array(v, dtype=np.float64)
@@ -227,12 +222,6 @@ class SparseColumns(ColumnsOnDisk):
         size = self.stored.itemsize
         part = self.part(chunk)
         return int(self.starts[part.start]) * size, int(self.starts[part.stop]) * size
-
-    def advise(self, chunk: int) -> None:
-        super().advise(chunk)
-        start, end = self.byte_range(chunk)
-        size, width = self.stored.itemsize, self.row_dtype.itemsize
-        self.rows.advise(start // size * width, (end - start) // size * width)
 
     def _read(
         self, part: slice, chunk: int | None
