@@ -46,11 +46,3 @@ class Master(ABC):
         prices the point. None: solve.
         """
         return None
-
-    def candidates_for_free(self, problem: Problem) -> int:
-        """Return how many columns a pass may add that cost this master next to nothing.
-
-        Above 0 only where it also converges so fast that the last digits cost a step or two:
-        re-fits then go all the way at once.
-        """
-        return 0
