@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from atomlearn import designs, losses, masters, norms, problem
 from atomlearn._kernels import KeptHessian, newton_qp
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.masters.prices import model_terms
+from atomlearn.core.masters.sequential_qp import model_terms
 from atomlearn.core.norms.groups import l1_weights
 
 POSITIVE = ["gamma", "negative_binomial", "poisson", "tweedie"]

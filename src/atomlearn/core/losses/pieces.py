@@ -40,8 +40,10 @@ def each_piece(loss: Loss, y: Array, z: Array, s: Array, shift: float = 0.0) -> 
 
 def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
     """Return f(linear + shift)."""
-    pieces = each_piece(loss, y, linear, weight, shift)
-    return sum(piece.loss.value(piece.y, piece.z, piece.s) for piece in pieces)
+    total = 0.0
+    for _, own, target, z, s in each_piece(loss, y, linear, weight, shift):
+        total += own.value(target, z, s)
+    return total
 
 
 def gradient(
@@ -61,15 +63,17 @@ def gradient(
 
 def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 1.0) -> float:
     """Return f*(factor dual)."""
-    pieces = each_piece(loss, y, dual, weight)
-    return sum(piece.loss.conjugate(piece.y, factor * piece.z, piece.s) for piece in pieces)
+    total = 0.0
+    for _, own, target, u, s in each_piece(loss, y, dual, weight):
+        total += own.conjugate(target, factor * u, s)
+    return total
 
 
 def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> tuple[float, float]:
     """Return the sum of f'(linear + shift), and that of its magnitudes."""
     total, size = 0.0, 0.0
-    for piece in each_piece(loss, y, linear, weight, shift):
-        slopes = piece.loss.gradient(piece.y, piece.z, piece.s)
+    for _, own, target, z, s in each_piece(loss, y, linear, weight, shift):
+        slopes = own.gradient(target, z, s)
         total += float(slopes.sum())
         size += float(np.abs(slopes, out=slopes).sum())
     return total, size
@@ -77,8 +81,10 @@ def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> t
 
 def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
     """Return the sum of the curvatures at linear + shift."""
-    pieces = each_piece(loss, y, linear, weight, shift)
-    return sum(float(piece.loss.curvature(piece.y, piece.z, piece.s).sum()) for piece in pieces)
+    total = 0.0
+    for _, own, target, z, s in each_piece(loss, y, linear, weight, shift):
+        total += float(own.curvature(target, z, s).sum())
+    return total
 
 
 def squares(v: Array, weight: Array) -> float:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from atomlearn.core.masters.candidate import block_of
 from atomlearn.core.masters.ksupport_newton import KSupportNewton, support_size
-from atomlearn.core.masters.master import Master
+from atomlearn.core.masters.master import Master, block_of
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.prices import prices_of
 from atomlearn.core.masters.scaling_newton import ScalingNewton, free_columns, is_group_problem
-from atomlearn.core.masters.sequential_qp import SequentialQP, reads
+from atomlearn.core.masters.sequential_qp import SequentialQP, prices_of, reads
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.masters.working_sets import WorkingSets
 from atomlearn.core.problem.problem import Problem
