@@ -9,8 +9,7 @@ import numpy as np
 from atomlearn._kernels import active_set_qp
 from atomlearn.core.interfaces import Array
 from atomlearn.core.losses.squared_hinge import SquaredHinge
-from atomlearn.core.masters.candidate import block_of, certified
-from atomlearn.core.masters.master import Master, Refit
+from atomlearn.core.masters.master import Master, Refit, block_of, certified
 from atomlearn.core.problem.problem import Problem
 
 #: The kernels of all blocks, in bytes.

@@ -16,8 +16,7 @@ from scipy import sparse
 
 from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.losses import Logistic, Squared, SquaredHinge
-from atomlearn.core.masters.candidate import block_of, certified
-from atomlearn.core.masters.master import Master, Refit
+from atomlearn.core.masters.master import Master, Refit, block_of, certified
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.problem.problem import Problem

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.masters.candidate import block_of, certified
-from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.masters.prices import check_prices
-from atomlearn.core.masters.sequential_qp import SequentialQP
+from atomlearn.core.masters.master import Master, Refit, block_of, certified
+from atomlearn.core.masters.sequential_qp import SequentialQP, check_prices
 from atomlearn.core.problem.problem import Problem
 
 

@@ -9,9 +9,8 @@ import numpy as np
 from atomlearn._kernels import active_set_qp
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array
-from atomlearn.core.masters.candidate import block_of, certified
-from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.masters.prices import check_prices, model_terms
+from atomlearn.core.masters.master import Master, Refit, block_of, certified
+from atomlearn.core.masters.sequential_qp import check_prices, model_terms
 from atomlearn.core.problem.problem import Problem
 
 

@@ -1,6 +1,6 @@
 """Masters: the re-fit over the active columns."""
 
-from atomlearn.core.masters.choose import choose_master, default_master
+from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.masters.ksupport_newton import KSupportNewton
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import AcceleratedGradient, SemismoothNewton
@@ -17,5 +17,4 @@ __all__ = [
     "SequentialQP",
     "WorkingSets",
     "choose_master",
-    "default_master",
 ]

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from atomlearn import designs, losses, masters, norms, problem
 from atomlearn._kernels import KeptHessian, newton_qp
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.masters.prices import model_terms
+from atomlearn.core.masters.sequential_qp import model_terms
 from atomlearn.core.norms.groups import l1_weights
 
 POSITIVE = ["gamma", "negative_binomial", "poisson", "tweedie"]
@@ -281,6 +281,6 @@ def test_successors_of_a_block_do_not_share_a_hessian():
     for some in (X[:, 10:150], X[:, 150:290]):
         block = base.append(designs.DenseBlock(np.asfortranarray(some)))
         given = problem.Problem.build(block, y, losses.Squared(), level)
-        refit = masters.default_master().solve(given, np.zeros(150), 0.0, 1e-9)
+        refit = masters.choose_master(given).solve(given, np.zeros(150), 0.0, 1e-9)
         assert refit.gap <= 1e-9
         assert refit.steps < 50

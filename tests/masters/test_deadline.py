@@ -22,7 +22,6 @@ from atomlearn.masters import (
     SemismoothNewton,
     SequentialQP,
     WorkingSets,
-    default_master,
 )
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
@@ -64,8 +63,7 @@ CASES = [
     (ModelNewton(), norms.L1(), "multinomial"),
     (SequentialQP(), RAYS, "squared"),
     (SequentialQP(), RAYS, "logistic"),
-    (default_master(), pairs(), "squared"),
-    (default_master(), norms.L1(), "multinomial"),
+    (ModelNewton(WorkingSets(SequentialQP(SemismoothNewton()))), norms.L1(), "multinomial"),
 ]
 NAMES = [f"{type(master).__name__}-{type(norm).__name__}-{loss}" for master, norm, loss in CASES]
 

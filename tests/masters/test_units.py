@@ -21,7 +21,6 @@ from atomlearn.masters import (
     ScalingNewton,
     SequentialQP,
     WorkingSets,
-    default_master,
 )
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.testing.problems import Case, all_cases
@@ -78,7 +77,7 @@ KINDS: list[tuple[Master, Norm, str, int]] = [
     (ModelNewton(), norms.L1(), "poisson squared", 97),
     (ModelNewton(), GROUPS, "poisson", 24),
     (ModelNewton(), norms.KSupport(3), "multinomial", 46),
-    (default_master(), norms.L1(), "multinomial", 7),
+    (ModelNewton(WorkingSets(SequentialQP(SemismoothNewton()))), norms.L1(), "multinomial", 7),
 ]
 
 

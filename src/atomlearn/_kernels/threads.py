@@ -118,7 +118,9 @@ def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: flo
 
     ``operations`` : multiplications of the whole, which decide how many threads are woken.
     """
-    threads = max(1, min(_native.max_threads(), count, int(operations / WORTH_A_THREAD)))
+    threads = min(_native.max_threads(), count, int(operations / WORTH_A_THREAD))
+    if threads <= 1:
+        return product(slice(0, count))
     cuts = np.linspace(0, count, threads + 1).astype(int).tolist()
     parts: dict[int, Array] = {}
 

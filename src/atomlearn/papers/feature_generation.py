@@ -20,7 +20,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Scores
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.warm_start import Arrays, WarmStart
-from atomlearn.core.masters.choose import default_master
+from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.masters.master import Master
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import AcceleratedGradient
@@ -241,7 +241,7 @@ class FeatureGeneration(Solver):
 
     def _refit(self, problem: Problem, following: GenerationState, accuracy: float) -> None:
         """Solve the subproblem to this relative accuracy."""
-        master = self._master(following, accuracy)
+        master = self._master(problem, following, accuracy)
         if problem.loss.free is not None and problem.loss.free.separable:
             master = ModelNewton(master)
         restricted = self._subproblem(problem, following)
@@ -278,12 +278,12 @@ class FeatureGeneration(Solver):
         regularizer = Regularizer(groups, "squared", problem.regularizer.amount)
         return replace(problem, design=state.block, regularizer=regularizer)
 
-    def _master(self, state: GenerationState, accuracy: float) -> Master:
+    def _master(self, problem: Problem, state: GenerationState, accuracy: float) -> Master:
         if self.master is not None:
             return self.master
         near = 10.0 * accuracy * abs(state.restricted_objective)
         if accuracy < INEXACT or not state.candidate.size or state.certificate.gap <= near:
-            return default_master()
+            return choose_master(self._subproblem(problem, state))
         return AcceleratedGradient(relative_decrease=accuracy)
 
     def _gap_target(self, state: GenerationState, accuracy: float) -> float:

@@ -77,7 +77,7 @@ class Deadline:
         """Whether the moment has come, or all steps are made."""
         if self.work is not None:
             self.work.left -= 1
-        return self.left <= 0.0
+        return self.exhausted or time.monotonic() >= self.at
 
     @property
     def exhausted(self) -> bool:
@@ -86,8 +86,8 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until it passes: infinite for never, 0 where it has."""
-        return 0.0 if self.exhausted else max(self.at - time.monotonic(), 0.0)
+        """Seconds until the moment: infinite for never, 0 where it has come."""
+        return max(self.at - time.monotonic(), 0.0)
 
     def sooner(self, other: Deadline) -> Deadline:
         """Return whichever of the two passes first."""

@@ -119,7 +119,6 @@ class Norm(Ratings, ABC):
 
     # The oracle.
 
-    @taking_arrays
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """Return lower <= gauge°(z) <= upper: the polar twice where it is known exactly.
 

@@ -80,14 +80,11 @@ def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
 class ArrayScores(Scores):
     """z held as one array, shape (n_columns,), float64."""
 
-    __slots__ = ("_z",)
+    __slots__ = ("_z", "n_columns")
+    n_columns: int
 
     def __init__(self, z: Array) -> None:
-        self._z = z
-
-    @property
-    def n_columns(self) -> int:
-        return int(self._z.shape[0])
+        self._z, self.n_columns = z, z.size
 
     def top(self, count: int) -> tuple[Columns, Array]:
         if count <= 0 or not self.n_columns:

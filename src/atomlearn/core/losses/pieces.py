@@ -7,6 +7,7 @@ samples holds the vectors it needs to keep, not those that a formula passes thro
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,32 +17,33 @@ from atomlearn.core.interfaces import Array, Loss
 PIECE = 2**15
 
 
-def is_one(loss: Loss, n_samples: int) -> bool:
-    """Return whether all samples are one piece, and nothing needs to be cut."""
-    return n_samples <= PIECE or not 0 < loss.coupled <= PIECE
+class Piece(NamedTuple):
+    """Some samples: where they are, their loss, and targets, predictions and weights of them."""
+
+    at: slice
+    loss: Loss
+    y: Array
+    z: Array
+    s: Array
 
 
-def each_piece(loss: Loss, n_samples: int) -> Iterator[tuple[slice, Loss]]:
-    """Yield slices of the samples, and the loss of each, such that the loss is a sum over them."""
-    size = n_samples if is_one(loss, n_samples) else PIECE - PIECE % loss.coupled
-    for start in range(0, n_samples, size):
-        piece = slice(start, start + size)
-        yield piece, loss.part(piece)
-
-
-def shifted(linear: Array, shift: float) -> Array:
-    """Return linear + shift; the very array where there is no shift."""
-    return linear + shift if shift else linear
+def each_piece(loss: Loss, y: Array, z: Array, s: Array, shift: float = 0.0) -> Iterator[Piece]:
+    """Yield the samples piece by piece, at predictions z + shift; f is the sum over them."""
+    size = y.size
+    if size > PIECE >= loss.coupled > 0:
+        size = PIECE - PIECE % loss.coupled
+    for start in range(0, y.size, size):
+        at = slice(start, start + size)
+        own = loss if size == y.size else loss.part(at)
+        yield Piece(at, own, y[at], z[at] + shift if shift else z[at], s[at])
 
 
 def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
     """Return f(linear + shift)."""
-    if is_one(loss, y.size):
-        return loss.value(y, shifted(linear, shift), weight)
-    return sum(
-        own.value(y[part], shifted(linear[part], shift), weight[part])
-        for part, own in each_piece(loss, y.size)
-    )
+    total = 0.0
+    for _, own, target, z, s in each_piece(loss, y, linear, weight, shift):
+        total += own.value(target, z, s)
+    return total
 
 
 def gradient(
@@ -53,29 +55,25 @@ def gradient(
     out: Array | None = None,
 ) -> Array:
     """Return f'(linear + shift), (n_samples,); in ``out`` where it is given."""
-    if out is None and is_one(loss, y.size):
-        return loss.gradient(y, shifted(linear, shift), weight)
     result = np.empty(y.size) if out is None else out
-    for part, own in each_piece(loss, y.size):
-        result[part] = own.gradient(y[part], shifted(linear[part], shift), weight[part])
+    for at, own, target, z, s in each_piece(loss, y, linear, weight, shift):
+        result[at] = own.gradient(target, z, s)
     return result
 
 
 def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 1.0) -> float:
     """Return f*(factor dual)."""
-    if is_one(loss, y.size):
-        return loss.conjugate(y, factor * dual, weight)
-    return sum(
-        own.conjugate(y[part], factor * dual[part], weight[part])
-        for part, own in each_piece(loss, y.size)
-    )
+    total = 0.0
+    for _, own, target, u, s in each_piece(loss, y, dual, weight):
+        total += own.conjugate(target, factor * u, s)
+    return total
 
 
 def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> tuple[float, float]:
     """Return the sum of f'(linear + shift), and that of its magnitudes."""
     total, size = 0.0, 0.0
-    for part, own in each_piece(loss, y.size):
-        slopes = own.gradient(y[part], shifted(linear[part], shift), weight[part])
+    for _, own, target, z, s in each_piece(loss, y, linear, weight, shift):
+        slopes = own.gradient(target, z, s)
         total += float(slopes.sum())
         size += float(np.abs(slopes, out=slopes).sum())
     return total, size
@@ -84,8 +82,8 @@ def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> t
 def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
     """Return the sum of the curvatures at linear + shift."""
     total = 0.0
-    for part, own in each_piece(loss, y.size):
-        total += float(own.curvature(y[part], shifted(linear[part], shift), weight[part]).sum())
+    for _, own, target, z, s in each_piece(loss, y, linear, weight, shift):
+        total += float(own.curvature(target, z, s).sum())
     return total
 
 

@@ -98,11 +98,10 @@ class Linearization:
             return direct, reached
         loss, y, s = problem.loss, problem.y, problem.weight
         longest, largest, symmetrized = 0.0, 0.0, 0.0
-        for part, own in pieces.each_piece(loss, y.size):
-            z = pieces.shifted(self.linear[part], self.shift)
-            trial = pieces.shifted(linear[part], shift)
-            turn = own.gradient(y[part], trial, s[part])
-            turn -= own.gradient(y[part], z, s[part])
+        for at, own, target, z, weight in pieces.each_piece(loss, y, self.linear, s, self.shift):
+            trial = linear[at] + shift
+            turn = own.gradient(target, trial, weight)
+            turn -= own.gradient(target, z, weight)
             move = trial - z
             symmetrized += float(turn @ move)
             longest = max(longest, float(np.abs(move).max(initial=0.0)))

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from atomlearn.core.interfaces import Array
-from atomlearn.core.masters.candidate import block_of
 from atomlearn.core.masters.ksupport_newton import KSupportNewton, support_size
-from atomlearn.core.masters.master import Master, Refit
+from atomlearn.core.masters.master import Master, block_of
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.prices import prices_of
 from atomlearn.core.masters.scaling_newton import ScalingNewton, free_columns, is_group_problem
-from atomlearn.core.masters.sequential_qp import SequentialQP, reads
+from atomlearn.core.masters.sequential_qp import SequentialQP, prices_of, reads
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.masters.working_sets import WorkingSets
 from atomlearn.core.problem.problem import Problem
@@ -80,31 +75,11 @@ def choose_master(problem: Problem) -> Master:
 
 
 def candidates_for_free(problem: Problem) -> int:
-    """Return how many columns may come at once; see ``Master.candidates_for_free``."""
+    """Return how many columns a pass may add that cost the master next to nothing.
+
+    As many as fill a small block of groups, which ScalingNewton takes whole, and else 0. It also
+    converges so fast that the last digits cost a step or two: re-fits then go all the way at once.
+    """
     listed = problem.design.listable  # else a number for each column may not fit in memory
     scales = problem.loss.coupled == 1 and listed and is_group_problem(problem)
     return free_columns(problem) if scales and prices_of(problem) is None else 0
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenMaster(Master):
-    """The master of ``choose_master``, chosen afresh for each problem."""
-
-    def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise the restricted problem to ``gap_target``; see Master."""
-        return choose_master(problem).solve(problem, weights, intercept, gap_target)
-
-    def guess(
-        self, problem: Problem, weights: Array, intercept: float
-    ) -> tuple[Array, float, int] | None:
-        """As the master that is chosen for the problem."""
-        return choose_master(problem).guess(problem, weights, intercept)
-
-    def candidates_for_free(self, problem: Problem) -> int:
-        """Return how many columns fill a small block of groups, which ScalingNewton takes whole."""
-        return candidates_for_free(problem)
-
-
-def default_master() -> Master:
-    """Return the master that is chosen for each problem by ``choose_master``."""
-    return ChosenMaster()

@@ -12,8 +12,7 @@ import numpy as np
 
 from atomlearn._kernels import ksupport_newton
 from atomlearn.core.interfaces import Array
-from atomlearn.core.masters.candidate import block_of, certified
-from atomlearn.core.masters.master import Master, Refit
+from atomlearn.core.masters.master import Master, Refit, block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.ksupport import KSupport
@@ -62,10 +61,8 @@ class KSupportNewton(Master):
             return self.otherwise.solve(problem, weights, intercept, gap_target)
         weights, intercept, steps = guess
         refit = certified(problem, weights, None, intercept).refit
-        if refit.gap > gap_target and not problem.deadline.passed:
-            refit = self.otherwise.solve(problem, weights, refit.intercept, gap_target)
-        refit.steps += steps
-        return refit
+        refit.steps = steps
+        return finished(refit, self.otherwise, problem, gap_target)
 
     def guess(
         self, problem: Problem, weights: Array, intercept: float

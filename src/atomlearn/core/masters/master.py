@@ -1,11 +1,15 @@
-"""Master: the re-fit of all weights over the columns found so far."""
+"""Master: the re-fit of all weights over the columns found so far; its points, certified."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from atomlearn.core.interfaces import Array
+import numpy as np
+
+from atomlearn.core.interfaces import Array, Block
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
 
@@ -47,10 +51,81 @@ class Master(ABC):
         """
         return None
 
-    def candidates_for_free(self, problem: Problem) -> int:
-        """Return how many columns a pass may add that cost this master next to nothing.
 
-        Above 0 only where it also converges so fast that the last digits cost a step or two:
-        re-fits then go all the way at once.
-        """
-        return 0
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A certified point with the scores A'v of its negative gradient v."""
+
+    refit: Refit
+    scores: Array
+
+    def improves(self, other: Candidate) -> bool:
+        """Return True where this point is lower, or as low up to rounding with a smaller gap."""
+        mine, theirs = self.refit, other.refit
+        rounding = 1e-14 * abs(theirs.objective)
+        if mine.objective < theirs.objective - rounding:
+            return True
+        return mine.objective <= theirs.objective + rounding and mine.gap < theirs.gap
+
+
+def check_restricted(problem: Problem) -> None:
+    """Raise TypeError unless the norm has a prox and the design is a Block."""
+    norm = problem.regularizer.norm
+    if not norm.proximal:
+        raise TypeError(
+            f"this master needs a norm with a prox, {type(norm).__name__} has none; "
+            "use a solver over its atoms"
+        )
+    block_of(problem)
+
+
+def block_of(problem: Problem) -> Block:
+    """Return the restricted problem's design, or raise TypeError where it is no Block."""
+    block = problem.design
+    if not isinstance(block, Block):
+        raise TypeError(
+            f"a master works on a Block of gathered columns, got {type(block).__name__}; "
+            "gather them first, or use ColumnGeneration, or solvers.FISTA over all columns"
+        )
+    return block
+
+
+def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) -> Refit:
+    """Return the refit, or what another master makes of it, where gap and time ask for that."""
+    if refit.gap <= gap_target or problem.deadline.passed:
+        return refit
+    further = master.solve(problem, refit.weights, refit.intercept, gap_target)
+    further.steps += refit.steps
+    return further
+
+
+def toward(problem: Problem, at: Candidate, found: Array) -> Candidate | None:
+    """Return a better point on the way there, or None where there is none."""
+    weights, length = at.refit.weights, 1.0
+    for _ in range(TUNING.halvings):
+        there = found if length == 1.0 else weights + length * (found - weights)
+        trial = certified(problem, there, None, at.refit.intercept)
+        if trial.improves(at):
+            return trial
+        length *= 0.5
+    return None
+
+
+def certified(
+    problem: Problem, weights: Array, linear: Array | None = None, intercept: float = 0.0
+) -> Candidate:
+    """Return the point with optimal intercept, sought from this one, and its certified gap."""
+    block = block_of(problem)
+    if linear is None:
+        linear = block.dot(weights)
+    intercept = problem.optimal_intercept(linear, intercept)
+    prediction = linear + intercept
+    v = problem.negative_gradient(prediction)
+    scores = block.scores(v)
+    if not np.isfinite(scores.full()).all():
+        # Where slopes are near the largest float, sums over them are none: nothing is proved.
+        nothing = Refit(weights, intercept, prediction, math.inf, math.inf)
+        return Candidate(nothing, np.zeros(weights.size))
+    certificate = problem.priced(None, weights, prediction, v, scores).certificate
+    refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
+    return Candidate(refit, scores.full())

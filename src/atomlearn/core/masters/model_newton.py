@@ -29,10 +29,17 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock, GrowingGram
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.losses import Squared
-from atomlearn.core.masters.candidate import Candidate, block_of, certified, finished, toward
-from atomlearn.core.masters.master import Master, Refit
+from atomlearn.core.masters.master import (
+    Candidate,
+    Master,
+    Refit,
+    block_of,
+    certified,
+    finished,
+    toward,
+)
 from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.prices import Prices, model_terms, prices_of
+from atomlearn.core.masters.sequential_qp import Prices, model_terms, prices_of
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition

@@ -26,8 +26,14 @@ from scipy.linalg import LinAlgError
 from atomlearn.core.interfaces import Array, ProxPoint, TimeIsUp
 from atomlearn.core.losses import Offset, pieces
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
-from atomlearn.core.masters.candidate import Candidate, block_of, certified, check_restricted
-from atomlearn.core.masters.master import Master, Refit
+from atomlearn.core.masters.master import (
+    Candidate,
+    Master,
+    Refit,
+    block_of,
+    certified,
+    check_restricted,
+)
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem

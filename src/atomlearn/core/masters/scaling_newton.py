@@ -29,8 +29,7 @@ import numpy as np
 from atomlearn._kernels import NewtonStatus, group_newton
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns
-from atomlearn.core.masters.candidate import block_of, certified, finished, toward
-from atomlearn.core.masters.master import Master, Refit
+from atomlearn.core.masters.master import Master, Refit, block_of, certified, finished, toward
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.partition import Partition

@@ -20,15 +20,59 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from atomlearn._kernels import newton_qp
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block
-from atomlearn.core.masters.candidate import block_of, certified, finished
-from atomlearn.core.masters.master import Master, Refit
+from atomlearn.core.masters.master import Master, Refit, block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.prices import Prices, check_prices, model_terms
 from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """gauge(c) = sum_j price_j |c_j|, finite for c >= 0 only unless ``signed``.
+
+    Those of l1, and of rays: columns that are each an atom's image, with a coefficient >= 0.
+    """
+
+    price: Array
+    signed: bool
+
+    def feasible(self, problem: Problem, weights: Array) -> Array:
+        """Return the weights, shrunk into the domain of R where they lie outside."""
+        return problem.inside(None, weights if self.signed else np.maximum(weights, 0.0))
+
+
+def prices_of(problem: Problem) -> Prices | None:
+    """Return the prices of the norm; None where it has none."""
+    norm, size = problem.regularizer.norm, problem.design.shape[1]
+    signed = l1_weights(norm, size)
+    price = l1_weights(norm, size, nonnegative=True) if signed is None else signed
+    return None if price is None else Prices(price, signed is not None)
+
+
+def check_prices(problem: Problem) -> Prices:
+    """Return the prices, or raise TypeError where the norm has none."""
+    prices = prices_of(problem)
+    if prices is None:
+        raise TypeError(
+            "this master re-fits columns whose gauge is a weighted sum of their weights' "
+            f"magnitudes, got {problem.regularizer.norm!r}; use norms.L1() or "
+            "norms.Nonnegative(norms.L1()), or SemismoothNewton for other norms"
+        )
+    return prices
+
+
+def model_terms(regularizer: Regularizer) -> tuple[float, float, float]:
+    """Return (level, coupling, radius): factors of p'c and (p'c)^2 / 2, and the bound on p'c."""
+    form, amount = regularizer.form, regularizer.amount
+    level, coupling = amount * (form == "penalized"), amount * (form == "squared")
+    return level, coupling, amount if form == "constrained" else math.inf
 
 
 @dataclass(frozen=True, slots=True)

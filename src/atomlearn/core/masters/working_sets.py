@@ -14,14 +14,15 @@ import numpy as np
 
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.masters.candidate import (
+from atomlearn.core.masters.master import (
     Candidate,
+    Master,
+    Refit,
     block_of,
     certified,
     check_restricted,
     finished,
 )
-from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem

@@ -10,7 +10,7 @@ import numpy as np
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.masters.choose import default_master
+from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.problem import Problem
 
@@ -44,7 +44,6 @@ class PoolRefit:
 
     def __init__(self, pool: Pool, tolerance: float) -> None:
         self.pool, self.target = pool, 0.5 * tolerance
-        self.master = default_master()
         self.block = CachedBlock(pool.block)
 
     def solve(self, problem: Problem, warm: PoolPoint | None, own: bool = False) -> PoolPoint:
@@ -57,7 +56,9 @@ class PoolRefit:
             weights[warm.positions], shift = warm.weights, warm.shift
         weights = problem.inside(pool.columns, weights)
         whole = problem.restricted_to(self.block, pool.columns)
-        guess = None if own or problem.deadline.passed else self.master.guess(whole, weights, shift)
+        guess = None
+        if not (own or problem.deadline.passed):
+            guess = choose_master(whole).guess(whole, weights, shift)
         if guess is not None:
             weights, shift, _ = guess
         linear = self.block.dot(weights)
@@ -71,7 +72,7 @@ class PoolRefit:
         objective, before = whole.objective(weights, prediction), math.inf
         while not whole.deadline.passed:
             enough = max(self.target * objective, whole.negligible)
-            refit = self.master.solve(whole, weights, shift, enough)
+            refit = choose_master(whole).solve(whole, weights, shift, enough)
             weights, shift, prediction = refit.weights, refit.intercept, refit.prediction
             objective = refit.objective
             # The target falls with the objective; rounding may end the way to it.

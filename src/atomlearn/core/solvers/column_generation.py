@@ -16,7 +16,7 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.masters.choose import default_master
+from atomlearn.core.masters.choose import candidates_for_free, choose_master
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
@@ -59,8 +59,8 @@ class ColumnGeneration(Solver):
 
     Parameters
     ----------
-    master : Master
-        Re-fits the weights over the active columns.
+    master : Master or None
+        Re-fits the weights over the active columns; None: as ``choose_master`` says.
     batch : int or None
         About how many columns one pass asks for; None: twice as many as are in use, 100 and a
         hundredth of all at least (of implicit columns, as many as fit in half a GB), or as many as
@@ -104,7 +104,7 @@ class ColumnGeneration(Solver):
     [2.0, 0.0, -1.0]
     """
 
-    master: Master = field(default_factory=default_master)
+    master: Master | None = None
     batch: int | None = None
     inner_ratio: float = 0.05
     tolerance: float = 1e-6
@@ -120,8 +120,8 @@ class ColumnGeneration(Solver):
             weights = np.zeros(columns.size)
             weights[warm.columns] = warm.weights
         state = self._fitted(problem, columns, weights, warm.intercept)
-        if not (takes_all or self.batch):
-            state.free = self.master.candidates_for_free(problem)
+        if not (takes_all or self.batch or self.master):
+            state.free = candidates_for_free(problem)
         return self._price(problem, state)
 
     def _fitted(
@@ -151,13 +151,14 @@ class ColumnGeneration(Solver):
         self, restricted: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int]:
         """Return the optimum over the columns of a start, for no gap has said how near it is."""
-        guess = self.master.guess(restricted, weights, intercept)
+        master = self.master or choose_master(restricted)
+        guess = master.guess(restricted, weights, intercept)
         if guess is not None:
             return guess
         enough = 0.5 * self.tolerance * restricted.loss_at_zero()
         if math.prod(restricted.design.shape) <= SMALL:
             enough *= 1e-4
-        refit = self.master.solve(restricted, weights, intercept, enough)
+        refit = master.solve(restricted, weights, intercept, enough)
         return refit.weights, refit.intercept, refit.steps
 
     def step(self, problem: Problem, state: ActiveState) -> ActiveState:
@@ -205,7 +206,8 @@ class ColumnGeneration(Solver):
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
             target = self.inner_ratio * state.certificate.objective
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
-        return self.master.solve(restricted, weights, intercept, target)
+        master = self.master or choose_master(restricted)
+        return master.solve(restricted, weights, intercept, target)
 
     def _gap_target(self, state: ActiveState, size: int, n_features: int) -> float:
         """Return the gap to ask of a re-fit of ``size`` columns."""

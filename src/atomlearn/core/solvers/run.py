@@ -84,6 +84,7 @@ class Run:
         self._since: float | None = None
         self._before = 0.0
         self._stall = Stall()
+        self._limit = how.rules.seconds
 
     def begin(self) -> Resumed | None:
         """Tell the observers that the run begins; return what it goes on from, if anything."""
@@ -117,7 +118,7 @@ class Run:
     @property
     def deadline(self) -> Deadline:
         """When the next step has to end: by the problem's deadline, or by a rule of seconds."""
-        return self.inner.deadline.sooner(Deadline.after(self.how.rules.seconds - self._elapsed()))
+        return self.inner.deadline.sooner(Deadline.after(self._limit - self._elapsed()))
 
     def steps(
         self, start: WarmStart | Resumed | None, counted: Counted, passes: float = 0.0

@@ -80,7 +80,10 @@ def drive(design: Design, tasks: Sequence[Task], at_once: int | None = None) -> 
                 def advance(k: int, ready: list[int] = ready) -> None:
                     asked[ready[k]] = tasks[ready[k]].advance()
 
-                share_out(advance, len(ready), work, most)
+                if len(ready) == 1:
+                    asked[ready[0]] = tasks[ready[0]].advance()
+                else:
+                    share_out(advance, len(ready), work, most)
                 for number in ready:
                     question = asked.pop(number)
                     if question is None:

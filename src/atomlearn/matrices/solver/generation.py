@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Design, Norm, Term, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
-from atomlearn.core.losses.pieces import shifted
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import AcceleratedGradient, SemismoothNewton
@@ -123,7 +122,7 @@ class MatrixGeneration(Solver):
         if len(ahead) < len(terms):
             return self._priced(problem, terms, linear, intercept, np.inf)
         terms = [term.expanded(more) for term, more in zip(terms, ahead, strict=True)]
-        objective = problem.loss_value(shifted(linear, intercept))
+        objective = problem.loss_value(linear, intercept)
         objective += problem.regularizer.value(gauge)
         aim = Aim(objective, SETTINGS.loose * abs(objective), intercept)
         small, linear, refit = self._moved(problem, aim, terms)
@@ -184,7 +183,9 @@ class MatrixGeneration(Solver):
             if gain <= self._target(aim):
                 break
             small, refit = self._refitted(problem, aim, turned)
-        linear = shifted(refit.prediction, -refit.intercept)
+        linear = refit.prediction
+        if refit.intercept:
+            linear = linear - refit.intercept
         enough = 0.01 * self.tolerance * abs(aim.objective)
         for number, term in enumerate(small):
             if not problem.deadline.passed:
@@ -241,7 +242,7 @@ class MatrixGeneration(Solver):
     ) -> MatrixState:
         """One pass: scores, candidates of every term, and the certificate of this very point."""
         intercept = problem.optimal_intercept(linear, intercept)
-        prediction = shifted(linear, intercept)
+        prediction = linear + intercept if intercept else linear
         v = problem.negative_gradient(prediction)
         gauge = sum(term.gauge for term in terms)
         # The factors of a span are orthonormal: its coordinates have the Frobenius norm of W.

@@ -253,9 +253,9 @@ def _derivatives(problem: Problem, linear: Array, intercept: float) -> tuple[Arr
     """Return the first and the second derivatives of the loss at each sample."""
     slope = problem.loss_gradient(linear, intercept)
     curvature = np.empty_like(slope)
-    for part, own in pieces.each_piece(problem.loss, slope.size):
-        z = pieces.shifted(linear[part], intercept)
-        curvature[part] = own.curvature(problem.y[part], z, problem.weight[part])
+    samples = problem.y, linear, problem.weight, intercept
+    for at, own, y, z, s in pieces.each_piece(problem.loss, *samples):
+        curvature[at] = own.curvature(y, z, s)
     return slope, curvature
 
 
