@@ -29,7 +29,7 @@ SPARSE_ALGEBRA = {
     "core/interfaces/lift.py": "the map L of a lifted norm",
     "core/solvers/atoms.py": "the atoms in use, which have few entries each",
     "lifting/operators.py": "the matrices of which L is made",
-    "lifting/value.py": "projections onto L u = w; which set holds which feature",
+    "lifting/value.py": "projections onto L u = w",
     "lifting/trees.py": "which cell of features lies in which set",
     "core/norms/partition.py": "reads sets from membership matrices",
     "core/losses/multinomial.py": "the low-rank part of a Hessian, one column a row of predictions",

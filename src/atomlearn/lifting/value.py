@@ -1,6 +1,6 @@
 """The value of a norm given by its lift: min { inner(u) : L u = w } with bounds from both sides.
 
-Of group norms it is a small convex problem, solved with its own duality gap:
+Of sets that share features it is a small convex problem, solved with its own duality gap:
 
 gauge(w) = min { sum_g delta_g ||u_g|| : sum_g L_g u_g = w }. With sizes eta_g >= 0 and
 D = sum_g eta_g L_g L_g' the best parts are u_g = eta_g L_g's, s = D^-1 w, and
@@ -9,72 +9,76 @@ D = sum_g eta_g L_g L_g' the best parts are u_g = eta_g L_g's, s = D^-1 w, and
 
 [Obozinski, Jacob, Vert 2011, section 3; Maurer, Pontil 2012]. Every eta proves two bounds: the
 root of the product of twice the two sums is at least gauge(w), and <w, s> / max_g (||L_g's|| /
-delta_g) is at most that. Where L repeats features (latent groups) D is diagonal.
+delta_g) is at most that. As L repeats features, D is diagonal.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
 from atomlearn.core.interfaces import Array, Columns, GroupWeights, Lift, Norm
 from atomlearn.core.interfaces.certificate import TINY
-from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.vectors import power_of_two
 
-#: Relative gap of the decomposition of w into parts of groups.
-DECOMPOSED = 1e-10
-#: Relative gap at which the alternating directions of a value end ...
-GAP = 1e-8
-#: ... and the iterations after which they give up.
+#: Relative gap of a value.
+GAP = 1e-9
+#: Iterations after which the alternating directions give up.
 MOST_ITERATIONS = 100_000
 
 
 def lifted_value(lift: Lift, w: Array) -> float:
-    """Return min { inner(u) : L u = w }; an upper bound, certified to a relative gap of 1e-8.
+    """Return min { inner(u) : L u = w }; an upper bound, certified to a relative gap of 1e-9.
 
-    Group norms have a method of their own (to 1e-10). Otherwise the alternating direction method:
-    the inner norm's prox, and projections onto L u = w. Each iteration gives a u that fulfils the
+    Sets of features have a method of their own. Otherwise the alternating direction method: the
+    inner norm's prox, and projections onto L u = w. Each iteration gives a u that fulfils the
     equation (an upper bound) and a dual s, scaled into the polar's ball (a lower bound <w, s>).
 
     Raises
     ------
+    ValueError
+        Where w is no L u: the gauge is infinite.
     RuntimeError
         Where the bounds do not meet after 100,000 iterations; with both of them.
     """
     if not w.any():
         return 0.0
-    norm = lift.norm
-    groups = norm.as_groups(lift.expansion.shape[1])
-    if groups is not None:
-        return value_of_groups(w, lift.expansion, groups)
+    norm, matrix = lift.norm, lift.expansion.matrix
+    groups = norm.as_groups(matrix.shape[1])
+    if groups is not None and lift.expansion.repeats:
+        return value_of_groups(w, matrix.indices.astype(np.int64), groups)
     if not norm.proximal:
         raise TypeError(f"the value of {norm!r} needs a proximal map")
     scale = float(np.abs(w).max())
-    return scale * _alternating(lift, norm, lift.expansion.matrix, w / scale)
+    return scale * _alternating(norm, matrix, w / scale)
 
 
-def _alternating(lift: Lift, norm: Norm, matrix: sparse.csc_array, w: Array) -> float:
-    solve = splu(sparse.csc_array(matrix @ matrix.T))
-    u = matrix.T @ solve.solve(w)
+def _alternating(norm: Norm, matrix: sparse.csc_array, w: Array) -> float:
+    try:
+        solve = splu(sparse.csc_array(matrix @ matrix.T))
+        u = matrix.T @ solve.solve(w)
+        reached = np.allclose(matrix @ u, w)
+    except RuntimeError:  # the product is singular
+        reached = False
+    if not reached:
+        raise ValueError("the gauge is infinite, or nearly so: w is not a sum of parts on the sets")
     dual, step, balance = np.zeros(u.size), 1.0, 20
-    low, high = 0.0, lift.norm.value(u)
+    low, high = 0.0, norm.value(u)
     for iteration in range(1, MOST_ITERATIONS + 1):
         x = norm.prox_point(u - dual, step, "penalized").point
         shifted = x + dual
         before, u = u, shifted + matrix.T @ solve.solve(w - matrix @ shifted)
         dual = shifted - u
         if iteration % 10 == 0:
-            high = min(high, lift.norm.value(u))
+            high = min(high, norm.value(u))
             s = solve.solve(-(matrix @ dual)) / step
-            polar = lift.norm.polar(ArrayScores(matrix.T @ s))
+            polar = norm.polar(ArrayScores(matrix.T @ s))
             low = max(low, float(w @ s) / polar if polar > 0 else 0.0)
             if high - low <= GAP * high:
                 return high
@@ -105,105 +109,77 @@ def _balancing(x: Array, u: Array, before: Array, dual: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Sets of columns of L: ``matrix`` (p, m), ``labels`` (m,) the set of each column, ``delta``.
+    """Sets: coordinate i of u is the feature features[i] in the set labels[i]; delta a set."""
 
-    repeats : whether each column of L is one feature, so that D is diagonal and L sparse; else L
-    is dense.
-    """
-
-    matrix: Any
+    features: Columns
     labels: Columns
     delta: Array
-    repeats: bool
 
     @classmethod
-    def of(cls, expansion: Expansion, groups: GroupWeights, w: Array) -> Family:
-        """Return the sets, those that only repeat features cut down to the features with w != 0."""
-        delta = groups.weights
-        if not expansion.repeats:
-            return cls(expansion.matrix.toarray(), groups.labels, delta, False)
+    def of(cls, features: Columns, groups: GroupWeights, w: Array) -> Family:
+        """Return the sets cut down to the features with w != 0, which are numbered 0, 1, ..."""
         used = w != 0
-        kept = np.flatnonzero(used[expansion.matrix.indices])
+        kept = np.flatnonzero(used[features])
         sets, labels = np.unique(groups.labels[kept], return_inverse=True)
-        matrix = expansion.matrix[:, kept][np.flatnonzero(used)]
-        return cls(matrix, labels.ravel(), delta[sets], True)
+        number = np.cumsum(used) - 1
+        return cls(number[features[kept]], labels.ravel(), groups.weights[sets])
 
     def take(self, sets: Columns) -> Family:
         """Return these sets, in their order."""
         place = np.full(self.delta.size, -1, dtype=np.int64)
         place[sets] = np.arange(sets.size)
         kept = np.flatnonzero(place[self.labels] >= 0)
-        labels = place[self.labels[kept]]
-        return Family(self.matrix[:, kept], labels, self.delta[sets], self.repeats)
+        return Family(self.features[kept], place[self.labels[kept]], self.delta[sets])
 
-    def dual(self, V: Array, eta: Array) -> Array:
-        """Return D(eta)^-1 V."""
-        shares = eta[self.labels]
-        if self.repeats:
-            return np.asarray((V.T / (self.matrix @ shares)).T)
-        factor = cho_factor((self.matrix * shares) @ self.matrix.T, lower=True, check_finite=False)
-        return cho_solve(factor, V, check_finite=False)
+    def dual(self, w: Array, eta: Array) -> Array:
+        """Return D(eta)^-1 w."""
+        return np.asarray(w / np.bincount(self.features, eta[self.labels], w.shape[-1]))
 
     def squares(self, s: Array) -> Array:
         """Return ||L_g's||^2 for every set."""
-        shares: Array = (self.matrix.T @ s) ** 2
+        shares: Array = s[self.features] ** 2
         return np.asarray(np.bincount(self.labels, shares, self.delta.size), dtype=np.float64)
 
     def hessian(self, s: Array, eta: Array) -> Array:
         """Return V'D^-1 V, V_g = L_g L_g's."""
-        m = self.labels.size
-        parts = self.matrix.T @ s, self.labels, np.arange(m + 1)
-        images = self.matrix @ sparse.csr_array(parts, shape=(m, self.delta.size))
-        images = images.toarray() if self.repeats else images
-        return np.asarray(images.T @ self.dual(images, eta))
+        images = np.zeros((self.delta.size, s.size))
+        images[self.labels, self.features] = s[self.features]
+        return np.asarray(images @ self.dual(images, eta).T)
 
     def cover(self, w: Array) -> Columns:
         """Return sets enough for D to be invertible: for each feature the one with most of w."""
-        if not self.repeats:
-            return np.arange(self.delta.size, dtype=np.int64)
         rating = np.sqrt(self.squares(w)) / self.delta
-        features = self.matrix.indices
-        order = np.lexsort((rating[self.labels], features))
-        last = np.append(np.diff(features[order]) != 0, True)
+        order = np.lexsort((rating[self.labels], self.features))
+        last = np.append(np.diff(self.features[order]) != 0, True)
         return np.unique(self.labels[order[last]])
 
 
-def value_of_groups(w: Array, expansion: Expansion, groups: GroupWeights) -> float:
-    """Return gauge(w), an upper bound, to a relative gap of 1e-10 (or what rounding allows).
+def value_of_groups(w: Array, features: Columns, groups: GroupWeights) -> float:
+    """Return gauge(w), an upper bound, to a relative gap of 1e-9 (or what rounding allows).
 
     Column generation over the sets: an interior point method solves for the sizes of a few of
     them, the polar over all of them says which others are needed, and when none is.
-
-    Raises
-    ------
-    ValueError
-        Where w is not a sum of parts: the gauge is infinite.
     """
-    family, scale = Family.of(expansion, groups, w), power_of_two(w)
-    w = (w[w != 0] if family.repeats else w) / scale
+    family, scale = Family.of(features, groups, w), power_of_two(w)
+    w = w[w != 0] / scale
     active = family.cover(w)
     eta = np.full(active.size, 1.0)
     best_low, best_high = 0.0, np.inf
     # Each round lets some sets in: many overlapping ones need more rounds than a method has steps.
     for _ in range(2 * TUNING.inner_steps):
         some = family.take(active)
-        try:
-            eta = _sizes(w, some, eta)
-            s = some.dual(w, eta)
-        except LinAlgError as error:
-            raise ValueError(
-                "the gauge is infinite, or nearly so: w is not a sum of parts on the sets"
-            ) from error
+        eta = _sizes(w, some, eta)
+        s = some.dual(w, eta)
         lengths = np.sqrt(family.squares(s)) / family.delta
         inner = float(w @ s)
         best_high = min(best_high, float(np.sqrt(inner * float(some.delta**2 @ eta))))
         best_low = max(best_low, inner / float(lengths.max()))
-        if best_high - best_low <= DECOMPOSED * best_high:
+        if best_high - best_low <= GAP * best_high:
             break
         order = np.argsort(-lengths, kind="stable")[: max(50, active.size)]
         new = np.setdiff1d(order[lengths[order] > 1.0], active)
         keep = eta > 1e-14 * eta.max()
-        if not new.size and (keep.all() or best_high - best_low <= 10 * DECOMPOSED * best_high):
+        if not new.size and keep.all():
             break
         active = np.concatenate([active[keep], new])
         eta = np.concatenate([eta[keep], np.full(new.size, 0.1 * float(eta.mean()))])

@@ -141,8 +141,12 @@ class Wrapper(VectorNorm):
         return self if inner is self.norm else self.replaced(norm=inner)
 
 
-class GroupedNorm(VectorNorm):
-    """A norm with a parameter ``groups``; problems are built over one whose groups are read."""
+class RatedNorm(VectorNorm):
+    """A norm whose polar is the l2 norm of the k largest ratings of columns, or of groups.
+
+    A column is rated by |z_j|, a group by ||z_g||_2, both relative to weights where there are any.
+    Problems are built over a norm whose ``groups`` are read.
+    """
 
     groups: Any = None
 
@@ -154,13 +158,6 @@ class GroupedNorm(VectorNorm):
         """Return the same norm with names and patterns of columns replaced by their indices."""
         groups = named_groups(self.groups, names, type(self).__name__)
         return self if groups is self.groups else self.replaced(groups=groups)
-
-
-class RatedNorm(GroupedNorm):
-    """A norm whose polar is the l2 norm of the k largest ratings of columns, or of groups.
-
-    A column is rated by |z_j|, a group by ||z_g||_2, both relative to weights where there are any.
-    """
 
     def _groups(self, n_features: int) -> Partition | None:
         """Return the groups that are rated; None: the columns are."""

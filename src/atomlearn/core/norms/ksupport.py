@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores, whole_number
@@ -77,13 +75,6 @@ class KSupport(RatedNorm):
     def scaling(self, w: Array) -> Array | None:
         """d_j = clip(t |w_j|, 0, 1) with sum d <= k; none with groups."""
         return scaling_vector(w, self.k) if self.groups is None else None
-
-    def _mapped(self, w: NDArray[Any], amount: float, form: Form) -> NDArray[Any]:
-        vector = np.asarray(w)
-        plain = self.groups is None and form == "squared" and 0 <= amount < math.inf
-        if plain and vector.dtype in (np.float32, np.float64):  # no gauge, no Jacobian
-            return _kernels.ksupport_prox(vector, self._k(vector.size), float(amount))[0]
-        return super()._mapped(w, amount, form)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         if self.groups is None or v.size == 0:

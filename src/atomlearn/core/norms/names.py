@@ -23,7 +23,7 @@ def named_columns(columns: Any, names: Sequence[str] | None, owner: str) -> Any:
     """Return columns by index, from names and patterns of them; indices and masks as they are."""
     if hasattr(columns, "tolist"):  # an index of pandas is no sequence
         columns = np.asarray(columns)
-    if columns is None or not (isinstance(columns, str) or _has_strings(columns)):
+    if not _has_strings(columns):
         return columns
     if names is None:
         raise ValueError(
@@ -47,12 +47,10 @@ def needs_names(groups: Any) -> bool:
     if _is_frame(groups):
         return True
     if isinstance(groups, Mapping):
-        return any(isinstance(group, str) or _has_strings(group) for group in groups.values())
-    if not isinstance(groups, Sequence):
-        return False
+        return any(map(_has_strings, groups.values()))
     # A flat list of strings is one label a feature: a partition, not names of columns.
-    flat = all(isinstance(group, str) for group in groups)
-    return not flat and any(isinstance(group, str) or _has_strings(group) for group in groups)
+    flat = not isinstance(groups, Sequence) or all(isinstance(group, str) for group in groups)
+    return not flat and any(map(_has_strings, groups))
 
 
 def _is_frame(groups: Any) -> bool:
@@ -61,6 +59,7 @@ def _is_frame(groups: Any) -> bool:
 
 
 def _has_strings(group: Any) -> bool:
+    """Return whether this is text, or holds some."""
     if isinstance(group, np.ndarray) and group.dtype != object:
         return group.dtype.kind in "US"
     items = group if isinstance(group, Sequence | np.ndarray | set | frozenset) else ()

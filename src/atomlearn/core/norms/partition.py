@@ -51,11 +51,8 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
     """Read sets of column indices; names must have been resolved (``resolved``) before.
 
     ``groups`` is a list of index lists, a mapping from set names to index lists, a boolean matrix
-    or a sparse matrix of shape (n_features, n_sets), or a Membership.
+    or a sparse matrix of shape (n_features, n_sets).
     """
-    if isinstance(groups, Membership):
-        _check_members(groups, n_features, owner)
-        return groups
     if needs_names(groups):
         raise TypeError(
             f"{owner}: groups name columns, but the columns of X have no names; pass X as a data "
@@ -77,8 +74,7 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
             f"or a mapping from names to lists, got {groups!r}"
         )
     sets = Membership(members, starts.astype(np.int64), starts.size - 1, names)
-    _check_members(sets, n_features, owner)
-    members = _sorted(sets, owner)
+    members = _checked_members(sets, n_features, owner)
     alone = np.flatnonzero(np.bincount(members, minlength=n_features) == 0)
     members = np.concatenate([members, alone])
     starts = np.concatenate([starts, starts[-1] + 1 + np.arange(alone.size)]).astype(np.int64)
@@ -117,8 +113,8 @@ def _index_list(group: Any, number: int, owner: str) -> Columns:
     return members.astype(np.int64)
 
 
-def _check_members(sets: Membership, n_features: int, owner: str) -> None:
-    """Raise where a set is empty, or holds a feature that does not exist."""
+def _checked_members(sets: Membership, n_features: int, owner: str) -> Columns:
+    """Return the members increasing within each set, each of which exists and stands there once."""
     empty = np.flatnonzero(sets.sizes == 0)
     if empty.size:
         raise ValueError(f"{owner}: group {int(empty[0])} is empty; remove it")
@@ -132,11 +128,7 @@ def _check_members(sets: Membership, n_features: int, owner: str) -> None:
             "of X"
         )
 
-
-def _sorted(sets: Membership, owner: str) -> Columns:
-    """Return the members increasing within each set; raise where a set holds one twice."""
-    labels = sets.labels
-    members = sets.members[np.lexsort((sets.members, labels))]
+    members = members[np.lexsort((members, labels))]
     again = np.flatnonzero((np.diff(members) == 0) & (np.diff(labels) == 0))
     if again.size:
         place = int(again[0])
