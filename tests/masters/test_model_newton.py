@@ -154,6 +154,14 @@ def test_other_problems_of_classes_keep_all_columns() -> None:
     assert levelled(replace(apart, design=whole)) is None
 
 
+def test_start_that_is_good_enough_stays() -> None:
+    problem = block_problem(norms.L1(), "penalized", 1.0)
+    first = ModelNewton().solve(problem, np.zeros(SIZE), 0.0, 1e-9)
+    again = ModelNewton().solve(problem, first.weights, 0.0, 1e-8)
+    assert again.steps == 0
+    assert_allclose(again.weights, first.weights)
+
+
 @pytest.mark.parametrize("free", [True, False])
 @pytest.mark.parametrize(("r", "s"), [(3, 2), (2, 3), (6, 3)])
 def test_spans_of_tasks_use_their_factors(free: bool, r: int, s: int) -> None:
