@@ -325,3 +325,7 @@ def test_targets_that_are_constant_are_explained_when_none_is_missed():
     y, ones = np.full(4, 2.0), np.ones(4)
     assert Huber().score(y, y, ones) == 1.0
     assert Huber().score(y, y + 0.1, ones) == 0.0
+    small = 0.01 * np.arange(4.0)  # small deviances are explained as large ones
+    assert Huber(1e6).score(small, 0.9 * small, ones) == pytest.approx(
+        Huber(1e6).score(1e3 * small, 900.0 * small, ones)
+    )

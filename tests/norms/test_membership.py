@@ -102,7 +102,11 @@ def test_solve_and_missing_names():
 @pytest.mark.parametrize(
     ("groups", "error", "match"),
     [
+        ([[0, 9]], ValueError, "group 0 names feature 9, but features are numbered 0 to 6"),
+        ([[0], []], ValueError, "group 1 is empty"),
+        ([[0, -1]], ValueError, "names feature -1"),
         ([[0, 1], [3, 2, 3]], ValueError, "group 1 holds feature 3 twice"),
+        ([[0.5]], TypeError, "whole column indices"),
         ("abc", TypeError, "index lists"),
         ([3], TypeError, "group 0 must be a list"),
         (np.ones((7, 2)), TypeError, "must be boolean"),
@@ -117,6 +121,7 @@ def test_unusable_groups(groups, error, match):
 @pytest.mark.parametrize(
     ("weights", "error", "match"),
     [
+        ([1.0], ValueError, "each of the 3 groups"),
         ([1.0, 0.0, 1.0], ValueError, r"weights\[1\] is 0.0"),
         ([1.0, np.nan, 1.0], ValueError, "positive and"),
         ("size", ValueError, "sqrt_size"),

@@ -55,9 +55,12 @@ def test_it_is_the_norm_of_its_oracle() -> None:
     [
         lambda a: a,
         lambda a: a.astype(np.float32),
+        lambda a: list(a),
         lambda a: (np.flatnonzero(a), a[np.flatnonzero(a)]),
         lambda a: (np.flatnonzero(a)[::-1].tolist(), a[np.flatnonzero(a)][::-1].tolist()),
         lambda a: sp.csr_array(a[None, :]),
+        lambda a: sp.csc_matrix(a[:, None]),
+        lambda a: sp.coo_array(a),
         lambda a: sp.coo_array((np.r_[a, a] / 2, (np.zeros(10, int), np.r_[:5, :5])), (1, 5)),
     ],
 )
@@ -86,7 +89,10 @@ def test_one_feature() -> None:
         (np.ones(5) * 1j, TypeError, "complex"),
         (np.array([1, np.nan, 0, 0, 0]), ValueError, "nan at feature 1"),
         (([0, 7], [1.0, 1.0]), ValueError, "between 0 and 4"),
+        (([-1], [1.0]), ValueError, "between 0 and 4"),
         (([0, 0], [1.0, 1.0]), ValueError, "repeat"),
+        (([0], [1.0], 2), ValueError, "two vectors of one length"),
+        ("abcde", TypeError, "str"),
         (([0.5], [1.0]), TypeError, "whole numbers"),
         (([0, 1], [1.0]), ValueError, "one length"),
         (([0], [np.inf]), ValueError, "inf at feature 0"),
