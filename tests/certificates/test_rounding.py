@@ -275,3 +275,4 @@ def test_lengths_are_measured_once_and_anew_for_other_data():
     left = replace(other, weight=np.where(np.arange(6) == 1, 0.0, 1.0))
     kept = np.linalg.norm(2.0 * np.delete(X, 1, axis=0), axis=0)
     assert_allclose(summed(left, [0, 4]), kept[[0, 4]])
+    assert_allclose(summed(other, [0, 4]), 2.0 * lengths[[0, 4]])

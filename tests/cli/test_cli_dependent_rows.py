@@ -53,9 +53,10 @@ def test_an_identifier_that_repeats_binds_its_rows(tmp_path: Path) -> None:
     assert main(["predict", str(tmp_path / "out" / "model.json"), str(data)]) == 0
 
 
-def test_a_search_for_the_number_takes_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [["--n-features", "auto"], ["--fdr", 0.2]])
+def test_each_way_to_select_takes_them(words: list[Any], tmp_path: Path) -> None:
     data = written(noise(), tmp_path / "visits.csv")
-    found = select(data, "--target", "ill", "--n-features", "auto")
+    found = select(data, "--target", "ill", *words)
     assert any(SAID in note for note in found["notes"])
     assert found["verdict"] != "better"
 

@@ -213,6 +213,16 @@ def test_many_classes_share_their_features(tmp_path: Path) -> None:
     assert "One fit for each class" not in (out / "report.html").read_text()
 
 
+def test_positive_makes_one_against_rest(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((90, 5))
+    np.savez(tmp_path / "d.npz", X=X, y=rng.integers(0, 4, 90))
+    out = tmp_path / "out"
+    arguments = ("--positive", "1,3", "--n-features", 2, "--out", out, "--quiet")
+    assert run("select", tmp_path / "d.npz", *arguments) == 0
+    assert read_model(out / "model.json").classes == ("not 1, 3", "1, 3")
+
+
 def test_interactions_have_names_and_predict_from_the_plain_columns(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     X = rng.standard_normal((200, 6))
@@ -270,6 +280,22 @@ def test_products_too_many_to_be_listed(
     assert len(selected) == 2
     page = (out / "report.html").read_text()
     assert ("columns divided by their" in page) == (flag == "--standardize")
+
+
+def test_no_standardize_reports_coefficients_per_deviation(
+    numbers_csv: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    arguments = ("--norm", "l1", "--alpha", 0.01, "--no-standardize", "--out", out, "--quiet")
+    assert run("select", numbers_csv, "--target", "price", *arguments) == 0
+    X, y = make_data()
+    reference = solve(X, y, norm="l1", level=0.01 * N_SAMPLES, intercept=True, gap=1e-9)
+    for row in rows(out / "selected.csv"):
+        index = int(row["index"])
+        assert float(row["coefficient"]) == pytest.approx(reference.coef[index], abs=1e-4)
+        assert float(row["standardized_coefficient"]) == pytest.approx(
+            float(row["coefficient"]) * X[:, index].std(), rel=1e-9
+        )
 
 
 def test_test_fraction_zero_has_no_held_out_scores(
@@ -421,3 +447,16 @@ def test_without_the_extra_the_other_files_are_written(
         "selected.csv",
         "summary.json",
     ]
+
+
+def test_predict_finds_columns_by_name_in_any_order(classes_csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run("select", classes_csv, "--target", "outcome", "--n-features", 3, "--out", out) == 0
+    lines = rows(classes_csv)
+    other = {"note": [f"text here {i}" for i in range(len(lines))]}
+    other |= {name: [line[name] for line in lines] for name in reversed(lines[0])}
+    del other["outcome"]
+    others = written(other, tmp_path / "other.csv")
+    for data, name in ((classes_csv, "a.csv"), (others, "b.csv")):
+        assert run("predict", out / "model.json", data, "--out", tmp_path / name) == 0
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()

@@ -309,6 +309,11 @@ def test_sparse_data_larger_than_memory(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("a,b\n" + "1,2\n" * 9 + "3,x\n", "'b': 'x' among numbers.*--na x"),
+        ("a,b\n1,2\n3\n", "has 1 cells, and the others have 2"),
+        ("a,b\n1,2\n3,inf\n4,5\n", "column 'b': 1 values .* not finite"),
+        ("a,b\n", "a header but no data"),
+        ("1,2\n3,4\n", "only numbers"),
+        ('a,b\n1,"2\n', "not a readable table"),
         ("a,b\n1,2\n3,\n4,5\n", r"column 'b': 1 values are missing .* on line 3.*--missing median"),
     ],
 )

@@ -177,7 +177,7 @@ def test_no_more_memory_is_taken_than_allowed(name, write, tmp_path):
     form = name.partition(".")[2]
     code = f"read('{name}', 'y', memory_limit=30_000_000)"
     taken, said = peak_of(code, tmp_path)
-    assert taken < 250, (form, said)
+    assert taken < 150, (form, said)  # of a feather file read as a whole it is 190
     assert said == "read" or any(why in said for why in ("memory", "filter returned failure"))
 
 

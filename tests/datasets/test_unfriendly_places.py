@@ -73,6 +73,15 @@ def test_a_header_that_declares_more_than_there_is(shape, tmp_path):
         read(tmp_path / "t.npz")
 
 
+def test_two_arrays_of_one_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
+        archive.writestr("X.npy", npy(np.eye(3)))
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("X.npy", npy(np.eye(4)))
+    with pytest.raises(ValueError, match="two arrays of the same name"):
+        read(tmp_path / "t.npz")
+
+
 def test_declared_sizes_are_held_against_what_is_stored():
     believe("f", "it", 100, 100)
     believe("f", "it", LIMITS.piece_bytes, 1, LIMITS.unpacked)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.preprocessing import SplineTransformer
 
 from atomlearn import norms, solve
 from atomlearn.core.data.limits import LIMITS
@@ -196,12 +197,46 @@ def test_maps_of_enough_columns_are_their_kernel(name):
     assert np.abs(gram(rough) - expected).max() <= 16 * rough.map.residual.sum()
 
 
+def test_splines_span_those_of_scikit_learn():
+    x = np.random.default_rng(5).standard_normal((60, 1))
+    design = Additive(x, "splines", n_knots=5)
+    knots = np.quantile(x[:, 0], np.linspace(0, 1, 5), method="inverted_cdf")
+    theirs = SplineTransformer(knots=knots[:, None], degree=3).fit_transform(x)
+    ours = np.column_stack([np.ones(60), np.asarray(design.gather(np.arange(design.shape[1])))])
+    fitted = ours @ np.linalg.lstsq(ours, theirs, rcond=None)[0]
+    # Their knots beyond the ends are evenly spaced, ours repeat: the functions inside are the same.
+    assert_allclose(fitted, theirs, atol=1e-8)
+    assert np.linalg.matrix_rank(theirs) == np.linalg.matrix_rank(ours)
+
+
 def test_normalized_groups_have_variance_one():
     for kernel in KERNELS:
         design = Additive(data(6) * [1, 10, 100, 1, 1e-3, 5], kernel, normalize=True)
         A = np.asarray(design.gather(np.arange(design.shape[1])))
         totals = np.bincount(design.groups, weights=A.var(axis=0))
         assert_allclose(totals, 1.0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_trees_of_inputs_are_those_of_their_columns(kernel):
+    X = data(17, n=80, d=8)
+    design = Additive(X, kernel, n_bins=9)
+    sets = [[0, 1, 2], [0], [4, 5, 6, 7], [4, 5], [6], [2]]
+    tree = norms.Trees([design.map.columns_of(inputs) for inputs in sets], weights="sqrt_size")
+    v = np.random.default_rng(2).standard_normal(80)
+    A = np.asarray(design.gather(np.arange(design.shape[1])))
+    z, scores = A.T @ v, design.scores(v)
+    delta = [np.sqrt(design.map.columns_of(inputs).size) for inputs in sets]
+    ratings = [
+        np.linalg.norm(z[design.map.columns_of(inputs)]) / weight
+        for inputs, weight in zip(sets, delta, strict=True)
+    ]
+    assert tree.polar(scores) == pytest.approx(max(ratings), rel=1e-10)
+    y = np.abs(X[:, 6]) + X[:, 0]
+    implicit = solve(design, y, norm=tree, level=3.0, intercept=True, gap=1e-8)
+    explicit = solve(A, y, norm=tree, level=3.0, intercept=True, gap=1e-8)
+    assert implicit.converged
+    assert implicit.objective == pytest.approx(explicit.objective, rel=1e-7)
 
 
 # --- groups ------------------------------------------------------------------------------------
@@ -346,6 +381,18 @@ def test_chi2_refuses_a_negative_constant():
     X = np.array([[-1.0, 1.0], [-1.0, 2.0]])
     with pytest.raises(ValueError, match=r"Negative values in data: .* column 0 has -1"):
         Additive(X, "chi2")
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_the_general_intersection_kernel_is_exact(power: float) -> None:
+    """min(|x|^a, |y|^a) is the intersection of powers: equal up to what an intercept takes up."""
+    X = np.abs(np.random.default_rng(0).standard_normal((30, 2))) ** power
+    design = Additive(X, "intersection", n_bins=255)
+    A = np.asarray(design.gather(np.arange(design.shape[1])).dense())
+    kernel = sum(np.minimum.outer(X[:, j], X[:, j]) for j in range(2))
+    center = np.eye(30) - 1.0 / 30
+    ours, theirs = center @ (A @ A.T) @ center, center @ kernel @ center
+    assert_allclose(ours / np.trace(ours), theirs / np.trace(theirs), atol=1e-14)
 
 
 # --- time ---------------------------------------------------------------------------------------

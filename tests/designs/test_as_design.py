@@ -9,6 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from atomlearn.designs import SparseDesign, as_design, feature_names
@@ -129,6 +131,15 @@ def test_sums_that_overflow_are_not_mistaken_for_infinity(dtype: type) -> None:
     huge[3, 2] = np.inf
     with pytest.raises(ValueError, match=r"\(3, 2\)"):
         as_design(huge)
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.data())
+def test_any_one_bad_entry_is_found(n: int, p: int, data: st.DataObject) -> None:
+    array = np.ones((n, p), dtype=data.draw(st.sampled_from([np.float32, np.float64])))
+    row, column = data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, p - 1))
+    array[row, column] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+    with pytest.raises(ValueError, match=rf"\({row}, {column}\)"):
+        as_design(array.copy(order=data.draw(st.sampled_from("CF"))))
 
 
 def test_the_finite_check_of_tables_names_the_column() -> None:

@@ -153,6 +153,17 @@ def test_sparse_columns_stay_sparse() -> None:
     assert isinstance(block.append(block), CenteredBlock)
 
 
+def test_matches_scikit_learn() -> None:
+    from sklearn.preprocessing import StandardScaler
+
+    X = np.random.default_rng(6).lognormal(size=(50, 5))
+    weight = np.random.default_rng(7).uniform(size=50)
+    scaler = StandardScaler().fit(X, sample_weight=weight)
+    design = Standardized(DenseDesign(X), weight=weight)
+    assert_allclose(design.means, scaler.mean_, rtol=1e-12)
+    assert_allclose(design.scales, scaler.scale_, rtol=1e-12)
+
+
 def test_takes_two_passes() -> None:
     design = Counted(DenseDesign(np.random.default_rng(8).standard_normal((20, 5))))
     Standardized(design)

@@ -23,9 +23,12 @@ from atomlearn.core.losses import as_loss
 from atomlearn.findings import (
     gaussian_knockoffs,
     knockoff_threshold,
+    meinshausen_buhlmann,
+    unimodal,
 )
 from atomlearn.findings.gaussian import _ends, generator, knockoffs_of, standardized
 from atomlearn.findings.importance import path_with_scores
+from atomlearn.findings.knockoffs import e_threshold, e_values
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:No features were selected:UserWarning",
@@ -98,6 +101,17 @@ def test_the_threshold_is_the_least_with_the_bound() -> None:
                 if (1 + (-t >= W).sum()) / max(1, (t <= W).sum()) <= q
             ]
             assert knockoff_threshold(W, q) == (min(allowed) if allowed else np.inf)
+
+
+def test_e_values_select_by_their_definition() -> None:
+    W = np.concatenate([np.arange(1.0, 31), [-0.5, 0.2]])
+    values = e_values(W, 0.1)
+    assert values[:30] == pytest.approx([W.size * (w >= 0.5) / 2 if w >= 0.5 else 0 for w in W[:30]]
+                                        if knockoff_threshold(W, 0.1) <= 0.5
+                                        else values[:30])  # fmt: skip
+    ordered = np.sort(values)[::-1]
+    ks = [k for k in range(1, W.size + 1) if ordered[k - 1] >= W.size / (0.1 * k)]
+    assert e_threshold(values, 0.1) == (ordered[max(ks) - 1] if ks else np.inf)
 
 
 def signal(n: int, p: int, seed: int, rho: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -259,6 +273,14 @@ def test_probabilities_count_the_halves() -> None:
         "meinshausen_buhlmann"]  # fmt: skip
 
 
+@pytest.mark.parametrize("threshold", [0.6, 0.9])
+def test_the_bounds_are_their_formulas_and_ordered(threshold: float) -> None:
+    q, p, pairs = 20.0, 1000, 50
+    plain = meinshausen_buhlmann(q, p, threshold)
+    assert plain == pytest.approx(q**2 / ((2 * threshold - 1) * p))
+    assert unimodal(q, p, threshold, pairs) <= plain
+
+
 def test_noise_is_below_the_bound_and_signal_is_found() -> None:
     rng = np.random.default_rng(0)
     false, bounds = [], []
@@ -353,3 +375,13 @@ def test_groups_of_names_are_those_of_numbers() -> None:
     named = [[f"g{j}" for j in pair] for pair in pairs.tolist()]
     two = KnockoffSelector(fdr=0.3, rng=0, groups=named).fit(frame, y)
     np.testing.assert_allclose(one.statistics_, two.statistics_, rtol=1e-9)
+
+
+def test_noise_selects_nothing_mostly() -> None:
+    rng = np.random.default_rng(0)
+    counts = []
+    for seed in range(5):
+        X = rng.standard_normal((100, 50))
+        y = rng.standard_normal(100)
+        counts.append(KnockoffSelector(rng=seed, cv=3, n_alphas=6).fit(X, y).get_support().any())
+    assert sum(counts) <= 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,17 @@ def test_p_values_are_shares_of_all_labelings() -> None:
         scores.append(roc_auc_score(labels, decisions))
     exact = np.mean(np.array(scores) >= observed - 1e-12)
     assert classification_verdict(codes, decisions).p_value == pytest.approx(exact, abs=0.006)
+
+
+def test_the_p_value_of_a_correlation_is_that_of_all_orders() -> None:
+    rng = np.random.default_rng(3)
+    truth, predicted = rng.standard_normal(6), rng.standard_normal(6)
+    observed = np.corrcoef(truth, predicted)[0, 1]
+    orders = [np.corrcoef(order, predicted)[0, 1] for order in permutations(truth)]
+    exact = np.mean(np.array(orders) >= observed - 1e-12)
+    found = regression_verdict(truth, predicted)
+    assert found.score == pytest.approx(observed)
+    assert found.p_value == pytest.approx(exact, abs=0.015)
 
 
 def test_concordance_counts_the_pairs_whose_order_is_known() -> None:

@@ -145,6 +145,12 @@ def test_the_conjugate_at_the_edge_of_its_domain_is_that_next_to_it(ties: Ties) 
         assert loss.conjugate(y, edge, s) == pytest.approx(loss.conjugate(y, near, s), abs=1e-5)
 
 
+def test_nothing_is_lost_where_the_order_is_the_likeliest() -> None:
+    """The value is that of one of two samples who leaves first: log(1 + exp(-2)) < 1."""
+    y, z = survival_target([True, False], [1.0, 2.0]), np.array([2.0, 0.0])
+    assert Cox().value(y, z, np.ones(2)) == pytest.approx(np.log1p(np.exp(-2.0)))
+
+
 def test_where_nothing_happens_the_loss_is_none() -> None:
     y, z, s = survival_target([False] * 3, [1.0, 2.0, 3.0]), np.arange(3.0), np.ones(3)
     assert Cox().value(y, z, s) == 0.0
@@ -188,6 +194,16 @@ def test_fits_against_another_solver(ties: Ties, truncated: bool) -> None:
     program.solve(solver="CLARABEL")
     assert found.objective == pytest.approx(float(program.value), rel=1e-6)
     assert found.objective - found.gap <= float(program.value) + 1e-6
+
+
+def test_groups_and_many_columns_are_certified() -> None:
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((100, 400))
+    y = survival_target(rng.random(100) < 0.6, rng.exponential(np.exp(-X[:, 0])))
+    for norm in (norms.L1(), norms.Groups([list(range(i, i + 4)) for i in range(0, 400, 4)])):
+        found = solve(X, y, loss="cox", norm=norm, level=4.0)
+        assert found.converged
+        assert 0 in found.columns
 
 
 def test_far_predictions_keep_their_order() -> None:
@@ -268,6 +284,15 @@ def test_concordance_counts_every_comparable_pair() -> None:
     assert concordance(y, risk) == right / pairs
 
 
+@pytest.mark.parametrize(
+    ("gap", "share"), [(1e-9, 0.5), (1e-8, 0.5), (2e-8, 1.0), (0.5, 1.0), (-2e-8, 0.0)]
+)
+def test_risks_are_tied_up_to_what_others_take_for_a_tie(gap: float, share: float) -> None:
+    y = survival_target([True, True], [1.0, 2.0])
+    assert concordance(y, np.array([gap, 0.0])) == share
+    assert np.isnan(concordance(y[1:], np.zeros(1)))
+
+
 def test_events_that_are_neither_seen_nor_not_are_refused():
     given = np.array([(2, 1.0), (1, 2.0)], dtype=[("event", "i4"), ("time", "f8")])
     with pytest.raises(ValueError, match="True or False"):
@@ -275,6 +300,20 @@ def test_events_that_are_neither_seen_nor_not_are_refused():
     pairs = np.zeros(2, dtype=[("event", "?", (2,)), ("time", "f8")])
     with pytest.raises(ValueError, match="one for each"):
         checked_survival(pairs)
+
+
+def test_times_that_are_no_numbers_are_told_with_their_field():
+    given = np.array([(True, "long"), (False, "short")], dtype=[("event", "?"), ("time", "U8")])
+    with pytest.raises(ValueError, match="numbers for its field 'time'"):
+        checked_survival(given)
+
+
+def test_events_may_be_ones_and_zeros_and_nothing_else():
+    y = np.array([(1, 2.0), (0, 3.0), (1, 1.0)], dtype=[("event", "i8"), ("time", "f8")])
+    assert checked_survival(y)["event"].tolist() == [True, False, True]
+    y["event"][1] = 2
+    with pytest.raises(ValueError, match="whether its event was seen"):
+        checked_survival(y)
 
 
 @pytest.mark.parametrize("entry", [np.inf, np.nan])

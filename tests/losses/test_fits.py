@@ -11,7 +11,7 @@ from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.interfaces import Loss
-from atomlearn.losses import Poisson, Quantile, as_loss
+from atomlearn.losses import Huber, Poisson, Quantile, as_loss
 from atomlearn.testing.problems import FORMS, Case, cvxpy_optimum
 from tests.oracles.covering import in_turn
 
@@ -111,6 +111,23 @@ def test_a_scale_of_targets_moves_the_intercept_alone() -> None:
     ]
     np.testing.assert_allclose(fits[0].coef, fits[1].coef, atol=1e-6)
     assert fits[1].intercept - fits[0].intercept == pytest.approx(np.log(1e6), abs=1e-6)
+
+
+def test_huber_of_a_wide_bend_is_least_squares() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((40, 10))
+    y = X[:, 0] + rng.standard_normal(40)
+    wide = solve(X, y, loss=Huber(1e3), level=1.0, intercept=True, gap=1e-10)
+    squares = solve(X, y, loss="squared", level=1.0, intercept=True, gap=1e-10)
+    np.testing.assert_allclose(wide.coef, squares.coef, atol=1e-6)
+
+
+def test_an_offset_moves_the_quantile() -> None:
+    rng = np.random.default_rng(4)
+    X, y, o = rng.standard_normal((50, 15)), rng.standard_t(2, 50), rng.standard_normal(50)
+    moved = solve(X, y, loss="quantile", level=1.5, intercept=True, offset=o, gap=1e-9)
+    plain = solve(X, y - o, loss="quantile", level=1.5, intercept=True, gap=1e-9)
+    assert moved.objective == pytest.approx(plain.objective, rel=1e-8)
 
 
 @pytest.mark.parametrize(("q", "intercept"), [(0.5, True), (0.9, False)])

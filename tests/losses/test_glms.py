@@ -1,4 +1,4 @@
-"""Fits without a penalty are those of scikit-learn's and statsmodels' generalized linear models."""
+"""Fits without a penalty are those of scikit-learn's generalized linear models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.linear_model import (
 from sklearn.metrics import d2_pinball_score, d2_tweedie_score
 
 from atomlearn import AtomicRegressor
-from atomlearn.losses import Quantile, Tweedie
+from atomlearn.losses import NegativeBinomial, Quantile, Tweedie
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((150, 4))
@@ -48,6 +48,20 @@ def test_unpenalized_fits_are_those_of_scikit_learn(name: str) -> None:
     assert free.score(X, y) == pytest.approx(
         d2_tweedie_score(y, free.predict(X), power=POWERS[name])
     )
+
+
+@pytest.mark.parametrize("loss", ["poisson", "negative binomial"])
+def test_fits_of_counts_with_an_exposure_solve_the_equations_of_likelihood(loss: str) -> None:
+    """As those of statsmodels do: sum_i (y_i - m_i) x_i / (1 + m_i / shape) = 0."""
+    exposure, shape = rng.uniform(0.5, 5.0, 150), np.inf if loss == "poisson" else 2.0
+    mean = MEAN * exposure
+    y = rng.poisson(mean) if loss == "poisson" else rng.negative_binomial(2, 2 / (2 + mean))
+    given = "poisson" if loss == "poisson" else NegativeBinomial(2.0)
+    free = AtomicRegressor(loss=given, unpenalized=[0, 1, 2, 3], tol=1e-12)
+    free.fit(X, y.astype(float), offset=np.log(exposure))
+    m = exposure * np.exp(X @ free.coef_ + free.intercept_)
+    ones = np.column_stack([np.ones(150), X])
+    assert_allclose(ones.T @ ((y - m) / (1.0 + m / shape)), 0.0, atol=1e-5)
 
 
 def test_quantiles_are_those_of_scikit_learn() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from atomlearn.core.interfaces.loss import Loss, mean_loss
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.losses.shift import optimal_shift
+from atomlearn.core.losses.targets import binary_target, regression_target
 from atomlearn.losses import (
     Gamma,
     Huber,
@@ -31,6 +33,7 @@ from atomlearn.losses import (
 )
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
+from atomlearn.testing.loss_oracles import targets_of
 from atomlearn.testing.losses import LossChecks
 
 # Every loss that has a name meets the suite: TestSquared, TestLogistic, TestSquaredHinge, ...
@@ -82,6 +85,29 @@ LOSSES = (Squared(), Logistic(), SquaredHinge())
 numbers = st.floats(min_value=-1e4, max_value=1e4, allow_nan=False)
 labels = st.sampled_from([-1.0, 1.0])
 weights = st.floats(min_value=0.0, max_value=1e3)
+
+
+def exact_loss(loss: Loss, y: float, z: float) -> Decimal:
+    """Return loss(y, z) in 60 digits, by the textbook formula."""
+    with localcontext() as context:
+        context.prec = 60
+        if isinstance(loss, Squared):
+            return (Decimal(z) - Decimal(y)) ** 2 / 2
+        margin = Decimal(y) * Decimal(z)
+        if isinstance(loss, Logistic):
+            # log(1 + exp(-m)) = log(1 + exp(m)) - m, and log(1 + t) = t - t^2 / 2 + ...
+            tail = (-abs(margin)).exp()
+            series = sum(-((-tail) ** j) / j for j in range(1, 40))
+            return max(Decimal(0), -margin) + ((1 + tail).ln() if abs(margin) < 30 else series)
+        return max(Decimal(0), 1 - margin) ** 2 / 2
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@given(y=labels, z=st.one_of(st.floats(-60, 60), st.sampled_from([-700.0, 800.0, 1e4])))
+def test_value_agrees_with_sixty_digits(loss: Loss, y: float, z: float) -> None:
+    received = loss.value(np.array([y]), np.array([z]), np.ones(1))
+    expected = float(exact_loss(loss, y, z))
+    assert math.isclose(received, expected, rel_tol=1e-14, abs_tol=1e-300)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
@@ -206,6 +232,21 @@ def test_a_single_label_is_accepted() -> None:
     assert Logistic().check_target([1, 1]).tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("loss", [*(as_loss(n) for n in loss_names("regression")), Huber(1e6)])
+@each("seed", range(5))
+def test_a_best_shift_that_a_formula_knows_balances_the_slopes(loss: Loss, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    y, z = targets_of(loss, rng.normal(size=30)), rng.normal(size=30)
+    s = rng.uniform(0.5, 2.0, size=30) * (rng.random(30) < 0.8)
+    b = loss.best_shift(y, z, s, 123.0)
+    if b == 123.0:
+        return  # no formula
+    step = 1e-9 * (1.0 + abs(b))
+    behind, ahead = (loss.gradient(y, z + b + move, s) for move in (-step, step))
+    assert behind.sum() <= 1e-7 * np.abs(behind).sum()
+    assert ahead.sum() >= -1e-7 * np.abs(ahead).sum()
+
+
 @pytest.mark.parametrize("loss", [Poisson(), Tweedie(1.5), NegativeBinomial(2.0)])
 def test_counts_without_weight_are_no_counts(loss: Loss) -> None:
     y, z, s = np.array([0.0, 5.0, 0.0]), np.array([1.0, 2.0, -3.0]), np.array([1.0, 0.0, 2.0])
@@ -215,6 +256,19 @@ def test_counts_without_weight_are_no_counts(loss: Loss) -> None:
     assert loss.best_shift(y, z, np.ones(3), 0.0) > -10.0
 
 
+def test_a_pinball_on_its_target_pulls_nowhere() -> None:
+    y, ones = np.zeros(3), np.ones(3)
+    z = np.array([0.0, 1.0, -1.0])
+    assert Quantile(0.3).gradient(y, z, ones).tolist() == [0.0, 0.7, -0.3]
+
+
+def test_five_labels_are_named_and_a_sixth_is_counted():
+    with pytest.raises(ValueError, match=r"found 0\.0, 1\.0, 2\.0, 3\.0, 4\.0\. Map"):
+        binary_target(np.arange(5.0))
+    with pytest.raises(ValueError, match=r"4\.0, \.\.\. \(6 distinct values\)"):
+        binary_target(np.arange(6.0))
+
+
 def test_probabilities_one_against_rest_are_those_of_each_class():
     decisions = np.array([[3.0, -1.0, 0.0], [-2.0, -2.0, 1.0]])
     each = 1.0 / (1.0 + np.exp(-decisions))
@@ -222,6 +276,15 @@ def test_probabilities_one_against_rest_are_those_of_each_class():
     assert_allclose(found, each / each.sum(axis=1, keepdims=True))
     two = np.exp(log_probabilities(losses.Logistic(), decisions[:, :1]))
     assert_allclose(two[:, 1], each[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "remedy"), [((3, 1), r"pass y\.ravel\(\)"), ((3, 2), "one target per sample"),
+                          ((1, 3, 1), "one target per sample"), ((0, 2), "one target per sample")],
+)  # fmt: skip
+def test_targets_of_one_column_are_told_how_to_be_flat(shape, remedy):
+    with pytest.raises(ValueError, match=remedy):
+        regression_target(np.zeros(shape))
 
 
 class PseudoHuber(Loss):
@@ -262,3 +325,7 @@ def test_targets_that_are_constant_are_explained_when_none_is_missed():
     y, ones = np.full(4, 2.0), np.ones(4)
     assert Huber().score(y, y, ones) == 1.0
     assert Huber().score(y, y + 0.1, ones) == 0.0
+    small = 0.01 * np.arange(4.0)  # small deviances are explained as large ones
+    assert Huber(1e6).score(small, 0.9 * small, ones) == pytest.approx(
+        Huber(1e6).score(1e3 * small, 900.0 * small, ones)
+    )

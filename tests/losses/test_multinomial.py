@@ -77,6 +77,19 @@ def test_coupling_is_the_hessian(kind: str, scale: float) -> None:
     assert_allclose(H, np.array(numeric) / (2 * step), atol=1e-7)
 
 
+def test_coupling_where_a_class_has_no_samples() -> None:
+    y, z, s = case(3)
+    Y = y.reshape(N, Q)
+    Y[:, 0] += Y[:, -1]
+    Y[:, -1] = 0.0
+    loss = FreeColumns.of_tasks(Multinomial(Q), N, Q)
+    c, K = loss.coupling(y, z, s)
+    H = (np.diag(c) - (K @ K.T).toarray()).reshape(N, Q, N, Q)
+    assert np.isfinite(H).all()
+    assert_allclose(H[:, -1], 0.0, atol=1e-14)
+    assert_allclose(H[:, :, :, -1], 0.0, atol=1e-14)
+
+
 def test_extreme_predictions() -> None:
     loss = Multinomial(3)
     y = np.array([1.0, 0, 0, 0, 1, 0])
@@ -129,6 +142,21 @@ def test_free_intercepts_minimize(inner, seed: int) -> None:
     assert loss.conjugate(y, wrong, s) == np.inf
 
 
+@pytest.mark.parametrize("inner", [Multinomial(Q), Logistic()])
+def test_free_intercepts_remember_nothing(inner) -> None:
+    """Neither what was asked before nor in what order changes any answer."""
+    y, z, s = case(0)
+    y = y if inner.coupled > 1 else 2.0 * y - 1.0
+    elsewhere = z + np.tile([30.0, -20.0, 5.0, 0.0], N)
+    used, fresh = FreeColumns.of_tasks(inner, N, Q), FreeColumns.of_tasks(inner, N, Q)
+    before = dict(vars(used))
+    used.value(y, elsewhere, s)
+    used.gradient(y, -elsewhere, s)
+    assert vars(used) == before
+    assert_allclose(used.value(y, z, s), fresh.value(y, z, s), rtol=1e-13)
+    assert_allclose(used.gradient(y, z, s), fresh.gradient(y, z, s), atol=1e-12)
+
+
 def test_a_class_without_weight_is_left_out() -> None:
     rng = np.random.default_rng(0)
     Y = np.eye(3)[rng.integers(0, 2, N)]
@@ -142,6 +170,17 @@ def test_a_class_without_weight_is_left_out() -> None:
     assert np.isfinite(b).all()
     at = Multinomial(3).value(y, (z.reshape(N, 3) + b).ravel(), s)
     assert_allclose(at, expected, rtol=1e-12)
+
+
+def test_balanced_duals_stay_in_the_domain_at_any_intercept() -> None:
+    """The certificate is a bound even where b is far from optimal."""
+    y, z, s = case(3)
+    loss = Multinomial(Q)
+    free = FreeColumns.of_tasks(loss, N, Q)
+    moved = free._balanced(loss.gradient(y, z + np.tile([0.5, -0.4, 0.2, 0.0], N), s))
+    conjugate = free.conjugate(y, moved, s)
+    assert np.isfinite(conjugate)
+    assert free.value(y, z, s) + conjugate >= float(z @ moved) - 1e-12
 
 
 def test_means_probabilities_and_scores_of_rows() -> None:

@@ -141,6 +141,24 @@ def test_quantiles_beside_free_columns_under_other_norms(norm: str) -> None:
     assert fit.objective - fit.gap <= best * (1 + 1e-6)
 
 
+def test_few_programs_are_solved_for_free_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps begin at the last coefficients of the free columns; a program a step took minutes."""
+    module = importlib.import_module("atomlearn.core.losses.quantile")
+    asked, ask = [], module.quantile_along
+
+    def counted(*arguments: Any) -> Any:
+        asked.append(1)
+        return ask(*arguments)
+
+    monkeypatch.setattr(module, "quantile_along", counted)
+    X, z = table(6)
+    y = 2.0 + z + np.random.default_rng(7).standard_t(2, 50)
+    settings: Any = {"loss": Quantile(0.7), "level": 2.0, "intercept": True, "gap": 1e-6}
+    fit = solve(X, y, norm=ALL_NORMS["latent"], unpenalized=[0, 4], **settings)
+    assert fit.converged
+    assert len(asked) <= 200
+
+
 def test_gaps_of_losses_with_kinks_hold_with_a_ridge():
     cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(1)

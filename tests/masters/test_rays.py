@@ -185,6 +185,17 @@ def test_starts_where_all_curvature_has_vanished(loss: str, form: str) -> None:
     assert refit.steps < 200
 
 
+def test_newton_steps_are_few() -> None:
+    rng = np.random.default_rng(7)
+    A = rng.standard_normal((400, 60)) + 0.3
+    y = np.where(A @ np.abs(rng.standard_normal(60)) + rng.standard_normal(400) > 15, 1.0, -1.0)
+    for loss in ("logistic", "squared_hinge"):
+        problem = problem_of(DenseBlock(A), y, loss, "penalized", 2.0, intercept=True)
+        refit = SequentialQP().solve(problem, np.zeros(60), 0.0, 1e-9)
+        assert refit.gap <= 1e-9
+        assert refit.steps <= 20
+
+
 # The Gram matrix that grows.
 
 

@@ -97,6 +97,23 @@ def test_other_norms_go_to_the_fallback():
         assert ScalingNewton().solve(other, np.zeros(8), 0.0, 1e-6).gap <= 1e-6
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("form", ["constrained", "squared"])
+def test_other_forms_have_the_solution_of_the_penalized_one(form, loss):
+    """At the radius or level that the penalized solution belongs to; the fallback solves them."""
+    for seed, intercept in enumerate([False, True]):
+        penalized = group_problem(loss, 60, 12, 4, 0.2, intercept, seed)
+        norm, zero = penalized.regularizer.norm, np.zeros(48)
+        target = 1e-9 * penalized.objective(zero, np.zeros(60))
+        known = ScalingNewton(_Forbidden()).solve(penalized, zero, 0.0, target)
+        gauge = norm.value(known.weights)
+        own = gauge if form == "constrained" else penalized.regularizer.amount / gauge
+        problem = replace(penalized, regularizer=Regularizer(norm, form, own))
+        refit = ScalingNewton().solve(problem, zero, 0.0, target)
+        assert refit.gap <= target
+        assert_allclose(refit.weights, known.weights, atol=1e-4 * np.abs(known.weights).max())
+
+
 class _Noted(SemismoothNewton):
     def solve(self, problem, weights, intercept, gap_target) -> Refit:
         asked.append(problem)
@@ -180,6 +197,14 @@ def test_columns_and_gram_matrices_lead_to_the_same_point(loss, intercept, monke
                 assert 0 < refit.steps <= 60
                 assert abs(refit.objective - reference.objective) <= 2 * target
                 assert_allclose(refit.intercept, reference.intercept, atol=1e-3)
+
+
+def test_no_weights_are_the_answer_above_the_polar():
+    problem = repeated_problem("squared", 0, True, 1.001)
+    refit = ScalingNewton(_Forbidden()).solve(problem, np.zeros(48), 0.0, 1e-9)
+    assert not refit.weights.any()
+    assert refit.steps == 0
+    assert refit.gap <= 1e-9
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -203,3 +203,11 @@ def test_gaps_of_any_point_hold_with_bounds_that_bind():
             dual = share * float(v @ y) - 0.5 * share**2 * float(v @ v) - beyond @ [3.0, 2.0]
             assert certificate.gap <= (certificate.objective - dual) * (1 + 1e-9) + 1e-9
     assert scaled > 5
+
+
+@pytest.mark.parametrize(
+    "bounds", [([0.5, -1.0], [1.0, 1.0]), ([-1.0, -1.0], [1.0, -0.5]), ([1.0, 1.0], [2.0, 2.0])]
+)
+def test_one_bound_on_the_wrong_side_of_zero_is_enough_to_be_refused(bounds):
+    with pytest.raises(ValueError, match="bounds must hold 0"):
+        solve(np.eye(2), np.ones(2), norm=L1(None, *map(np.array, bounds)), level=0.1)

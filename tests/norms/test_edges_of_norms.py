@@ -12,7 +12,9 @@ from atomlearn import norms
 from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.vectors import l2_norm, power_of_two
 from atomlearn.designs import ArrayScores
-from atomlearn.norms import L1, KSupport
+from atomlearn.interfaces import Scores
+from atomlearn.norms import L1, KSupport, Nonnegative
+from tests.norms.test_bounded_l1 import FORMS, one_by_one
 from tests.norms.test_what_solvers_ask import EACH
 
 
@@ -43,6 +45,19 @@ def test_columns_without_a_price_and_without_a_score_do_not_matter() -> None:
     assert norm.polar(ArrayScores(np.array([0.0, 3.0, 1e-9]))) == math.inf
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_columns_without_a_price_are_left_alone_beside_bounds(form) -> None:
+    weights = np.array([0.0, 1.0, 0.0, 2.0])
+    lower, upper = np.where(weights > 0, -0.5, -np.inf), np.full(4, np.inf)
+    v, amount = np.array([-2.0, 3.0, 1.0, 4.0]), 0.4
+    found = L1(weights, lower, upper).prox_point(v, amount, form)
+    theta = {"penalized": amount, "squared": amount * found.gauge}.get(form)
+    if theta is None:
+        assert_allclose(found.gauge, amount)
+        theta = (v[1] - found.point[1]) / weights[1]
+    assert_allclose(found.point, one_by_one(v, theta, weights, lower, upper), atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("weights", "error", "words"),
     [
@@ -67,6 +82,19 @@ def test_lengths_of_vectors_at_the_ends_of_floats() -> None:
     )
 
 
+def test_norms_without_free_columns_are_without_them() -> None:
+    _, norm = Nonnegative(L1([1.0, 2.0, 3.0])).without(np.array([1]), 3)
+    assert norm.value(np.array([1.0, 0.0, 1.0])) == 4.0
+    assert norm.value(np.array([1.0, 5.0, 1.0])) == math.inf
+    assert norm.value(np.array([-1.0, 0.0, 1.0])) == math.inf
+
+
+def test_a_parameter_that_is_a_list_is_not_one_that_is_none() -> None:
+    assert KSupport(2, [[0, 1]]) != KSupport(2)
+    assert KSupport(2) != KSupport(2, [[0, 1]])
+    assert KSupport(2, [[0, 1], [2]]) != KSupport(2, [[0, 1]])
+
+
 @pytest.mark.parametrize("columns", [np.array([0.0, 1.0]), np.array([[0, 1]])])
 def test_blocks_of_a_norm_are_lists_of_whole_numbers(columns):
     norm = norms.Blocks([norms.L1(), norms.L1()], [columns, np.array([2])])
@@ -89,3 +117,13 @@ def test_weights_of_owl_are_refused_one_by_one(weights):
 def test_adaptive_groups_need_a_first_fit_that_selects():
     with pytest.raises(ValueError, match="use a smaller alpha"):
         norms.Groups([[0, 1], [2]]).adapted(np.zeros(3), 1.0)
+
+
+class _Wrong(L1):
+    def polar(self, scores: Scores) -> float:
+        return 2.0 * super().polar(scores)
+
+
+def test_an_atom_that_misses_the_polar_is_refused() -> None:
+    with pytest.raises(TypeError, match="_Wrong"):
+        _Wrong().best_atom(ArrayScores(np.array([1.0, -2.0])))

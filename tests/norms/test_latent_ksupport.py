@@ -13,7 +13,7 @@ from atomlearn import solve
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import ArrayScores, as_design
 from atomlearn.losses import as_loss
-from atomlearn.norms import Chains, LatentKSupport, Trees
+from atomlearn.norms import Chains, KSupport, LatentGroups, LatentKSupport, Trees
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
 from atomlearn.solvers import FeatureGeneration, run
@@ -93,6 +93,19 @@ def test_the_first_block_is_the_k_best_sets(tree: bool) -> None:
     assert sorted(members[state.blocks[0]].tolist()) == expected
 
 
+def test_disjoint_sets_and_one_set_are_the_norms_that_are_known() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        w = rng.standard_normal(6)
+        disjoint = [[0, 1], [2, 3, 4]]
+        known = KSupport(2, groups=disjoint)
+        assert_allclose(LatentKSupport(2, disjoint).value(w), known.value(w), rtol=1e-6)
+        assert LatentKSupport(2, disjoint).polar(w) == pytest.approx(known.polar(w))
+        overlapping = [[0, 1, 2], [2, 3], [4, 5]]
+        latent = LatentGroups(overlapping).value(w)
+        assert_allclose(LatentKSupport(1, overlapping).value(w), latent, rtol=1e-6)
+
+
 def test_counts_of_sets_and_solve() -> None:
     problem, X = problem_of(LatentKSupport(2, Chains(3)), 7)
     limited = generate(problem, gap=1e-12, n_features=3)
@@ -108,3 +121,10 @@ class TestLists(NormChecks):
     n_features = 7
     accuracy = 1e-7  # values are an upper bound, by alternating directions
     changes = {"k": 1}
+
+
+def test_bad_groups_are_refused() -> None:
+    with pytest.raises(TypeError, match="LatentKSupport: k"):
+        LatentKSupport(1.5, [[0, 1]]).on(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="group 0 names feature 9"):
+        LatentKSupport(1, [[0, 9]]).on(3)

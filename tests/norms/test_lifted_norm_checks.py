@@ -93,3 +93,8 @@ class TestBlocks(NormChecks):
         [[0, 3], [1, 2, 7, 9], [4, 5, 8, 6]],
     )
     n_features = 10
+
+
+class TestBlocksOfOrdered(NormChecks):
+    norm: Norm = Blocks([LInf(), OWL(np.array([2.0, 1.0, 0.5]))], [[0, 3, 4], [1, 2, 5]])
+    n_features = 6

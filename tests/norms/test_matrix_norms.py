@@ -159,6 +159,24 @@ def test_a_search_that_is_cut_off_still_bounds(monkeypatch, kind: str) -> None:
     assert apart > 0, "two nodes always sufficed: the test shows nothing"
 
 
+@pytest.mark.parametrize("k_of", [1, 2])
+def test_sparse_norms_meet_known_ones(k_of: int) -> None:
+    """k = q = 1 is l1; all of the sides is the trace norm, or the PSD gauge."""
+    for seed in range(20):
+        Z = random_matrix(seed, square=True)
+        scores, n = ArrayScores(Z.reshape(-1)), Z.shape[0]
+        if k_of == 1:
+            assert_allclose(SparseRankOne(1, 1, Z.shape).polar(scores), np.abs(Z).max())
+            diagonal = max(0.0, float(np.diag(Z).max()))
+            assert_allclose(SparsePSD(1, Z.shape).polar(scores), diagonal, atol=1e-12)
+        else:
+            whole = TraceNorm(Z.shape).polar(scores)
+            assert_allclose(SparseRankOne(n, n, Z.shape).polar(scores), whole)
+            assert_allclose(
+                SparsePSD(n, Z.shape).polar(scores), PSD(Z.shape).polar(scores), atol=1e-9
+            )
+
+
 @pytest.mark.parametrize("spectrum", ["flat", "cluster", "decay", "low rank"])
 @pytest.mark.parametrize("accuracy", [1e-2, 1e-6])
 def test_lanczos_bounds(spectrum: str, accuracy: float) -> None:

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from atomlearn import AtomicClassifier, AtomicRegressor, solve
 from atomlearn.core.norms.names import named
+from atomlearn.designs import ArrayScores
 from atomlearn.norms import L1, Groups, KSupport, LatentGroups, Nonnegative, Scaled, Trees, Union
 
 SETS = [[0, 1, 2], [2, 3], [3, 4, 5]]
@@ -101,7 +102,11 @@ def test_solve_and_missing_names():
 @pytest.mark.parametrize(
     ("groups", "error", "match"),
     [
+        ([[0, 9]], ValueError, "group 0 names feature 9, but features are numbered 0 to 6"),
+        ([[0], []], ValueError, "group 1 is empty"),
+        ([[0, -1]], ValueError, "names feature -1"),
         ([[0, 1], [3, 2, 3]], ValueError, "group 1 holds feature 3 twice"),
+        ([[0.5]], TypeError, "whole column indices"),
         ("abc", TypeError, "index lists"),
         ([3], TypeError, "group 0 must be a list"),
         (np.ones((7, 2)), TypeError, "must be boolean"),
@@ -116,6 +121,7 @@ def test_unusable_groups(groups, error, match):
 @pytest.mark.parametrize(
     ("weights", "error", "match"),
     [
+        ([1.0], ValueError, "each of the 3 groups"),
         ([1.0, 0.0, 1.0], ValueError, r"weights\[1\] is 0.0"),
         ([1.0, np.nan, 1.0], ValueError, "positive and"),
         ("size", ValueError, "sqrt_size"),
@@ -125,6 +131,29 @@ def test_unusable_groups(groups, error, match):
 def test_unusable_weights(weights, error, match):
     with pytest.raises(error, match=match):
         LatentGroups(SETS, weights).on(7)
+
+
+def test_a_million_memberships_are_read_at_once():
+    rng = np.random.default_rng(0)
+    members = np.sort(rng.integers(0, 50_000, size=(100_000, 10)), axis=1)
+    matrix = sparse.csc_array(
+        (np.ones(10**6, dtype=bool), members.ravel(), np.arange(0, 10**6 + 1, 10)),
+        shape=(50_000, 100_000),
+    )
+    matrix.sum_duplicates()
+    sets = LatentGroups(matrix).membership(50_000)
+    assert sets.n_listed == 100_000
+    assert np.unique(sets.members).size == 50_000
+
+
+def test_a_norm_inside_may_change_its_parameters():
+    union = Union([KSupport(1), Scaled(L1(), 5.0)])
+    z = ArrayScores(np.array([3.0, 4.0, 0.0]))
+    assert_allclose(union.polar(z), 4.0)
+    union.norms[0].set_params(k=2)
+    assert_allclose(union.polar(z), 5.0)
+    union.norms[1].set_params(factor=0.5)
+    assert_allclose(union.polar(z), 8.0)
 
 
 def test_trees_lose_the_weights_of_sets_that_are_not_there():

@@ -50,6 +50,15 @@ class TestOneSidedL1(OneSidedChecks):
     norm = L1(OneSidedChecks.weights, OneSidedChecks.lower, OneSidedChecks.upper)
 
 
+class TestNonnegativeWeightedL1(NormChecks):
+    norm = Nonnegative(L1(weights=[1.0, 2.0, 0.5, 1.0, 3.0, 1.0, 1.0, 0.1, 7.0, 1.0]))
+    n_features = 10
+    symmetric = False
+
+    def inside(self, w):
+        return np.maximum(w, 0.0)
+
+
 class TestL2(NormChecks):
     norm = L2()
     n_features = 10
@@ -59,6 +68,11 @@ class TestKSupport(NormChecks):
     norm = KSupport(3)
     n_features = 10
     changes = {"k": 2, "groups": LABELS}
+
+
+class TestKSupportOfMoreThanAll(NormChecks):
+    norm = KSupport(50)
+    n_features = 7
 
 
 class TestKSupportOverLabels(NormChecks):
@@ -76,6 +90,11 @@ class TestElasticNetBetweenWholeNumbers(NormChecks):
     norm = ElasticNetNorm(2.6)
     n_features = 10
     changes = {"k": 3.1}
+
+
+class TestElasticNetOfOne(NormChecks):
+    norm = ElasticNetNorm(1)
+    n_features = 7
 
 
 class TestGroups(NormChecks):

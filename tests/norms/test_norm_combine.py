@@ -13,6 +13,7 @@ from atomlearn.core.norms.combine import PositiveScores
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm, Scores
 from atomlearn.norms import (
+    L1,
     L2,
     Blocks,
     ElasticNetNorm,
@@ -52,6 +53,11 @@ class TestImplicitScores:
         KSupport(7).polar(scores)
         KSupport(7).best_columns(scores, 3)
         assert scores.asked == [7, 7]
+
+    def test_nonnegative_stops_early(self):
+        scores = TopOnly(np.random.default_rng(3).normal(size=100_000))
+        Nonnegative(L1()).polar(scores)
+        assert sum(scores.asked) < 1000
 
     def test_elastic_net_asks_for_few(self):
         rng = np.random.default_rng(1)

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from atomlearn import solve
 from atomlearn.designs import ArrayScores
-from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport
+from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative
 from atomlearn.testing import tolerances
 from tests.oracles.norms import (
     naive_elastic_net_polar,
@@ -184,3 +184,93 @@ class TestThresholds:
             for norm in (KSupport(1), Groups(np.arange(v.size)), ElasticNetNorm(1)):
                 received = norm.prox_point(v, amount, form)
                 assert_allclose(received.point, expected.point, atol=10 * SAME * scale)
+
+
+class Program:
+    """One CVXPY program for each form, solved again for each v: the norm by its definition."""
+
+    n_features = 5
+
+    def __init__(self, squared_bound, nonnegative=False):
+        """``squared_bound(x, size)`` returns u and constraints: gauge(x)^2 <= size * u."""
+        n = self.n_features
+        self.v, self.amount = cp.Parameter(n), cp.Parameter(nonneg=True)
+        self.x, self.size = cp.Variable(n, nonneg=nonnegative), cp.Variable(nonneg=True)
+        distance = 0.5 * cp.sum_squares(self.x - self.v)
+        bound, constraints = squared_bound(self.x, self.size)
+        gauge = 0.5 * (bound + self.size)
+        unit, unit_constraints = squared_bound(self.x, 1.0)
+        self.programs = {
+            "penalized": cp.Problem(cp.Minimize(distance + self.amount * gauge), constraints),
+            "squared": cp.Problem(
+                cp.Minimize(distance + 0.5 * self.amount * unit), unit_constraints
+            ),
+            "constrained": cp.Problem(
+                cp.Minimize(distance), [*unit_constraints, unit <= self.amount]
+            ),
+        }
+
+    def solve(self, v, amount, form):
+        self.v.value = v
+        self.amount.value = amount**2 if form == "constrained" else amount
+        # CVXPY evaluates 0 / 0 where the solver rounds a d to zero.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.programs[form].solve(solver=cp.CLARABEL)
+        return self.x.value
+
+
+def scaling_bound(k, groups):
+    """gauge(x)^2 <= u s where u = sum_g ||x_g||^2 / d_g, 0 <= d <= s, sum d <= k s."""
+
+    def bound(x, size):
+        d = cp.Variable(len(groups), nonneg=True)
+        terms = [cp.quad_over_lin(x[group], d[i]) for i, group in enumerate(groups)]
+        return sum(terms), [d <= size, cp.sum(d) <= k * size]
+
+    return bound
+
+
+def two_norms_bound(k):
+    """max(||x||_2, ||x||_1 / sqrt k)^2 <= u s."""
+
+    def bound(x, size):
+        parts = [cp.norm1(x) / math.sqrt(k), cp.norm2(x)]
+        if isinstance(size, float):
+            return cp.square(cp.maximum(*parts)), []
+        u = cp.Variable(nonneg=True)
+        return u, [part <= u for part in parts] + [size == u]
+
+    return bound
+
+
+LISTS = [[0, 3], [1], [2, 4]]
+
+
+PROGRAMS = {
+    "k-support": (KSupport(2), scaling_bound(2, [[j] for j in range(5)]), False),
+    "k-support over groups": (KSupport(2, LISTS), scaling_bound(2, LISTS), False),
+    "groups": (Groups(LISTS), scaling_bound(1, LISTS), False),
+    "l1": (L1(), scaling_bound(1, [[j] for j in range(5)]), False),
+    "elastic net": (ElasticNetNorm(2), two_norms_bound(2), False),
+    "non-negative": (
+        Nonnegative(KSupport(2)),
+        scaling_bound(2, [[j] for j in range(5)]),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_against_cvxpy(name):
+    """The three maps by an interior-point solver, from the definition of the norm."""
+    norm, bound, nonnegative = PROGRAMS[name]
+    program = Program(bound, nonnegative)
+    rng = np.random.default_rng(12)
+    for trial in range(24):
+        v = rng.normal(size=program.n_features) * float(10.0 ** rng.uniform(-0.5, 0.5))
+        amount = float(10.0 ** rng.uniform(-1, 0.5))
+        form = FORMS[trial % 3]
+        slow = program.solve(v, amount, form)
+        received = norm.prox_point(v, amount, form).point
+        # An objective right to 1e-6 leaves its point free by the square root of twice that.
+        assert_allclose(received, slow, atol=math.sqrt(2.0 * tolerances.ORACLE) * (1.0 + v @ v))

@@ -177,6 +177,11 @@ class TestPartition:
         assert norm.best_columns(ArrayScores(z), 1).tolist() == [0, 1, 4, 5]
 
 
+def test_norms_that_differ_in_one_of_several_groups_are_not_equal() -> None:
+    assert Groups([[0, 1], [2]]) == Groups([[0, 1], [2]])
+    assert Groups([[0, 1], [2]]) != Groups([[0, 1], [3]])
+
+
 def test_an_array_of_whole_numbers_lists_groups_of_one_size() -> None:
     rows = np.arange(12).reshape(4, 3)
     w = np.random.default_rng(0).standard_normal(12)

@@ -58,3 +58,18 @@ def test_a_matrix_is_no_vector() -> None:
         norms.L1().polar(np.eye(2))
     with pytest.raises(ValueError, match=r"pass w\.ravel"):
         norms.L1().value(np.ones((2, 2)))
+
+
+def test_a_norm_of_ones_own_takes_them_too() -> None:
+    class Own(Norm):
+        def value(self, w: object) -> float:
+            return float(np.abs(w).sum())
+
+        def polar(self, scores: object) -> float:
+            return float(abs(scores.top(1)[1][0]))  # type: ignore[attr-defined]
+
+        def best_columns(self, scores: object, count: int) -> object:
+            return scores.top(count)[0]  # type: ignore[attr-defined]
+
+    assert Own().polar([1.0, -3.0]) == 3.0
+    assert Own().best_columns(np.array([1.0, -3.0]), 1).tolist() == [1]

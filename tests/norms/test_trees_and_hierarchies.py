@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import solve
+from atomlearn import AtomicRegressor, solve
 from atomlearn.designs import ArrayScores, Polynomial
 from atomlearn.norms import Hierarchy, LatentGroups, LatentKSupport, Trees
 
@@ -103,3 +103,12 @@ def test_pairs_given_and_counted():
     sets = Hierarchy("strong", pairs=[[1, 0], [1, 1]]).membership(4)
     pairs = zip(sets.starts[:-1], sets.starts[1:], strict=True)
     assert [sets.members[a:b].tolist() for a, b in pairs] == [[0], [1], [1, 3], [0, 1, 2]]
+
+
+def test_an_estimator_on_interactions():
+    rng = np.random.default_rng(1)
+    main = rng.normal(size=(100, 6))
+    y = main[:, 0] + main[:, 0] * main[:, 3] + 0.1 * rng.normal(size=100)
+    model = AtomicRegressor(Hierarchy("weak"), alpha=0.05).fit(Polynomial.interactions(main), y)
+    assert_allclose(model.predict(Polynomial.interactions(main)), y, atol=1.0)
+    assert model.coef_.size == 21

@@ -55,9 +55,12 @@ def test_it_is_the_norm_of_its_oracle() -> None:
     [
         lambda a: a,
         lambda a: a.astype(np.float32),
+        lambda a: list(a),
         lambda a: (np.flatnonzero(a), a[np.flatnonzero(a)]),
         lambda a: (np.flatnonzero(a)[::-1].tolist(), a[np.flatnonzero(a)][::-1].tolist()),
         lambda a: sp.csr_array(a[None, :]),
+        lambda a: sp.csc_matrix(a[:, None]),
+        lambda a: sp.coo_array(a),
         lambda a: sp.coo_array((np.r_[a, a] / 2, (np.zeros(10, int), np.r_[:5, :5])), (1, 5)),
     ],
 )
@@ -71,6 +74,12 @@ def test_every_form_of_answer(pack: Any) -> None:
     assert atom.values.dtype == np.float64
 
 
+def test_one_feature() -> None:
+    for pack in (lambda a: a, lambda a: sp.csr_array(a[None, :]), lambda a: ([0], a)):
+        norm = UserNorm(lambda z, pack=pack: pack(np.sign(z)))
+        assert norm.polar(ArrayScores(np.array([-3.0]))) == 3.0
+
+
 @pytest.mark.parametrize(
     ("answer", "error", "words"),
     [
@@ -80,7 +89,10 @@ def test_every_form_of_answer(pack: Any) -> None:
         (np.ones(5) * 1j, TypeError, "complex"),
         (np.array([1, np.nan, 0, 0, 0]), ValueError, "nan at feature 1"),
         (([0, 7], [1.0, 1.0]), ValueError, "between 0 and 4"),
+        (([-1], [1.0]), ValueError, "between 0 and 4"),
         (([0, 0], [1.0, 1.0]), ValueError, "repeat"),
+        (([0], [1.0], 2), ValueError, "two vectors of one length"),
+        ("abcde", TypeError, "str"),
         (([0.5], [1.0]), TypeError, "whole numbers"),
         (([0, 1], [1.0]), ValueError, "one length"),
         (([0], [np.inf]), ValueError, "inf at feature 0"),
@@ -93,6 +105,14 @@ def test_bad_answers_are_refused(answer: Any, error: type[Exception], words: str
     with pytest.raises(error, match=words) as caught:
         norm.polar(ArrayScores(np.arange(1.0, 6.0)))
     assert "UserNorm 'mine'" in str(caught.value)
+
+
+def test_the_error_names_the_oracle() -> None:
+    def my_oracle(z: Array) -> Array:
+        return z[:2]
+
+    with pytest.raises(ValueError, match="my_oracle"):
+        UserNorm(my_oracle).polar(ArrayScores(np.ones(3)))
 
 
 def test_an_oracle_that_misses_the_best_atom_is_caught() -> None:
@@ -189,6 +209,14 @@ def test_parameters_copies_and_pickles() -> None:
     restored = pickle.loads(pickle.dumps(UserNorm(signs, name="box")))
     assert restored.polar(ArrayScores(np.ones(3))) == 3.0
     assert copy.deepcopy(norm).polar(ArrayScores(np.ones(2))) == 2.0
+
+
+def test_other_numbers_of_features_begin_afresh() -> None:
+    """Atoms of one data set are no evidence on another."""
+    norm = UserNorm(signs)
+    assert norm.polar(ArrayScores(np.ones(5))) == 5.0
+    assert norm.polar(ArrayScores(np.ones(2))) == 2.0
+    assert norm.polar(ArrayScores(np.ones(7))) == 7.0
 
 
 def test_what_it_cannot_do() -> None:

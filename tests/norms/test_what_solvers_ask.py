@@ -19,6 +19,7 @@ from atomlearn.norms import (
     LatentGroups,
     Nonnegative,
     Scaled,
+    as_norm,
 )
 from atomlearn.testing.norms import NormChecks
 from tests.norms import test_norm_checks
@@ -180,3 +181,11 @@ def test_factors_reach_every_bound() -> None:
         u = np.abs(np.arange(lift.expansion.shape[1])) + 1.0
         assert lift.norm.value(u) == expected * plain.norm.value(u)
         assert (lift.norm.value(-u) == math.inf) == isinstance(wrapped, Nonnegative)
+
+
+@pytest.mark.parametrize(("given", "said"), [(3, "got int$"), (L1, r"write L1\(\.\.\.\)")])
+def test_what_is_no_norm_is_refused(given: object, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        as_norm(given)
+    with pytest.raises(TypeError, match=r"parameters \['k'\] were given beside the object"):
+        as_norm(L1(), k=2)

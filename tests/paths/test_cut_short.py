@@ -9,6 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn import AtomicRegressorCV, norms, solvers
+from atomlearn.core.paths.search_ends import known_folds
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.solvers import schedule
 from atomlearn.core.solvers.run import SteppedLevels
@@ -109,3 +110,11 @@ def test_a_time_limit_keeps_the_levels_that_were_solved(
         np.testing.assert_allclose(
             found[known], whole.cv_results_["mean_test_score"][known], rtol=1e-5
         )
+
+
+def test_whole_folds_before_those_that_have_begun() -> None:
+    scores = np.zeros((1, 3, 4))
+    scores[0, 2, 1] = scores[0, :, 3] = np.nan
+    assert known_folds(scores).tolist() == [0, 2]
+    scores[0, 2] = np.nan
+    assert known_folds(scores).tolist() == [0, 1, 2]

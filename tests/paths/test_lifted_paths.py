@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.model_selection import KFold
 
 from atomlearn import AtomicRegressorCV, norms, paths, solve
 from atomlearn.core.paths.settings import Settings
+from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.designs import Standardized, as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
@@ -112,3 +114,30 @@ def test_a_path_ends_by_the_coefficients_of_features() -> None:
     left = [((y - X @ result.coef) ** 2).sum() for result in whole.results]
     explained = 1.0 - np.array(left) / (y**2).sum()
     assert share.levels.size == int(np.argmax(explained >= 0.5)) + 1 < 12
+
+
+def test_an_interrupted_path_gives_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = data("squared")
+    learn, calls = SharedLevels.learn, []
+
+    def interrupted(*arguments: Any) -> None:
+        learn(*arguments)
+        calls.append(1)
+        if len(calls) == 2:  # the scores at zero were the first
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SharedLevels, "learn", interrupted)
+    found = paths.path(X, y, norm=norms.Chains(4), n_levels=20, ratio=0.02)
+    assert found.interrupted
+    assert 0 < len(found.results) < 20
+    assert all(result.coef.shape == (P,) for result in found.results)
+
+
+def test_a_kept_path_goes_on(tmp_path: Path) -> None:
+    X, y = data("squared")
+    how: dict[str, Any] = {"norm": norms.Chains(4), "ratio": 0.1, "n_levels": 6}
+    first = paths.path(X, y, checkpoint=tmp_path / "kept", **how)
+    again = paths.path(X, y, checkpoint=tmp_path / "kept", **how)
+    # The scores at zero, of which the grid is made, and one that proves all levels.
+    assert again.passes == 2 < first.passes
+    np.testing.assert_allclose(again.objectives, first.objectives, rtol=1e-9)

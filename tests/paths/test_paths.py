@@ -11,7 +11,8 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
 
-from atomlearn import norms, paths, solve
+from atomlearn import norms, paths, solve, solvers
+from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.designs import Counted, as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
@@ -32,6 +33,23 @@ def problem(loss: str, form: Any, norm: Any = None, seed: int = 0, **options: An
     X, y = data(loss, seed)
     regularizer = Regularizer(norm or norms.KSupport(k=3), form, 1.0)
     return Problem.build(as_design(X), y, as_loss(loss), regularizer, **options)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
+def test_warm_started_path_equals_cold_starts(loss: str, form: Any) -> None:
+    X, y = data(loss)
+    norm = norms.KSupport(k=3)
+    found = paths.path(X, y, loss=loss, norm=norm, form=form, n_levels=6, intercept=True, gap=GAP)
+    assert found.converged
+    assert found.levels.shape == (6,)
+    name = "radius" if form == "constrained" else "level"
+    for level, result in zip(found.levels, found.results, strict=True):
+        cold = solve(
+            X, y, loss=loss, norm=norm, form=form, intercept=True, gap=GAP, **{name: level}
+        )
+        assert result.objective == pytest.approx(cold.objective, rel=2 * GAP)
+        np.testing.assert_allclose(result.coef, cold.coef, atol=1e-3)
 
 
 def test_levels_may_come_in_any_order() -> None:
@@ -103,6 +121,16 @@ def test_other_levels_start_where_the_fit_gains_one_percent_at_most(loss: str, f
     gain = (at_zero - result.objective) / at_zero
     # The bound is never broken, and it is not idle either.
     assert 0.001 < gain <= 0.01
+
+
+@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
+def test_default_grid_spans_from_little_to_nearly_all(form: Any) -> None:
+    task = problem("squared", form, norms.L1(), fit_intercept=True)
+    grid = paths.level_grid(paths.largest_useful_level(task), 8, form=form)
+    found = paths.path_of(task, grid, paths.Settings())
+    assert found.n_selected[-1] >= 20
+    fitted = [task.loss.value(task.y, z, task.weight) for z in found.predict(task.design)]
+    assert fitted[-1] < 0.3 * fitted[0]
 
 
 def test_levels_of_targets_that_need_no_features() -> None:
@@ -294,3 +322,37 @@ def test_interrupted_path_keeps_what_is_solved() -> None:
     assert len(found.levels) == len(found.results)
     assert found.results[-1].status is Status.INTERRUPTED
     assert all(result.converged for result in found.results[:-1])
+
+
+def test_an_interrupted_cross_validation_has_what_it_scored() -> None:
+    task = problem("squared", "penalized", norms.KSupport(3))
+
+    class Interrupted(type(task.loss)):  # type: ignore[misc]
+        calls, most = 0, 10**9
+
+        def gradient(self, *arguments: Any) -> Any:
+            type(self).calls += 1
+            if type(self).calls == self.most:
+                raise KeyboardInterrupt
+            return super().gradient(*arguments)
+
+    task = replace(task, loss=Interrupted())
+    levels = paths.level_grid(20.0, 5)[None, :]
+    score = paths.held_out_loss([task])
+    given = [task], [norms.KSupport(3)], levels, folds_of(60), score, paths.Settings()
+    assert paths.cross_validate(*given).status is Status.CONVERGED
+    # In the last proofs of levels.
+    Interrupted.calls, Interrupted.most = 0, Interrupted.calls - 2
+    found = paths.cross_validate(*given)
+    assert found.status is Status.INTERRUPTED
+    norm, level = found.choose()
+    assert np.isfinite(found.mean[norm, level])
+    assert np.isnan(found.scores).any() or found.scores.shape[2] < 3
+
+
+def test_a_rule_is_asked_at_every_level() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 60))
+    y = X[:, :5].sum(axis=1) + rng.standard_normal(40)
+    found = paths.path(X, y, n_levels=5, solver=solvers.FISTA(), stop=Iterations(2), gap=1e-12)
+    assert {len(each.history) for each in found.results[1:]} == {3}  # the start, and two steps

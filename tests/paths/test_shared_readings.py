@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
+from threadpoolctl import ThreadpoolController
 
 from atomlearn import AtomicClassifierCV, AtomicRegressorCV, norms, paths, solve
 from atomlearn.core.interfaces.loss import mean_loss
@@ -195,6 +196,25 @@ def test_a_path_chooses_its_own_end(together: bool) -> None:
     assert paths.path(X, y, n_levels=15, until=others, observers=observers).levels.size < 15
 
 
+def test_an_interrupted_path_gives_what_it_has() -> None:
+    X, y = data("squared")
+    calls = 0
+
+    class Interrupted(type(as_loss("squared"))):  # type: ignore[misc]
+        def conjugate(self, *arguments: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == 150:
+                raise KeyboardInterrupt
+            return super().conjugate(*arguments)
+
+    found = paths.path(X, y, loss=Interrupted(), n_levels=40)
+    assert found.interrupted
+    assert not found.converged
+    assert 0 < found.levels.size < 40
+    assert all(result.converged for result in found.results[:-1])
+
+
 @pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
 @pytest.mark.parametrize("norm", ["l1", norms.KSupport(k=5)])
 def test_free_columns_share_them_too(loss: str, norm: Any) -> None:
@@ -224,3 +244,24 @@ def test_survival_shares_them_too() -> None:
     assert found.passes <= 5
     alone = solve(X, y, loss="cox", level=found.levels[5], gap=GAP)
     assert found.results[5].objective == pytest.approx(alone.objective, rel=3 * GAP)
+
+
+def test_side_by_side_is_the_same_as_one_after_the_other() -> None:
+    X, y = data("squared", n=200)
+    task = Problem.build(
+        as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
+    )
+    levels = paths.level_grid(paths.largest_useful_level(task), 20, 0.05)[None, :]
+    folds = list(KFold(4).split(X))
+    found = []
+    for threads in (1, 2):
+        with ThreadpoolController().limit(limits=threads):
+            found.append(
+                paths.cross_validate(
+                    [task], [norms.L1()], levels, folds, paths.held_out_loss([task]),
+                    paths.Settings(GAP),
+                )
+            )  # fmt: skip
+    one, two = found
+    assert one.passes == two.passes
+    np.testing.assert_allclose(one.scores, two.scores, rtol=1e-9)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, solve
 from atomlearn.norms import L1, ElasticNetNorm, Groups, KSupport, UserNorm
+from atomlearn.paths import path
 from atomlearn.solvers import AtomGeneration, ColumnGeneration, default_solver
 
 Array = NDArray[np.float64]
@@ -47,6 +48,27 @@ def test_solve(data: tuple[Array, Array], form: str, tau: float) -> None:
     assert mine.converged
     assert mine.relative_gap <= 1e-6
     assert_allclose(mine.objective, known.objective, rtol=2e-6)
+
+
+@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
+def test_path(data: tuple[Array, Array], form: str) -> None:
+    """Warm starts of a norm without a value; in the constrained form from ball to ball."""
+    X, y = data
+    found = path(X, y, norm=UserNorm(signs), form=form, n_levels=8, intercept=True)  # type: ignore[arg-type]
+    assert found.converged
+    for level, result in zip(found.levels, found.results, strict=True):
+        amount = {"radius": level} if form == "constrained" else {"level": level}
+        alone = solve(X, y, norm=UserNorm(signs), form=form, intercept=True, **amount)  # type: ignore[arg-type]
+        assert_allclose(result.objective, alone.objective, rtol=2e-6)
+    backwards = path(
+        X,
+        y,
+        norm=UserNorm(signs),
+        form=form,
+        levels=found.levels[::-1],
+        intercept=True,  # type: ignore[arg-type]
+    )
+    assert backwards.converged
 
 
 def test_estimators(data: tuple[Array, Array]) -> None:

@@ -165,7 +165,8 @@ def test_a_damaged_file_is_refused_with_the_place(
 
 
 def test_other_texts_are_not_models() -> None:
-    for text in ("", "[]", '{"version": NaN}', "[" * 100_000, "cos\nsystem\n(S'true'\ntR."):
+    twice = '{"format": "atomlearn-model", "format": "atomlearn-model"}'
+    for text in ("", "[]", twice, '{"version": NaN}', "[" * 100_000, "cos\nsystem\n(S'true'\ntR."):
         with pytest.raises(ValueError, match="not a model file"):
             parse_model(text, "m.json")
 

@@ -380,3 +380,20 @@ def test_noise_is_told_and_hostile_names_are_inert(tmp_path: Path) -> None:
     assert "no better than a guess" in page
     assert "<img" not in page
     assert page.count("<script") == 1
+
+
+@pytest.mark.parametrize("y", [[0, 1], [0, 0, 0, 0, 0, 0, 1]])
+def test_few_rows_of_a_class_are_no_verdict(y: list[int], tmp_path: Path) -> None:
+    X = np.random.default_rng(0).standard_normal((len(y), 3))
+    model = AtomicClassifier(alpha=0.01).fit(X, y)
+    found = atomlearn.report(model, X, y, tmp_path / "report.html", n_resamples=2)
+    assert found.verdict.verdict == "too few rows to tell"
+
+
+def test_what_proved_nothing_claims_no_gap_and_one_column_is_enough(tmp_path: Path) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    atomlearn.report(Ridge().fit(X, y), X, y, tmp_path / "report.html", n_resamples=2)
+    assert json.loads((tmp_path / "summary.json").read_text())["proved_gap"] is None
+    model = AtomicRegressor(alpha=0.1).fit(X[:, 2:3], y)
+    found = atomlearn.report(model, X[:, 2:3], y, tmp_path / "report.html", n_resamples=2)
+    assert found.verdict.better

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from atomlearn import designs, losses, norms
 from atomlearn.core.interfaces.warm_start import WarmStart
 from atomlearn.core.solvers.atoms import truncation
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
@@ -18,7 +19,7 @@ from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
 from atomlearn.papers.line_search import Way, best_step
-from atomlearn.problem import Problem
+from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers import AtomGeneration, ColumnGeneration, FrankWolfe, run
 from atomlearn.testing import tolerances
@@ -115,6 +116,30 @@ def test_a_gauge_that_is_no_norm(form: str) -> None:
         assert result.status is Status.CONVERGED
         assert_allclose(result.objective, expected.objective, rtol=2e-9)
         assert (result.weights >= 0).all()
+
+
+def test_sparse_designs_and_float32_make_the_same_steps() -> None:
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 300), density=0.05, rng=rng, format="csc")
+    y = np.where(rng.standard_normal(60) > 0, 1.0, -1.0)
+    for solver in (AtomGeneration(), FrankWolfe(direction="blended")):
+        found = []
+        for data in (X, X.toarray(), X.astype(np.float32)):
+            case = Case("logistic", "penalized", intercept=True)
+            problem = Problem.build(
+                as_design(data),
+                y,
+                case.problem(L1()).loss,
+                Regularizer(L1(), "penalized", 0.5),
+                fit_intercept=True,
+            )
+            result = run(problem, solver, RelativeGap(1e-7) | Iterations(2000))
+            assert result.converged
+            found.append(result.objective)
+        assert_allclose(found[1], found[0], rtol=2e-7)
+        assert_allclose(found[2], found[0], rtol=1e-5)
 
 
 # Rays.
@@ -247,6 +272,14 @@ def test_parts_of_a_state_make_up_its_point_and_begin_another_fit() -> None:
     assert len(run(problem, FrankWolfe(), Iterations(3)).state.parts()) == 1
 
 
+@pytest.mark.parametrize(("solver", "gap"), SOLVERS, ids=name)
+def test_limits_are_told(solver: Solver, gap: float) -> None:
+    problem = Case("logistic", "penalized", correlation=0.9, seed=16).problem(KSupport(3))
+    result = run(problem, solver, RelativeGap(1e-12) | Iterations(2))
+    assert result.status is Status.ITERATION_LIMIT
+    assert result.gap == min(record.gap for record in result.history)
+
+
 def test_no_further_progress_is_told() -> None:
     """An unreachable gap: STALLED, at a point that is right to rounding."""
     case = Case("logistic", "penalized", True, seed=17)
@@ -328,3 +361,14 @@ def test_exact_line_search(loss: str, form: str, tau: float) -> None:
             found = minimize_scalar(value, bounds=(0.0, longest), method="bounded")
             ends = value(0.0), value(longest)
             assert value(step) <= min(*ends, float(found.fun)) * (1 + 1e-12)
+
+
+def test_truncations_are_what_the_objective_allows(table):
+    X, y = table
+    value = 0.5 * y @ y
+    for form, expected in (("penalized", value / 3.0), ("squared", np.sqrt(2.0 * value / 3.0))):
+        problem = Problem.build(
+            designs.as_design(X), y, losses.Squared(), Regularizer(norms.L1(), form, 3.0)
+        )
+        found = truncation(problem, np.zeros(0), np.zeros(40), 0.0)
+        assert found == pytest.approx(expected, rel=1e-12)

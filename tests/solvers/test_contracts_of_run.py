@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from atomlearn import norms, solve
+from atomlearn import norms, paths, solve
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline, Norm, Solver, WarmStart
 from atomlearn.losses import as_loss
@@ -138,6 +138,22 @@ def test_atoms_of_another_norm_are_not_taken_for_atoms_of_this_one() -> None:
     np.testing.assert_allclose(at.objective, true, rtol=1e-12)
 
 
+@pytest.mark.parametrize("rows", [(8, 6)])
+def test_paths_over_matrix_norms_start_where_the_level_before_ended(rows: tuple[int, int]) -> None:
+    rng = np.random.default_rng(3)
+    p, q = rows
+    W = rng.standard_normal((p, 2)) @ rng.standard_normal((2, q))
+    X = rng.standard_normal((120, p * q))
+    y = X @ W.ravel() + 0.1 * rng.standard_normal(120)
+    norm = norms.TraceNorm((p, q))
+    found = paths.path(X, y, norm=norm, levels=[20.0, 19.999], gap=1e-6)
+    cold = solve(X, y, norm=norm, level=19.999, gap=1e-6)
+    assert found.converged
+    # A level next to the one before begins next to its solution.
+    assert found.results[1].history[0].relative_gap < 1e-3 * cold.history[0].relative_gap
+    assert found.results[1].iterations < cold.iterations
+
+
 @pytest.mark.parametrize("solver", [ColumnGeneration(batch=10), AtomGeneration(), FISTA()])
 def test_the_first_point_has_the_best_intercept_wherever_it_starts(solver: Solver) -> None:
     X, y = data()
@@ -187,6 +203,31 @@ def test_the_jacobian_of_the_proximal_map_is_its_derivative(
     )
     jacobian = regularizer.prox_point(v, 0.9, tau).jacobian()
     np.testing.assert_allclose(jacobian.apply(direction), (after - before) / (2 * h), atol=1e-6)
+
+
+def test_a_summary_never_prints_whole_arrays() -> None:
+    X, y = data()
+    result = solve(X, y, level=0.1, intercept=True)
+    text = str(result)
+    assert len(text.splitlines()) <= 10
+    assert str(result.status) in text
+    assert f"{result.columns.size:,}" in text
+    assert len(repr(result)) < 300
+
+
+@pytest.mark.parametrize("kind", ["vector", "tasks", "latent"])
+def test_a_result_predicts_what_it_fitted(kind: str) -> None:
+    X, y = data()
+    if kind == "tasks":
+        y = np.column_stack([y, -y])
+        result = solve(X, y, norm=norms.TraceNorm(), level=5.0)
+        np.testing.assert_allclose(result.predict(X), X @ result.coef, atol=1e-12)
+        return
+    norm: Norm = norms.LatentGroups([[0, 1], [1, 2]]) if kind == "latent" else norms.L1()
+    result = solve(X, y, norm=norm, level=1.0, intercept=True)
+    np.testing.assert_allclose(result.predict(X), X @ result.coef + result.intercept, atol=1e-12)
+    with pytest.raises(ValueError, match="60 columns"):
+        result.predict(X[:, :7])
 
 
 def test_observers_are_told_of_begin_and_end() -> None:

@@ -242,6 +242,14 @@ def test_warm_start_is_cut_into_blocks() -> None:
     assert_allclose(result.objective, cold.objective, rtol=1e-8)
 
 
+def test_float32_data_keeps_its_certificate() -> None:
+    X, y = data(12)
+    single = generate(problem_of(X.astype(np.float32), y), gap=1e-6)
+    double = generate(problem_of(X.astype(np.float32).astype(np.float64), y), gap=1e-6)
+    assert single.status is Status.CONVERGED
+    assert_allclose(single.objective, double.objective, rtol=1e-6)
+
+
 def test_refusals() -> None:
     """Other norms, other forms and tau meet a sentence with a remedy."""
     X, y = data(13)

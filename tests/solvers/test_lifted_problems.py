@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 
 from atomlearn import solve
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
@@ -143,6 +144,20 @@ def test_parts_add_up_and_lie_on_their_sets():
     assert_allclose(lengths, norm.value(r.coef), rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["latent", "operators", "union"])
+def test_sparse_and_single_precision_data(name):
+    X, y, _ = data(3, "squared")
+    X[np.abs(X) < 0.7] = 0.0
+    norm = NORMS[name]
+    dense = solve(X, y, norm=norm, level=3.0, gap=1e-9)
+    assert_allclose(
+        solve(sparse.csr_array(X), y, norm=norm, level=3.0, gap=1e-9).coef, dense.coef, atol=1e-6
+    )
+    single = solve(X.astype(np.float32), y, norm=norm, level=3.0, gap=1e-6)
+    assert single.dtype == np.float32
+    assert_allclose(single.coef, dense.coef, atol=1e-2)
+
+
 def test_fista_works_on_the_lifted_problem():
     X, y, _ = data(4, "logistic")
     norm = NORMS["latent"]
@@ -152,6 +167,12 @@ def test_fista_works_on_the_lifted_problem():
     )
     assert other.converged
     assert_allclose(other.objective, mine.objective, rtol=2e-6)
+
+
+def test_a_ridge_beside_latent_parts_is_refused():
+    X, y, _ = data(5, "squared")
+    with pytest.raises(ValueError, match="tau=0"):
+        solve(X, y, norm=Chains(3), level=1.0, tau=0.1)
 
 
 def test_limits_and_interrupts_return_features():

@@ -16,6 +16,7 @@ from atomlearn import (
     designs,
     losses,
     norms,
+    paths,
     problem,
     solve,
     solvers,
@@ -307,6 +308,22 @@ def test_a_free_column_that_tells_a_class_leaves_those_samples_out(classes: int)
     assert np.abs(np.asarray(whole.coef)).max() < 100.0  # nothing drifts where nothing changes
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_paths_beside_free_columns_are_those_of_single_fits(loss: str) -> None:
+    """What is projected out of the working set is kept from level to level, and extended."""
+    rng = np.random.default_rng(4)
+    X, Z = rng.normal(size=(80, 120)), rng.normal(size=(80, 2))
+    z = X[:, :5].sum(axis=1) + Z @ [2.0, -1.0] + 3.0
+    y = z + rng.normal(size=80) if loss == "squared" else np.sign(z + rng.normal(size=80))
+    given = {"loss": loss, "norm": norms.L1(), "intercept": True, "unpenalized": [120, 121]}
+    X = np.column_stack([X, Z])
+    found = paths.path(X, y, n_levels=12, ratio=0.05, gap=1e-9, **given)
+    for level, result in zip(found.levels, found.results, strict=True):
+        alone = solve(X, y, level=level, gap=1e-10, **given)
+        assert result.relative_gap <= 1e-9
+        np.testing.assert_allclose(result.objective, alone.objective, rtol=2e-9)
+
+
 def test_a_free_column_that_separates_the_classes_ends_a_search_of_levels() -> None:
     """No curvature is left there, and no step divides by it."""
     rng = np.random.default_rng(0)
@@ -419,3 +436,10 @@ def test_an_intercept_stays_where_further_columns_are_freed():
     none = problem_of(X, y, unpenalized=[0]).freed([1])
     assert task.loss.free_part(y, np.zeros(12), np.ones(12))[1] > 1.0
     assert none.loss.free_part(y, np.zeros(12), np.ones(12))[1] == 0.0
+
+
+def test_free_columns_leave_the_gap_as_small_as_it_is(table):
+    X, y = table
+    result = solve(X, y, level=0.1, unpenalized=[2], intercept=True, gap=1e-9)
+    assert result.converged
+    assert result.gap < 1e-8 * result.objective

@@ -100,6 +100,16 @@ def test_what_is_refused_and_in_which_words(number: int) -> None:
         call()
 
 
+def test_one_checkpoint_in_a_folder_of_its_own(tmp_path: Any) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(ValueError, match="is a file; give a folder"):
+        solve(X, ONES, level=0.5, observers=[solvers.Checkpoint(file)])
+    two = [solvers.Checkpoint(tmp_path / "one"), solvers.Checkpoint(tmp_path / "two")]
+    with pytest.raises(ValueError, match="one Checkpoint is enough for a solve, got 2"):
+        solve(X, ONES, level=0.5, observers=two)
+
+
 def test_what_is_nearly_refused_is_taken() -> None:
     assert check_weight(2.0, 3).tolist() == [2.0, 2.0, 2.0]
     assert check_weight([0.0, 1.0], 2).tolist() == [0.0, 1.0]

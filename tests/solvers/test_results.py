@@ -108,6 +108,15 @@ def test_free_coefficients_that_floats_cannot_hold_raise_the_objective() -> None
     assert_allclose(task._raised_by_floats(prediction), cost, rtol=1e-9)
 
 
+def test_samples_without_weight_are_zero_in_the_free_columns() -> None:
+    X, weight = np.random.default_rng(0).normal(size=(6, 3)), np.array([1.0, 0, 2, 0.5, 0, 1])
+    level = Regularizer(norms.L1(), "penalized", 1.0)
+    task = Problem.build(
+        as_design(X), np.arange(6.0), losses.Squared(), level, sample_weight=weight, unpenalized=[2]
+    )
+    assert_allclose(task.loss.columns[:, 0], np.where(weight > 0.0, X[:, 2], 0.0))  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("tau", [-1.0, float("nan"), float("inf")])
 def test_a_ridge_is_a_number_of_zero_or_more(tau):
     with pytest.raises(ValueError, match="tau"):

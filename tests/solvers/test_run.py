@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -31,6 +32,7 @@ from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Certificate, Record, Status
 from atomlearn.solvers import (
+    ColumnGeneration,
     PrintProgress,
     Progress,
     RunObserver,
@@ -105,6 +107,12 @@ def test_each_rule_stops_where_it_says(rule: StoppingRule, status: Status, itera
     assert [record.iteration for record in result.history] == list(range(iterations + 1))
 
 
+def test_a_limit_of_time_is_one_that_is_reached() -> None:
+    at = Progress(problem(), Scripted(SCRIPT), seconds=2.0)
+    assert Seconds(2.0).reason(at) is Status.TIME_LIMIT
+    assert Seconds(2.5).reason(at) is None
+
+
 def test_the_best_gap_is_returned_where_a_limit_cuts_the_run_short() -> None:
     """Iteration 2 has a worse gap than iteration 1, which is therefore what comes back."""
     result = run(problem(), Scripted(SCRIPT), Iterations(2))
@@ -117,6 +125,18 @@ def test_the_best_gap_is_returned_where_a_limit_cuts_the_run_short() -> None:
 def test_of_points_with_one_gap_the_last_is_returned() -> None:
     result = run(problem(), Scripted(((6.0, 2.0), (5.0, 2.0))), Iterations(1))
     assert result.objective == 5.0
+
+
+@pytest.mark.parametrize("patience", [1, 2])
+def test_nothing_left_to_minimize_is_no_progress(patience: int) -> None:
+    stall, ended = Stall(), []
+    for gap in (10.0, 9.0, 9.0, 9.0):
+        certificate = Certificate(0.0, gap, 1.0)
+        state = replace(Scripted(SCRIPT).start(problem()), certificate=certificate)
+        state.patience = patience
+        ended.append(stall.reason(state) is Status.STALLED)
+    # A tenth off the gap is progress still.
+    assert ended == [False, False, patience < 2, True]
 
 
 @dataclass
@@ -221,6 +241,15 @@ def test_passes_are_those_of_this_run() -> None:
     assert counted.passes == 4
 
 
+def test_print_progress() -> None:
+    stream = io.StringIO()
+    run(problem(), Scripted(SCRIPT), Iterations(4), [PrintProgress(stream, every=2)])
+    lines = stream.getvalue().splitlines()
+    assert lines[0].split()[:4] == ["step", "passes", "seconds", "objective"]
+    assert [line.split()[0] for line in lines[1:]] == ["0", "2", "4"]
+    assert not any("skipped" in line for line in lines)
+
+
 def test_progress_is_printed_at_every_step_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     said = PrintProgress()
     progress = Progress(problem(), Scripted(SCRIPT))
@@ -234,6 +263,34 @@ def test_progress_is_printed_at_every_step_to_stderr(capsys: pytest.CaptureFixtu
         "    0      0.0      0.00             10      8.00e-01        2",
         "    1      0.0      0.00             10      8.00e-01        2  90% skipped",
     ]
+
+
+def test_results() -> None:
+    result = run(problem(), ColumnGeneration(), RelativeGap(1e-7) | Iterations(100))
+    assert result.converged
+    assert result.status.is_converged
+    assert "proves" in str(result.status)
+    assert result.coef.shape == (16,)
+    assert_array_equal(np.flatnonzero(result.coef), result.columns)
+    assert (np.diff(result.columns) > 0).all()
+    assert result.relative_gap == result.gap / result.objective
+    for status in Status:
+        assert status.is_converged == (status in (Status.CONVERGED, Status.PERFECT_FIT))
+
+
+def test_float32_coefficients() -> None:
+    X, y, _ = Case(seed=3).data()
+    single = Problem.build(
+        as_design(X.astype(np.float32)),
+        y,
+        as_loss("squared"),
+        Regularizer(KSupport(3), "squared", 2.0),
+    )
+    result = run(single, ColumnGeneration(), RelativeGap(1e-6) | Iterations(100))
+    assert result.converged
+    assert result.dtype == np.float32
+    assert result.coef.dtype == np.float64  # what the gap is of, to the last digit
+    assert result.weights.dtype == np.float64
 
 
 def steps_before_the_stall(patience, merits, gaps) -> list[bool]:

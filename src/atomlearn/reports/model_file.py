@@ -80,10 +80,17 @@ def _no_model(name: str, why: object) -> ValueError:
     return ValueError(f"{name} is not a model file: {why}; {remedy}")
 
 
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return content
+
+
 def parse_model(text: str, name: str) -> SavedModel:
     """Return the model that a text describes; ``name`` is the file named in errors."""
     try:
-        content = json.loads(text, parse_constant=_no_constant)
+        content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
     except (ValueError, RecursionError) as error:
         raise _no_model(name, error or type(error).__name__) from error
     if type(content) is not dict or content.pop("format", None) != FORMAT:

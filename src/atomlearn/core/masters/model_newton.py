@@ -135,8 +135,10 @@ class ModelNewton(Master):
         model = make(problem, block, at)
         if model is None:
             return None
-        exact = problem.plain_loss.is_quadratic
-        target = max(0.0 if exact else TUNING.model_share * at.refit.gap, 0.3 * gap_target)
+        # The gap of the model may be a small part of the problem's, as next to the largest level.
+        part = min(certified(model, at.refit.weights).refit.gap / at.refit.gap, 1.0)
+        share = 0.0 if problem.plain_loss.is_quadratic else TUNING.model_share
+        target = part * max(share * at.refit.gap, 0.3 * gap_target)
         return self.master.solve(model, at.refit.weights, 0.0, target).weights
 
 

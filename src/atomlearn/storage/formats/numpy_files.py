@@ -142,6 +142,8 @@ class Archive(Mapping[str, NDArray[Any]]):
             self._file = zipfile.ZipFile(path)
         entries = [item for item in self._file.infolist() if item.filename.endswith(".npy")]
         self._entries = {item.filename[:-4]: item for item in entries}
+        if len(self._entries) < len(entries):
+            raise ValueError(f"{path} is damaged: it holds two arrays of the same name")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
