@@ -31,10 +31,6 @@ from atomlearn.core.norms.vectors import power_of_two
 
 #: Relative gap of the decomposition of w into parts of groups.
 DECOMPOSED = 1e-10
-#: Relative gap at which the alternating directions of a value end ...
-GAP = 1e-8
-#: ... and the iterations after which they give up.
-MOST_ITERATIONS = 100_000
 
 
 def lifted_value(lift: Lift, w: Array) -> float:
@@ -66,7 +62,7 @@ def _alternating(lift: Lift, norm: Norm, matrix: sparse.csc_array, w: Array) -> 
     u = matrix.T @ solve.solve(w)
     dual, step, balance = np.zeros(u.size), 1.0, 20
     low, high = 0.0, lift.norm.value(u)
-    for iteration in range(1, MOST_ITERATIONS + 1):
+    for iteration in range(1, TUNING.most_steps + 1):
         x = norm.prox_point(u - dual, step, "penalized").point
         shifted = x + dual
         before, u = u, shifted + matrix.T @ solve.solve(w - matrix @ shifted)
@@ -76,7 +72,7 @@ def _alternating(lift: Lift, norm: Norm, matrix: sparse.csc_array, w: Array) -> 
             s = solve.solve(-(matrix @ dual)) / step
             polar = lift.norm.polar(ArrayScores(matrix.T @ s))
             low = max(low, float(w @ s) / polar if polar > 0 else 0.0)
-            if high - low <= GAP * high:
+            if high - low <= TUNING.rounding_share * high:
                 return high
         if iteration >= balance:  # ever more rarely, so that it settles
             balance = int(1.5 * balance)
