@@ -23,6 +23,8 @@ namespace atomlearn {
 namespace {
 
 constexpr Index kMostPivots = 100000;
+// As many columns as this part of those in use may enter at a time.
+constexpr Index kShare = 16;
 // A Hessian is kept while curvatures differ by less than this share of their sum.
 constexpr double kAlike = 0.1;
 // And while a step with it promises less than this share of what the step before did.
@@ -248,7 +250,7 @@ class Fit {
         const double least = cost();
         for (Index j = 0; j < p_.count; ++j)
             if (place_[as_size(j)] < 0 && (w_[j] != 0.0 || pull(j) > least)) entering_.push_back(j);
-        const Index most = std::max(kEntering, used / 2);
+        const Index most = std::max(kEntering, used / kShare);
         Index wanting = 0;
         for (const Index j : entering_) wanting += w_[j] == 0.0;
         if (wanting <= most) return;

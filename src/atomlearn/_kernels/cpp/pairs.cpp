@@ -99,7 +99,6 @@ struct PairFound {
     Index products = 0;  // multiplications
 };
 
-
 // One position a of the search: its sums with all b <= last.
 template <class T, class I>
 class Line {
@@ -248,6 +247,7 @@ std::tuple<Index, Index, Index> pair_search(
     PairScratch scratch{std::vector<double>(count), std::vector<std::int32_t>(count),
                         std::vector<std::uint8_t>(count)};
     const double* radii = radii_of.data();
+    constexpr double kSparsely = 8.0;
     // Comparisons are rounded, too.
     const double threshold = least_sum * (1.0 - kTiny);
     PairFound found{first.data(), second.data(), found_sums.data()};
@@ -271,8 +271,7 @@ std::tuple<Index, Index, Index> pair_search(
                 if (last < 0) continue;
                 const double margin = relative * radii[a] * radii[0] + absolute;
                 const double least = std::max(0.0, (threshold - margin) * (1.0 - kTiny));
-                const double scattered = static_cast<double>(kCostly) * costs.data()[a];
-                if (least > 0.0 && scattered > static_cast<double>(last))
+                if (least > 0.0 && kSparsely * costs.data()[a] > static_cast<double>(last))
                     line.scan(order.data()[a], a, last, square, least);
                 else
                     line.list(order.data()[a], a, last, square, least);

@@ -185,8 +185,7 @@ class Pivoting {
         for (Index c = 0; c < count; ++c) {
             const Index j = fresh_[as_size(c)];
             const double pivot = corner_[as_size(c * count + c)];
-            if (!(pivot * pivot > kTiny * (q_.gram[j * q_.stride + j] + q_.ridge)))
-                return false;
+            if (!(pivot * pivot > kTiny * (q_.gram[j * q_.stride + j] + q_.ridge))) return false;
         }
         for (Index i = 0; i < old; ++i) {
             double* column = state_.factor + i * state_.stride + old;

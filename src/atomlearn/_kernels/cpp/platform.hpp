@@ -42,7 +42,7 @@ constexpr Index kVectorLanes = 8;
 // Entries worked on at a time, which stay in the first-level cache.
 constexpr Index kRun = 256;
 // Entries that lie apart are fetched so far ahead.
-constexpr Index kAhead = 16;
+constexpr Index kAhead = 12;
 // Plain operations in the time of one that sorts or searches, about.
 constexpr Index kCostly = 16;
 

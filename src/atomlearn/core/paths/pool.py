@@ -9,13 +9,12 @@ import numpy as np
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.interfaces.certificate import TINY
-from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.column_generation import centered_columns
 
 #: Columns that join a pool after one reading of the data, at most.
-JOINING = TUNING.gram_columns
+JOINING = 3000
 
 
 class Pool:
