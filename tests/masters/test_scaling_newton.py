@@ -149,7 +149,7 @@ def test_pieces_of_one_step_go_as_far_as_one_call(monkeypatch):
         master, start = ScalingNewton(_Forbidden()), np.zeros(pairs.size)
         free = master.solve(problem, start, 0.0, 1e-6)
         with monkeypatch.context() as patch:
-            patch.setattr(scaling_newton, "TUNING", replace(TUNING, steps_at_once=3))
+            patch.setattr(scaling_newton, "TUNING", replace(TUNING, few_steps=3))
             limited = replace(problem, deadline=Deadline.after(1e4))
             timed = master.solve(limited, start, 0.0, 1e-6)
         assert timed.gap <= 1e-6

@@ -257,7 +257,7 @@ def scores_like(mean: Any, spread: float = 0.1) -> paths.CrossValidation:
     candidates = tuple(norms.KSupport(k=k + 1) for k in range(shape[0]))
     levels = np.tile(np.arange(shape[1], 0, -1.0), (shape[0], 1))
     zero = np.zeros(shape)
-    return paths.CrossValidation(candidates, levels, scores, zero, zero, zero)
+    return paths.CrossValidation(candidates, levels, scores, zero, zero, zero, 0.0, 0.0)
 
 
 def test_best_takes_the_highest_and_of_equals_the_most_regularized() -> None:

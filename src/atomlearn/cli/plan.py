@@ -15,8 +15,6 @@ from atomlearn.norms import L1, Groups, KSupport, as_norm
 
 #: Folds of a cross-validation.
 FOLDS = 5
-#: A target of whole numbers with at most so many values is taken for classes.
-MOST_CLASSES_GUESSED = 20
 #: Entries of data beyond which no twins and no places are looked up, and selectors that hold all in
 #: memory refuse.
 LARGE = 200_000_000

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.cli.options import CommandError
-from atomlearn.cli.plan import MOST_CLASSES_GUESSED
 from atomlearn.reports.model import Label
 from atomlearn.storage.formats.messages import listing
+from atomlearn.storage.intake.columns import INTAKE
 from atomlearn.survival.target import survival_target
 
 
@@ -122,7 +122,7 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
         return "classification", f"{name!r} holds labels"
     distinct = np.unique(values)
     whole = bool(np.all(distinct == np.round(distinct)))
-    few = whole and distinct.size <= min(MOST_CLASSES_GUESSED, values.size // 2)
+    few = whole and distinct.size <= min(INTAKE.most_values, values.size // 2)
     if whole and distinct.size > 2 and _looks_like_counts(values, distinct, few):
         span = f"from {distinct[0]:g} to {distinct[-1]:g}"
         return "regression", f"{name!r} looks like counts, {span}: --loss poisson is for those"

@@ -19,7 +19,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import Seconds, StoppingRule
 
 #: Reads y (n_samples, n_tasks) as the target of one problem: (X, y, sample_weight, intercept) ->
@@ -41,8 +41,8 @@ def solve(
     sample_weight: object = None,
     offset: object = None,
     unpenalized: object = None,
-    gap: float = 1e-6,
-    max_iter: int = 1000,
+    gap: float = TOLERANCE,
+    max_iter: int = MAX_ITER,
     solver: Solver | None = None,
     stop: StoppingRule | None = None,
     observers: Iterable[Observer] = (),

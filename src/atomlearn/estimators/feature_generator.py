@@ -14,6 +14,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.interfaces import Array, Columns, Loss
 from atomlearn.core.solvers.progress import Observer
+from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import map_of
 from atomlearn.estimators.base import AtomicModel
@@ -181,9 +182,9 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         fit_intercept: bool = True,
         *,
         standardize: bool = True,
-        tol: float = 1e-6,
+        tol: float = TOLERANCE,
         selected_tol: float | None = 5e-7,
-        max_iter: int = 1000,
+        max_iter: int = MAX_ITER,
         verbose: int = 0,
         observers: Sequence[Observer] | None = None,
         stop: StoppingRule | None = None,

@@ -17,7 +17,7 @@ from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.interfaces import Deadline, Form, Norm, WarmStart
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.schedule import drive
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 from atomlearn.estimators.callbacks import Steps, torn_down
 from atomlearn.estimators.checks import as_solver, whole
@@ -31,8 +31,8 @@ from atomlearn.solvers import PrintProgress
 class ProvedModel(BaseEstimator):
     """An estimator whose ``fit`` solves problems to a proved gap; not for direct use."""
 
-    tol: float = 1e-6
-    max_iter: int = 1000
+    tol: float = TOLERANCE
+    max_iter: int = MAX_ITER
     solver: str | Solver = "auto"
     verbose: int = 0
     observers: Sequence[Observer] | None = None

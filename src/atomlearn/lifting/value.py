@@ -29,8 +29,6 @@ from atomlearn.core.norms.vectors import power_of_two
 
 #: Relative gap of a value.
 GAP = 1e-9
-#: Iterations after which the alternating directions give up.
-MOST_ITERATIONS = 100_000
 
 
 def lifted_value(lift: Lift, w: Array) -> float:
@@ -70,7 +68,7 @@ def _alternating(norm: Norm, matrix: sparse.csc_array, w: Array) -> float:
         raise ValueError("the gauge is infinite, or nearly so: w is not a sum of parts on the sets")
     dual, step, balance = np.zeros(u.size), 1.0, 20
     low, high = 0.0, norm.value(u)
-    for iteration in range(1, MOST_ITERATIONS + 1):
+    for iteration in range(1, TUNING.most_steps + 1):
         x = norm.prox_point(u - dual, step, "penalized").point
         shifted = x + dual
         before, u = u, shifted + matrix.T @ solve.solve(w - matrix @ shifted)

@@ -29,7 +29,7 @@ from atomlearn.core.norms.ksupport import KSupport, scaling_vector
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.solvers.solver import Solver, State
+from atomlearn.core.solvers.solver import PATIENCE, Solver, State
 
 #: From this inner tolerance on first-order steps do for the subproblem.
 INEXACT = 1e-4
@@ -56,7 +56,7 @@ class GenerationState(State):
     restricted_objective: float = np.inf
     restricted_gap: float = np.inf
     first_objective: float = np.inf
-    patience: float = 3
+    patience: float = PATIENCE
 
     def merit(self) -> float:
         return self.restricted_objective

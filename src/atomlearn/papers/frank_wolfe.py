@@ -17,9 +17,10 @@ from atomlearn.core.interfaces import Array, Atom, WarmStart, whole_number
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.solvers.atom_generation import PATIENCE_WITH_NEW_ATOMS
 from atomlearn.core.solvers.atoms import AtomSet, truncation
 from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.solver import Solver, State
+from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver, State
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, factored_atoms, warm_factors
 from atomlearn.papers.hull import Hull, Move, slope_of_gauge
 
@@ -44,7 +45,7 @@ class FrankWolfeState(State):
     atoms: AtomSet | FactoredAtoms | None = None
     shares: Array = field(default_factory=lambda: np.zeros(0))
     line_searches: int = 0
-    patience: float = 50
+    patience: float = PATIENCE_WITH_NEW_ATOMS
 
     @property
     def factors(self) -> FactoredAtoms | None:
@@ -120,8 +121,8 @@ class FrankWolfe(Solver):
 
     step_size: StepSize = "line_search"
     direction: Direction = "toward"
-    local_steps: int = 1000
-    tolerance: float = 1e-6
+    local_steps: int = MAX_ITER
+    tolerance: float = TOLERANCE
 
     def __post_init__(self) -> None:
         if self.step_size not in get_args(StepSize):

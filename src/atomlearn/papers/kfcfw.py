@@ -14,7 +14,7 @@ from atomlearn.core.interfaces import Array, Atom, Columns, Scores, WarmStart
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet
-from atomlearn.core.solvers.solver import Solver, State
+from atomlearn.core.solvers.solver import INNER_RATIO, PATIENCE, Solver, State
 from atomlearn.papers.line_search import Way, best_step
 
 
@@ -32,7 +32,7 @@ class AtomState(State):
     costs: Array = field(default_factory=lambda: np.zeros(1))
     atom: tuple[Columns, Array, float] | None = None
     model_objective: float = np.inf
-    patience: float = 3
+    patience: float = PATIENCE
 
     def merit(self) -> float:
         return self.model_objective
@@ -133,7 +133,7 @@ class KFCFW(Solver):
     True
     """
 
-    inner_ratio: float = 1e-2
+    inner_ratio: float = INNER_RATIO
     prune: bool = True
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> AtomState:

@@ -21,7 +21,7 @@ class Way:
     linear: Array
     change: Array
     slope: float
-    bend: float = 0.0
+    bend: float
 
 
 def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> float:

@@ -28,11 +28,6 @@
 namespace atomlearn {
 namespace {
 
-// Gradients are zero, relative to the terms they are the sum of, below this.
-constexpr double kNoise = 5e-15;
-// Residuals that leave no doubt: above this an updated factor is computed afresh.
-constexpr double kDrift = 1e-10;
-
 class Loop {
   public:
     Loop(const QuadraticProgram& program, ActiveFactor& state, double* weights, Index batch)
@@ -258,8 +253,8 @@ class Loop {
         // A zero column has no size of its own.
         const double unit = size > 0.0 ? size : sigma_ * own * own;
         const double pivot = factor_append(s_.factor, s_.stride, s_.count, column_.data(),
-                                           entry(j, j) + p_.ridge, kLeastPivot * unit);
-        if (!dependent_too && !(pivot > kLeastPivot * unit)) return;
+                                           entry(j, j) + p_.ridge, kTiny * unit);
+        if (!dependent_too && !(pivot > kTiny * unit)) return;
         s_.order[s_.count++] = j;
         active_[as_size(j)] = 1;
         ++s_.updates;
@@ -293,7 +288,7 @@ class Loop {
         if (!blas::cholesky(more, corner.data(), more)) return false;
         for (Index b = 0; b < more; ++b) {
             const double pivot = at(corner, b * more + b) * at(corner, b * more + b);
-            if (!(pivot > kLeastPivot * at(units, b))) return false;
+            if (!(pivot > kTiny * at(units, b))) return false;
         }
         for (Index b = 0; b < more; ++b) {
             for (Index t = 0; t < k; ++t) s_.factor[t * s_.stride + k + b] = at(side, b * k + t);

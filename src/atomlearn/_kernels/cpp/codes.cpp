@@ -9,9 +9,8 @@
 namespace atomlearn {
 namespace {
 
-// Sums for many vectors at once have `width` vectors, 1 or a multiple of these: row i of V is
-// v[i * width ...], and sum s of all of them is out[s * width ...].
-constexpr Index kCodeLanes = 8;
+// Sums for many vectors at once have `width` vectors, 1 or a multiple of kVectorLanes: row i of V
+// is v[i * width ...], and sum s of all of them is out[s * width ...].
 
 // Codes of columns: compressed (rows `indices` between `indptr`), or, where both are null, dense
 // columns of n_rows codes. Column j has codes below starts[j + 1] - starts[j].
@@ -30,7 +29,7 @@ struct Codes {
 };
 
 // The sums of K vectors for each code, side by side.
-using Bins = double[kMostLevels * kCodeLanes];
+using Bins = double[kMostLevels * kVectorLanes];
 
 // Adds row(e) of each of n entries to the bin of its code, K vectors at once. Where one vector has
 // many entries a level, neighbors go to two tables: equal codes do not wait for one another.
@@ -70,8 +69,8 @@ void histogram(const Codes<I>& x, Index j, const double* v, Index width, double*
 template <class Body>
 inline void by_lanes(Index width, Body&& body) {
     if (width == 1) return body(std::integral_constant<Index, 1>{}, Index{0});
-    for (Index first = 0; first < width; first += kCodeLanes)
-        body(std::integral_constant<Index, kCodeLanes>{}, first);
+    for (Index first = 0; first < width; first += kVectorLanes)
+        body(std::integral_constant<Index, kVectorLanes>{}, first);
 }
 
 // Calls body(j, K, first vector, bins of K vectors) for each column.

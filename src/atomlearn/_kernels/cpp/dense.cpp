@@ -24,7 +24,6 @@ typedef float SingleLanes __attribute__((vector_size(32)));
 typedef std::int32_t IntLanes __attribute__((vector_size(32)));
 typedef std::uint16_t HalfLanes __attribute__((vector_size(16)));
 constexpr IntLanes kToTop = {24, 16, 8, 0, 24, 16, 8, 0};
-constexpr Index kLanes = 8;
 constexpr Index kStep = 16;
 
 ATOMLEARN_INLINE void load(const double* x, Lanes& out) {
@@ -73,7 +72,7 @@ ATOMLEARN_INLINE double total(const Lanes& x) {
 template <class T>
 ATOMLEARN_INLINE void prefetch_step(const T* x) {
     __builtin_prefetch(x);
-    if constexpr (sizeof(T) == sizeof(double)) __builtin_prefetch(x + kLanes);
+    if constexpr (sizeof(T) == sizeof(double)) __builtin_prefetch(x + kVectorLanes);
 }
 
 // Four vectors at once share the loads of v, and their four sums hide the latency of addition.
@@ -90,7 +89,7 @@ ATOMLEARN_INLINE void dot_four(const T* const* x, const T* const* next, Index st
         prefetch_step(f + i);
         prefetch_step(g + i);
         prefetch_step(h + i);
-        for (Index j = i; j < i + kStep; j += kLanes) {
+        for (Index j = i; j < i + kStep; j += kVectorLanes) {
             Lanes shared;
             load(v + j, shared);
             add_term<Squared>(a + j, shared, s0);
@@ -244,10 +243,10 @@ ATOMLEARN_INLINE double pair_sum(const T* x, const T* y, const double* v, Index 
         Lanes a, b, c, d, u, w;
         load(x + i, a);
         load(y + i, b);
-        load(x + i + kLanes, c);
-        load(y + i + kLanes, d);
+        load(x + i + kVectorLanes, c);
+        load(y + i + kVectorLanes, d);
         load(v + i, u);
-        load(v + i + kLanes, w);
+        load(v + i + kVectorLanes, w);
         s0 += u * (a * b);
         s1 += w * (c * d);
     }

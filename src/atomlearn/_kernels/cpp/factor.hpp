@@ -8,8 +8,8 @@
 
 namespace atomlearn {
 
-// A squared pivot below this part of the diagonal is rounding.
-constexpr double kLeastPivot = 1e-12;
+// Residuals that leave no doubt: above this share a factor is corrected, or computed afresh.
+constexpr double kDrift = 1e-11;
 
 // x = R^-T x: forward substitution.
 void solve_transposed(const double* factor, Index stride, Index size, double* x);

@@ -24,11 +24,7 @@ namespace atomlearn {
 namespace {
 
 constexpr Index kLanes = 16;  // vectors of a register, with four samples each
-constexpr Index kQuad = 4;    // samples of a byte of genotypes, and of a lane
 constexpr Index kRegister = kLanes * kQuad;
-constexpr Index kTile = 256;      // samples of a tile, whose digits stay in the first-level cache
-constexpr Index kGroup = 4;       // columns that share the loads of digits
-constexpr Index kBlock = 256;     // columns whose sums are kept
 constexpr Index kSpan = 1 << 22;  // samples whose sums of bytes fit into 32 bits
 constexpr Index kSteps = 127 * 256;
 
@@ -61,13 +57,13 @@ void copies_of(const std::uint8_t* column, Index first, Index n_samples, Index s
     std::fill(out + count, out + size, std::uint8_t{0});
 }
 
-// sums[c][r] += products of the copies of kGroup columns with R registers of digits.
+// sums[c][r] += products of the copies of kColumns columns with R registers of digits.
 template <int R>
-ATOMLEARN_INLINE void add_bytes(const std::uint8_t (*copies)[kTile], const std::int8_t* digits,
+ATOMLEARN_INLINE void add_bytes(const std::uint8_t (*copies)[kRun], const std::int8_t* digits,
                                 Index quads, Index registers, std::int32_t* const* sums) {
     for (Index q = 0; q < quads; ++q) {
         const std::int8_t* row = digits + q * registers * kRegister;
-        for (Index c = 0; c < kGroup; ++c) {
+        for (Index c = 0; c < kColumns; ++c) {
             const std::uint8_t* x = copies[c] + kQuad * q;
             for (Index lane = 0; lane < R * kLanes; ++lane) {
                 const std::int8_t* d = row + kQuad * lane;
@@ -101,11 +97,11 @@ ATOMLEARN_BYTES void fast_copies(const std::uint8_t* column, Index first, Index 
 }
 
 template <int R>
-ATOMLEARN_BYTES void fast_bytes(const std::uint8_t (*copies)[kTile], const std::int8_t* digits,
+ATOMLEARN_BYTES void fast_bytes(const std::uint8_t (*copies)[kRun], const std::int8_t* digits,
                                 Index quads, Index registers, std::int32_t* const* sums) {
-    __m512i acc[kGroup][R];
+    __m512i acc[kColumns][R];
 #pragma GCC unroll 8
-    for (int c = 0; c < kGroup; ++c)
+    for (int c = 0; c < kColumns; ++c)
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) acc[c][r] = _mm512_loadu_si512(sums[c] + r * kLanes);
     for (Index q = 0; q < quads; ++q) {
@@ -114,7 +110,7 @@ ATOMLEARN_BYTES void fast_bytes(const std::uint8_t (*copies)[kTile], const std::
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) d[r] = _mm512_loadu_si512(row + r * kRegister);
 #pragma GCC unroll 8
-        for (int c = 0; c < kGroup; ++c) {
+        for (int c = 0; c < kColumns; ++c) {
             std::int32_t four;
             std::memcpy(&four, copies[c] + kQuad * q, sizeof four);
             const __m512i x = _mm512_set1_epi32(four);
@@ -125,7 +121,7 @@ ATOMLEARN_BYTES void fast_bytes(const std::uint8_t (*copies)[kTile], const std::
         }
     }
 #pragma GCC unroll 8
-    for (int c = 0; c < kGroup; ++c)
+    for (int c = 0; c < kColumns; ++c)
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) _mm512_storeu_si512(sums[c] + r * kLanes, acc[c][r]);
 }
@@ -140,20 +136,20 @@ bool is_fast() {
 // quads, digits being at least -128.
 template <int R>
 ATOMLEARN_FOR("avx2")
-void short_bytes(const std::uint8_t (*copies)[kTile], const std::int8_t* digits, Index quads,
+void short_bytes(const std::uint8_t (*copies)[kRun], const std::int8_t* digits, Index quads,
                  Index registers, std::int32_t* const* sums) {
     constexpr Index kShort = 64, kHalf = kLanes / 2;
     const __m256i ones = _mm256_set1_epi16(1);
     for (int r = 0; r < R; ++r) {
         for (Index first = 0; first < quads; first += kShort) {
             const Index end = std::min(first + kShort, quads);
-            __m256i acc[kGroup][2] = {};
+            __m256i acc[kColumns][2] = {};
             for (Index q = first; q < end; ++q) {
                 const auto* row =
                     reinterpret_cast<const __m256i*>(digits + (q * registers + r) * kRegister);
                 const __m256i d[2] = {_mm256_loadu_si256(row), _mm256_loadu_si256(row + 1)};
 #pragma GCC unroll 8
-                for (int c = 0; c < kGroup; ++c) {
+                for (int c = 0; c < kColumns; ++c) {
                     std::int32_t four;
                     std::memcpy(&four, copies[c] + kQuad * q, sizeof four);
                     const __m256i x = _mm256_set1_epi32(four);
@@ -163,7 +159,7 @@ void short_bytes(const std::uint8_t (*copies)[kTile], const std::int8_t* digits,
                 }
             }
 #pragma GCC unroll 8
-            for (int c = 0; c < kGroup; ++c)
+            for (int c = 0; c < kColumns; ++c)
 #pragma GCC unroll 8
                 for (int h = 0; h < 2; ++h) {
                     auto* to = reinterpret_cast<__m256i*>(sums[c] + r * kLanes + h * kHalf);
@@ -184,7 +180,7 @@ void copies_in_tile(const std::uint8_t* column, Index first, Index n_samples, In
 }
 
 template <int R>
-void add_tile(const std::uint8_t (*copies)[kTile], const std::int8_t* digits, Index quads,
+void add_tile(const std::uint8_t (*copies)[kRun], const std::int8_t* digits, Index quads,
               Index registers, std::int32_t* const* sums) {
 #ifdef ATOMLEARN_X86
     if (is_fast()) return fast_bytes<R>(copies, digits, quads, registers, sums);
@@ -197,18 +193,18 @@ void add_tile(const std::uint8_t (*copies)[kTile], const std::int8_t* digits, In
 void bytes_of_block(const Genotypes& x, Index column, Index count, Index first, Index end,
                     const Digits& digits, std::int32_t* sums) {
     const Index registers = digits.registers, width = registers * kLanes;
-    std::uint8_t copies[kGroup][kTile] = {};
+    std::uint8_t copies[kColumns][kRun] = {};
     std::int32_t spare[4 * kLanes] = {};
-    for (Index row = first; row < end; row += kTile) {
-        const Index quads = (std::min(kTile, end - row) + kQuad - 1) / kQuad;
+    for (Index row = first; row < end; row += kRun) {
+        const Index quads = (std::min(kRun, end - row) + kQuad - 1) / kQuad;
         const std::int8_t* at = digits.data + row / kQuad * registers * kRegister;
-        for (Index j = 0; j < count; j += kGroup) {
-            for (Index c = 0; c < kGroup && j + c < count; ++c)
-                copies_in_tile(x.data + (column + j + c) * x.stride, row, x.n_samples, kTile,
+        for (Index j = 0; j < count; j += kColumns) {
+            for (Index c = 0; c < kColumns && j + c < count; ++c)
+                copies_in_tile(x.data + (column + j + c) * x.stride, row, x.n_samples, kRun,
                                copies[c]);
             for (Index r = 0; r < registers;) {
-                std::int32_t* to[kGroup];
-                for (Index c = 0; c < kGroup; ++c)
+                std::int32_t* to[kColumns];
+                for (Index c = 0; c < kColumns; ++c)
                     to[c] = j + c < count ? sums + (j + c) * width + r * kLanes : spare;
                 if (registers - r >= 4) {
                     add_tile<4>(copies, at + r * kRegister, quads, registers, to);
@@ -308,8 +304,8 @@ nb::object genotype_found(const Bytes& data, const Doubles& means, const Rows& r
     std::vector<double> values;
     {
         const nb::gil_scoped_release release;
-        std::vector<std::int32_t> sums(as_size(kBlock * lanes));
-        std::vector<double> rough(as_size(kBlock * width)), z(as_size(width));
+        std::vector<std::int32_t> sums(as_size(kRun * lanes));
+        std::vector<double> rough(as_size(kRun * width)), z(as_size(width));
         // Sets z[k] less its center, times its factor, for the vectors asked for; whether one may
         // reach its bound, the others being off by so much at most.
         const auto reaches = [&](Index column, double* of, double off, double share) {
@@ -322,8 +318,8 @@ nb::object genotype_found(const Bytes& data, const Doubles& means, const Rows& r
             }
             return any;
         };
-        for (Index first = 0; first < x.count; first += kBlock) {
-            const Index size = std::min(kBlock, x.count - first);
+        for (Index first = 0; first < x.count; first += kRun) {
+            const Index size = std::min(kRun, x.count - first);
             std::fill(rough.begin(), rough.end(), 0.0);
             for (Index row = 0; row < n; row += kSpan) {
                 std::fill(sums.begin(), sums.end(), 0);

@@ -9,9 +9,8 @@
 namespace atomlearn {
 namespace {
 
-constexpr Index kWordBytes = 8;
-constexpr Index kWordSamples = 32;
-constexpr Index kColumns = 4;
+constexpr Index kWordBytes = sizeof(std::uint64_t);
+constexpr Index kWordSamples = kQuad * kWordBytes;
 
 typedef double Lanes __attribute__((vector_size(64)));
 typedef std::int32_t Ints __attribute__((vector_size(32)));
@@ -233,7 +232,7 @@ Genotypes genotypes(const Bytes& data, Index n_samples, const Doubles& means) {
     return {data.data(), (n_samples + 3) / 4, n_samples, size_of(means), means.data()};
 }
 
-constexpr Index kTabled = 1024;
+constexpr Index kTabled = kQuad * kMostLevels;
 
 template <class U>
 void unpack_column(const std::uint8_t* column, Index n, U mean, U* target) {

@@ -12,20 +12,12 @@
 
 #include "active_set.hpp"
 #include "bindings.hpp"
+#include "newton.hpp"
 #include "pivoting.hpp"
 #include "ridge_systems.hpp"
 
 namespace atomlearn {
 namespace {
-
-// The smallest decrease accepted, as a share of what the slope promises.
-constexpr double kArmijo = 1e-4;
-constexpr int kSecularTrials = 4;
-constexpr int kNewtonTrials = 20;
-// Steps in a row that lower neither the gap nor the objective: the last one.
-constexpr Index kPatience = 5;
-// In a step groups enter until so many features are new, or half as many as are in use.
-constexpr Index kEntering = 50;
 
 enum class NewtonStatus : int {
     reached = 0,
@@ -196,7 +188,7 @@ class Descent {
         for (std::size_t c = 0; c < f; ++c)
             for (std::size_t r = 0; r < f; ++r) curved_[r] += hessian_[c * f + r] * start_[c];
         before_ = phi_;
-        return toward(true, kSecularTrials) || (!broken_ && toward(false, kNewtonTrials));
+        return toward(true) || (!broken_ && toward(false));
     }
 
     // target_ = argmin over t >= 0 of the model, by exchanges of what is positive, or where these
@@ -231,7 +223,7 @@ class Descent {
     }
 
     // Minimises the model over t >= 0 and goes there, or as far on the way as it descends.
-    bool toward(bool secular, int trials) {
+    bool toward(bool secular) {
         const std::size_t f = free_.size();
         model_slope_.resize(f);
         for (std::size_t c = 0; c < f; ++c) {
@@ -244,7 +236,7 @@ class Descent {
         for (std::size_t c = 0; c < f; ++c) promised += slope_[c] * (target_[c] - start_[c]);
         if (!(promised < 0.0)) return false;
         double length = 1.0;
-        for (int trial = 0; trial < trials; ++trial, length *= 0.5) {
+        for (int trial = 0; trial < kHalvings; ++trial, length *= 0.5) {
             trial_ = t_;
             for (std::size_t c = 0; c < f; ++c)
                 trial_[as_size(free_[c])] = (1.0 - length) * start_[c] + length * target_[c];

@@ -15,9 +15,7 @@
 namespace atomlearn {
 namespace {
 
-constexpr double kSafe = 1e-15;     // wider than the rounding of one product
 constexpr Index kFewEnough = 1024;  // Newton's steps on these cost less than another round
-constexpr Index kOperations = 16;   // about what one entry costs
 
 // Magnitudes that decide, for a bracket [low, high] of x, what an entry certainly is.
 struct Cuts {
@@ -26,10 +24,10 @@ struct Cuts {
     double middle_high;
     double saturated;  // a >= saturated: d = 1
     Cuts(double low, double high, double step)
-        : zero(step * low * (1 - kSafe)),
-          middle_low(step > 0 ? step * high * (1 + kSafe) : 0.0),
-          middle_high((1 + step) * low * (1 - kSafe)),
-          saturated((1 + step) * high * (1 + kSafe)) {
+        : zero(step * low * (1 - kNoise)),
+          middle_low(step > 0 ? step * high * (1 + kNoise) : 0.0),
+          middle_high((1 + step) * low * (1 - kNoise)),
+          saturated((1 + step) * high * (1 + kNoise)) {
         // x = 0 settles the zeros only, and for s = 0 they are all that never counts.
         if (step == 0.0) zero = 0.0;
     }
@@ -189,7 +187,7 @@ ATOMLEARN_INLINE double largest_of(const T* w, Index n) {
 // Calls body(range, part, result) on pieces of n entries, one a thread; returns the results.
 template <class Result, class Body>
 std::vector<Result> by_pieces(Index n, Body&& body) {
-    const int threads = threads_for(kOperations * n);
+    const int threads = threads_for(kCostly * n);
     std::vector<Result> results(as_size(threads));
     in_parallel(threads, [&](int part) {
         body(piece(n, part, threads, kBlock), part, results[as_size(part)]);
@@ -289,7 +287,7 @@ class Equation {
         const Index n = n_open_;
         const Cuts cuts(low, high, step_);
         // A block of slack a thread: undecided entries are written before they are counted.
-        next_.reset(new double[as_size(n + kBlock * (threads_for(kOperations * n) + 1))]);
+        next_.reset(new double[as_size(n + kBlock * (threads_for(kCostly * n) + 1))]);
         double* to = next_.get();
         const auto parts = by_pieces<Sorted>(n, [&](Range range, int part, Sorted& sorted) {
             vectorized<sort_out<T>>(list + range.begin, range.size(), cuts,

@@ -8,16 +8,14 @@
 #include "bindings.hpp"
 #include "blas.hpp"
 #include "ksupport.hpp"
+#include "newton.hpp"
 #include "vectors.hpp"
 
 namespace atomlearn {
 namespace {
 
-constexpr double kRounding = 2e-15;  // of the terms of the objective
-constexpr double kAtRest = 1e-13;    // of the largest weight: a fixed point
 // Of the Newton system, in units of L: after a step cut short, and when steps are whole again.
 constexpr double kLeastDamping = 1e-10, kFirstDamping = 1e-4, kMostDamping = 1e-1;
-constexpr int kMostTrials = 20;
 constexpr Index kShortest = 4, kLongest = 64;  // gradient steps between Newton steps
 
 using Numbers = std::vector<double>;
@@ -244,7 +242,7 @@ class Fit {
         add_multiple(direction.data(), -1.0, best_.w.data(), p_.count);
         std::optional<Numbers> there = search(direction, slope, size);
         if (!there) return Outcome::no_better;
-        const double rounding = kRounding * (std::fabs(best_.value) + square(best_.w, best_.image));
+        const double rounding = kNoise * (std::fabs(best_.value) + square(best_.w, best_.image));
         Point trial = reached(std::move(*there), size);
         const double gain = best_.value - trial.value;
         if (gain >= -rounding && (gain > rounding || full_)) best_ = std::move(trial);
@@ -283,7 +281,7 @@ class Fit {
         double left = 0.0, right = 1.0, left_value = start, right_value = rise(1.0);
         full_ = right_value <= 0.3 * std::fabs(start);
         if (full_) return there;
-        for (int round = 0; round < kMostTrials; ++round) {
+        for (int round = 0; round < kHalvings; ++round) {
             double length = right - right_value * (right - left) / (right_value - left_value);
             if (!(left < length && length < right)) length = 0.5 * (left + right);
             const double value = rise(length);

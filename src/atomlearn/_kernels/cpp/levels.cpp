@@ -12,9 +12,7 @@ namespace atomlearn {
 namespace {
 
 // A sort costs about so many elementary operations an entry.
-constexpr Index kSorting = 16;
 // What is left over of weights that are no whole numbers is rounding.
-constexpr double kNoWeight = 1e-12;
 
 // Columns one after the other: entries begin[p] .. begin[p + 1] - 1 are those of column p, in the
 // rows `rows`, or in all of n_rows rows where that is null. Entries that are not there are 0.
@@ -50,7 +48,7 @@ Index weighed(const Listed<T, I>& x, Index p, const double* weight, double total
     Index count = 0;
     double reached = 0.0;
     const auto add = [&](double value, double mass) {
-        if (mass > kNoWeight * total) room[count++] = {value, mass};
+        if (mass > kTiny * total) room[count++] = {value, mass};
     };
     for (Index e = x.begin[p]; e < x.begin[p + 1]; ++e) {
         const double mass = weight[x.rows ? static_cast<Index>(x.rows[e]) : e - x.begin[p]];
@@ -163,7 +161,7 @@ void find_levels(const Vector& values, const std::optional<Vector>& rows, const 
     const Index* ends = begin.data();
     const double* factors = weight.data();
     const double total = std::accumulate(factors, factors + n_rows, 0.0);
-    const int threads = threads_for(kSorting * (ends[n_columns] - ends[0]));
+    const int threads = threads_for(kCostly * (ends[n_columns] - ends[0]));
     std::vector<Entry> entries(as_size(threads * room));
     by_float(values, [&]<class T>(const T* data) {
         const auto find = [&]<class I>(const I* places) {
@@ -187,7 +185,7 @@ void encode_columns(const Vector& values, const Positions& begin, const Doubles&
                     const Positions& starts, const OutBytes& codes) {
     const Index n_columns = size_of(begin) - 1;
     const Index *ends = begin.data(), *first = starts.data();
-    const int threads = threads_for(kSorting * (ends[n_columns] - ends[0]) / 4);
+    const int threads = threads_for(kCostly * (ends[n_columns] - ends[0]) / 4);
     by_float(values, [&](const auto* data) {
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads) if (threads > 1)
         for (Index p = 0; p < n_columns; ++p) {

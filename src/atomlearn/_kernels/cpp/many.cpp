@@ -18,7 +18,8 @@ struct Registers {
     typedef double Lanes __attribute__((vector_size(Bytes)));
     typedef std::int64_t Bits __attribute__((vector_size(Bytes)));
     static constexpr Index kLanes = Bytes / 8;
-    static constexpr bool kMany = Bytes == 64;  // 32 registers, else 16
+    static constexpr bool kMany = kLanes == kVectorLanes;  // 32 registers, else 16
+    static constexpr Index kPiece = 2 * kLanes;
 };
 
 // body(Registers) with those of this processor.
@@ -36,10 +37,6 @@ constexpr Index kStrip = 512;
 constexpr Index kStripRows = 32;
 // Times the usual work that is worth a thread between two calls of the BLAS.
 constexpr Index kBetween = 16;
-// Entries between two lines that are fetched ahead.
-constexpr Index kLine = 8;
-// Entries of a column of float32 that are converted together.
-constexpr Index kConverted = 256;
 
 // The scores of each vector, one vector after the other.
 struct VectorScores {
@@ -94,11 +91,11 @@ ATOMLEARN_INLINE void add_some(const T* const* x, Index n, const double* v, Inde
     if constexpr (std::is_same_v<T, double>) {
         add_columns<R, L, C>(x, n, v, width, sums);
     } else {
-        double converted[C][kConverted];
+        double converted[C][kRun];
         const double* at[C];
         for (int c = 0; c < C; ++c) at[c] = converted[c];
-        for (Index start = 0; start < n; start += kConverted) {
-            const Index count = std::min(kConverted, n - start);
+        for (Index start = 0; start < n; start += kRun) {
+            const Index count = std::min(kRun, n - start);
             for (int c = 0; c < C; ++c)
                 for (Index i = 0; i < count; ++i)
                     converted[c][i] = static_cast<double>(x[c][start + i]);
@@ -175,7 +172,7 @@ void columns_of(const Majors<T>& x, Range columns, const Several& v, const Vecto
 template <class R>
 ATOMLEARN_INLINE void add_tile(const double* tile, Index rows, const double* v, Index width,
                                double* sums) {
-    constexpr Index kVectors = R::kLanes, kPiece = 2 * R::kLanes;
+    constexpr Index kVectors = R::kLanes, kPiece = R::kPiece;
     for (Index j = 0; j < kStrip; j += kPiece) {
         const double* piece = tile + j * kStripRows;
         for (Index k = 0; k < width; k += kVectors) {
@@ -210,12 +207,12 @@ ATOMLEARN_INLINE void add_tile(const double* tile, Index rows, const double* v, 
 template <class R, class T>
 ATOMLEARN_INLINE void copy_tile(const Majors<T>& x, Index row, Index n, Index first, Index count,
                                 double* tile) {
-    constexpr Index kPiece = 2 * R::kLanes;
+    constexpr Index kPiece = R::kPiece;
     for (Index i = 0; i < n; ++i) {
         const T* source = x.at(row + i) + first;
         const T* next = x.at(std::min(row + i + 1, x.count - 1)) + first;
         for (Index j = 0; j < count; j += kPiece) {
-            for (Index c = 0; c < kPiece; c += kLine) __builtin_prefetch(next + j + c);
+            for (Index c = 0; c < kPiece; c += kVectorLanes) __builtin_prefetch(next + j + c);
             double* target = tile + j * kStripRows + i * kPiece;
             const Index here = std::min(kPiece, count - j);
             for (Index c = 0; c < here; ++c) target[c] = static_cast<double>(source[j + c]);
@@ -225,7 +222,7 @@ ATOMLEARN_INLINE void copy_tile(const Majors<T>& x, Index row, Index n, Index fi
 
 template <class R, class T>
 void rows_of(const Majors<T>& x, Range columns, const Several& v, const VectorScores& out) {
-    constexpr Index kPiece = 2 * R::kLanes;
+    constexpr Index kPiece = R::kPiece;
     const auto size = static_cast<std::size_t>(kStrip * v.width);
     // What lies beyond the last column is zero, or of a former strip: its sums are not looked at.
     std::vector<double> tile(static_cast<std::size_t>(kStrip * kStripRows));
@@ -251,7 +248,6 @@ void rows_of(const Majors<T>& x, Range columns, const Several& v, const VectorSc
 template <class R, class T, class I, int L>
 ATOMLEARN_INLINE void add_entries(const Compressed<T, I>& x, Index first, Index columns,
                                   const double* v, Index width, double* sums) {
-    constexpr Index kAhead = 16;
     const Index last = x.end(x.count - 1) - 1;
     for (Index c = 0; c < columns; ++c) {
         typename R::Lanes acc[L] = {};
@@ -275,7 +271,7 @@ ATOMLEARN_INLINE void add_entries(const Compressed<T, I>& x, Index first, Index 
 template <class R, class T, class I>
 void columns_of(const Compressed<T, I>& x, Range columns, const Several& v,
                 const VectorScores& out) {
-    constexpr int kEight = 8 / R::kLanes;  // registers of eight vectors
+    constexpr int kEight = kVectorLanes / R::kLanes;  // registers of eight vectors
     std::vector<double> sums(static_cast<std::size_t>(kColumns * v.width));
     for (Index first = columns.begin; first < columns.end; first += kColumns) {
         const Index count = std::min(kColumns, columns.end - first);

@@ -5,9 +5,6 @@
 
 namespace atomlearn {
 
-// The largest power of two of vectors whose sums stay in registers.
-constexpr Index kVectorLanes = 8;
-
 // V: rows of `width` numbers, a multiple of eight, for `count` vectors; what is beyond is zero.
 struct Several {
     const double* data;

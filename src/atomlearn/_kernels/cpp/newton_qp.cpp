@@ -15,19 +15,15 @@
 #include "bindings.hpp"
 #include "blas.hpp"
 #include "few_columns.hpp"
+#include "newton.hpp"
 #include "pivoting.hpp"
 #include "vectors.hpp"
 
 namespace atomlearn {
 namespace {
 
-constexpr double kArmijo = 1e-4;
-// Of the objective: a step that promises less is the last one.
-constexpr double kRounding = 1e-13;
-constexpr int kHalvings = 30;
 constexpr Index kMostPivots = 100000;
-// At least so many columns may enter at a time, and as many as this part of those in use.
-constexpr Index kEntering = 30;
+// As many columns as this part of those in use may enter at a time.
 constexpr Index kShare = 16;
 // A Hessian is kept while curvatures differ by less than this share of their sum.
 constexpr double kAlike = 0.1;
@@ -35,13 +31,9 @@ constexpr double kAlike = 0.1;
 constexpr double kContraction = 0.25;
 // The least damping: after a step that was cut short, and before there is none again.
 constexpr double kFirstDamping = 1e-4;
-// Steps in a row that hardly lower the objective.
-constexpr int kPatience = 12;
 // Models of more columns, or of so many multiplications to make, are left to other methods.
 constexpr Index kMostColumns = 5000;
 constexpr double kMostWork = 2e10;
-// Columns that enter between two solves of the active-set method.
-constexpr Index kBatch = 20;
 
 // f(z), a sum over samples, by functions of Python, which read the point and write the derivatives
 // where both see them. `smoothness` bounds the second derivative for a unit weight, infinity where
@@ -161,19 +153,19 @@ class Fit {
                 more_damping();
                 continue;
             }
-            if (!(promised < -kRounding * value_) && !fresh_ && !is_quadratic()) {
+            if (!(promised < -kAtRest * value_) && !fresh_ && !is_quadratic()) {
                 // The last digits are those of the curvature here.
                 k_.damped.clear();
                 if (!model()) break;
                 promised = minimise_model();
             }
-            const bool last = !(promised < -kRounding * value_);
+            const bool last = !(promised < -kAtRest * value_);
             const double before = value_;
             if (!(promised < 0.0)) break;
             const double length = search(promised);
             if (length > 0.0) ++steps;
             if (last || (length == 0.0 && fresh_ && damping_ >= 1.0)) break;
-            idle = value_ < before * (1.0 - kRounding) ? 0 : idle + 1;
+            idle = value_ < before * (1.0 - kAtRest) ? 0 : idle + 1;
             follow(length, promised);
         }
         return steps;
@@ -438,7 +430,7 @@ class Fit {
                                        true,          price_.data(), p_.coupling, diagonal(),
                                        p_.radius,     false,         p_.level,    p_.is_signed};
         ActiveFactor state{k_.factor.get(), k_.stride, k_.order.data(), 0, 0, 0.0};
-        const QPOutcome outcome = active_set(program, state, end_.data(), kBatch, kMostPivots);
+        const QPOutcome outcome = active_set(program, state, end_.data(), kEntering, kMostPivots);
         return outcome.status != QPStatus::not_finite && outcome.status != QPStatus::bad_state;
     }
 

@@ -99,8 +99,6 @@ struct PairFound {
     Index products = 0;  // multiplications
 };
 
-constexpr Index kRun = 256;
-
 // One position a of the search: its sums with all b <= last.
 template <class T, class I>
 class Line {
@@ -138,13 +136,12 @@ class Line {
   private:
     template <bool Listed>
     Index add(Index column, Index last) {
-        constexpr Index kAhead = 12, kFurther = 24;
         const Index begin = x_.begin(column), end = x_.end(column);
         double* sums = scratch_.sums.data();
         Index size = 0, products = 0;
         for (Index e = begin; e < end; ++e) {
             // Rows lie far apart: where the next ones begin is asked for in time.
-            if (e + kFurther < end) __builtin_prefetch(rows_.begins + x_.indices[e + kFurther]);
+            if (e + 2 * kAhead < end) __builtin_prefetch(rows_.begins + x_.indices[e + 2 * kAhead]);
             if (e + kAhead < end)
                 __builtin_prefetch(rows_.entries + rows_.begins[x_.indices[e + kAhead]]);
             const Index row = static_cast<Index>(x_.indices[e]);
@@ -246,14 +243,13 @@ std::tuple<Index, Index, Index> pair_search(
     const Doubles& radii_of, const Doubles& upper, const Doubles& costs, double least_sum,
     double relative, double absolute, double square, Index shift, Index begin, Index end,
     const Integers& first, const Integers& second, const OutDoubles& found_sums) {
-    // Comparisons are rounded, too.
-    constexpr double kLittleLess = 1.0 - 1e-12;
-    constexpr double kSparsely = 8.0;
     const std::size_t count = as_size(size_of(order));
     PairScratch scratch{std::vector<double>(count), std::vector<std::int32_t>(count),
                         std::vector<std::uint8_t>(count)};
     const double* radii = radii_of.data();
-    const double threshold = least_sum * kLittleLess;
+    constexpr double kSparsely = 8.0;
+    // Comparisons are rounded, too.
+    const double threshold = least_sum * (1.0 - kTiny);
     PairFound found{first.data(), second.data(), found_sums.data()};
     Index a = begin;
     by_compressed(
@@ -274,7 +270,7 @@ std::tuple<Index, Index, Index> pair_search(
                 }
                 if (last < 0) continue;
                 const double margin = relative * radii[a] * radii[0] + absolute;
-                const double least = std::max(0.0, (threshold - margin) * kLittleLess);
+                const double least = std::max(0.0, (threshold - margin) * (1.0 - kTiny));
                 if (least > 0.0 && kSparsely * costs.data()[a] > static_cast<double>(last))
                     line.scan(order.data()[a], a, last, square, least);
                 else

@@ -16,10 +16,6 @@ namespace {
 
 // Rounds without fewer exchanges than ever before, after which pivoting is left.
 constexpr int kPatience = 3;
-constexpr Index kMostRounds = 100;
-// Gradients beyond the price by this part of it are rounding; residuals of a system are corrected
-// once where they are larger.
-constexpr double kExact = 1e-11;
 // Operations of a blocked factorization in the time of one rotation of two entries.
 constexpr double kBlasGain = 16.0;
 
@@ -57,7 +53,7 @@ class Pivoting {
         enter();
         Index fewest = q_.size + 1;
         int patience = kPatience;
-        for (Index round = 0; round < kMostRounds; ++round) {
+        while (true) {
             list_support();
             if (static_cast<Index>(support_.size()) > q_.most) return false;
             if (!reach()) {
@@ -93,7 +89,7 @@ class Pivoting {
     bool over(Index j) const {
         const double pull = gradient_[as_size(j)];
         return signs_[as_size(j)] == 0.0 &&
-               !((q_.is_signed ? std::abs(pull) : pull) <= q_.price[j] * (1.0 + kExact));
+               !((q_.is_signed ? std::abs(pull) : pull) <= q_.price[j] * (1.0 + kDrift));
     }
 
     // Those that are used and whose sign came out wrong; returns their number.
@@ -189,8 +185,7 @@ class Pivoting {
         for (Index c = 0; c < count; ++c) {
             const Index j = fresh_[as_size(c)];
             const double pivot = corner_[as_size(c * count + c)];
-            if (!(pivot * pivot > kLeastPivot * (q_.gram[j * q_.stride + j] + q_.ridge)))
-                return false;
+            if (!(pivot * pivot > kTiny * (q_.gram[j * q_.stride + j] + q_.ridge))) return false;
         }
         for (Index i = 0; i < old; ++i) {
             double* column = state_.factor + i * state_.stride + old;
@@ -226,7 +221,7 @@ class Pivoting {
         x.assign(as_size(state_.count), 0.0);
         for (const Index j : support_) {
             const double rest = gradient_[as_size(j)] - q_.price[j] * signs_[as_size(j)];
-            exact = exact && std::abs(rest) <= kExact * q_.price[j];
+            exact = exact && std::abs(rest) <= kDrift * q_.price[j];
             x[as_size(place_[as_size(j)])] = rest;
         }
         if (exact) return;

@@ -33,6 +33,18 @@ inline std::size_t as_size(Index n) {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargest = std::numeric_limits<double>::max();
+// Of the terms of a sum: more than it is rounded by.
+constexpr double kNoise = 5e-15;
+// Smaller shares (of a diagonal by a pivot, of all weights by one) count as zero.
+constexpr double kTiny = 1e-12;
+// Doubles of a line of the cache, and of the widest register.
+constexpr Index kVectorLanes = 8;
+// Entries worked on at a time, which stay in the first-level cache.
+constexpr Index kRun = 256;
+// Entries that lie apart are fetched so far ahead.
+constexpr Index kAhead = 12;
+// Plain operations in the time of one that sorts or searches, about.
+constexpr Index kCostly = 16;
 
 // Whether this process is the child of a fork. OpenMP's threads do not survive one, and its pool
 // waits for them forever: a child runs every kernel on the thread that called it.

@@ -76,8 +76,6 @@ ATOMLEARN_INLINE void solve_factored(const double* L, Index width, Index stride,
 // Rows of the factor, copied to padded ones, so many at a time: sums are loaded and stored once
 // for all of them.
 constexpr Index kRowsAtOnce = 4;
-// Doubles in a vector of the widest registers.
-constexpr Index kLane = 8;
 
 // For each row i of stored positions (i, j): one step of Newton for the row a of the result,
 // a - (sum h b b' + amount)^-1 (sum g b + amount a), over its positions e with b = factor_j, slope
@@ -93,8 +91,8 @@ struct FactorRidge {
 
 struct RidgeRoom {
     explicit RidgeRoom(Index width)
-        : stride((width + kLane - 1) / kLane * kLane),
-          memory(static_cast<std::size_t>(stride * (width + kRowsAtOnce + 1) + kLane)) {
+        : stride((width + kVectorLanes - 1) / kVectorLanes * kVectorLanes),
+          memory(static_cast<std::size_t>(stride * (width + kRowsAtOnce + 1) + kVectorLanes)) {
         const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
         G = memory.data() + (64 - address % 64) % 64 / sizeof(double);
         b = G + stride * width;
@@ -132,7 +130,7 @@ ATOMLEARN_INLINE void ridge_sums(const FactorRidge<I>& ridge, Index row, const R
             const double c0 = h[0] * b0[j], c1 = h[1] * b1[j];
             const double c2 = h[2] * b2[j], c3 = h[3] * b3[j];
             double* sums = room.G + j * stride;
-            const Index needed = (j / kLane + 1) * kLane;
+            const Index needed = (j / kVectorLanes + 1) * kVectorLanes;
 #pragma omp simd
             for (Index k = 0; k < needed; ++k)
                 sums[k] += c0 * b0[k] + c1 * b1[k] + c2 * b2[k] + c3 * b3[k];

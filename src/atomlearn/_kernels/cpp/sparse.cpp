@@ -136,14 +136,13 @@ void add_squares(const Compressed<T, I>& x, const double* weights, Range range, 
 // give the same bits.
 template <class T, class I>
 double pair_sum(const Compressed<T, I>& x, Index first, Index second, const double* v) {
-    constexpr Index kMuchShorter = 16;
     Index a = x.begin(first), a_end = x.end(first);
     Index b = x.begin(second), b_end = x.end(second);
     if (a_end - a > b_end - b) {
         std::swap(a, b);
         std::swap(a_end, b_end);
     }
-    const bool search = kMuchShorter * (a_end - a) < b_end - b;
+    const bool search = kCostly * (a_end - a) < b_end - b;
     double sum = 0.0;
     while (a < a_end && b < b_end) {
         const I row = x.indices[a];

@@ -9,6 +9,10 @@ namespace atomlearn {
 
 // Columns of codes have at most so many levels: a code is a byte.
 constexpr Index kMostLevels = 256;
+// Genotypes of a byte.
+constexpr Index kQuad = 4;
+// Columns of genotypes worked on together, which share what is read of vectors.
+constexpr Index kColumns = 4;
 // The lower bit of each genotype in a word of 32.
 constexpr std::uint64_t kLow = 0x5555555555555555ull;
 

@@ -24,7 +24,8 @@ class DataLimits:
     #: A difference of sums this small against its terms has lost 4 of 16 digits, and is computed
     #: afresh from the column itself.
     cancelled: float = 1e-4
-    #: Coefficients of up to so many implicit columns are given back dense (512 MB in float64).
+    #: Numbers that are held dense at most (512 MB in float64): coefficients of implicit columns,
+    #: the columns that one pass asks for, the vectors of one reading and their scores.
     most_dense: int = 2**26
 
     def pieces(self, count: int, size: int) -> list[slice]:

@@ -39,6 +39,9 @@ from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import EPS
 
+#: Gradient steps between two certificates.
+CHECK_EVERY = 10
+
 
 @dataclass(frozen=True, slots=True)
 class SemismoothNewton(Master):
@@ -49,8 +52,6 @@ class SemismoothNewton(Master):
 
     Parameters
     ----------
-    check_every : int
-        Gradient steps between two certificates.
     max_steps : int
         Bound on gradient and Newton steps together; the best point is returned when it is reached.
 
@@ -71,12 +72,11 @@ class SemismoothNewton(Master):
     array([0.5, 1. ])
     """
 
-    check_every: int = 10
-    max_steps: int = 20000
+    max_steps: int = TUNING.most_steps
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        run = _Run(problem, weights, intercept, gap_target, self.check_every)
+        run = _Run(problem, weights, intercept, gap_target)
         n_samples, size = problem.design.shape
         tall = n_samples >= 4 * size and n_samples * size <= TUNING.small_entries
         with suppress(FloatingPointError):  # the best point is kept
@@ -101,8 +101,6 @@ class AcceleratedGradient(Master):
     relative_decrease : float or None
         Inexact mode of [T] (41): also stop once (F_k-1 - F_k) / F_k-1 is at most this ([T] uses
         1e-3), certified or not. None: only the gap target counts.
-    check_every : int
-        Iterations between two certificates.
     max_iter : int
         Bound on iterations in one call; the best point is returned when it is reached.
 
@@ -124,30 +122,26 @@ class AcceleratedGradient(Master):
     """
 
     relative_decrease: float | None = None
-    check_every: int = 10
-    max_iter: int = 20000
+    max_iter: int = TUNING.most_steps
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        run = _Run(problem, weights, intercept, gap_target, self.check_every)
+        run = _Run(problem, weights, intercept, gap_target)
         settled = False
         with suppress(FloatingPointError):  # the best point is kept
             while run.open and not settled and run.steps < self.max_iter:
-                settled = run.gradient_steps(self.check_every, self.relative_decrease)
+                settled = run.gradient_steps(CHECK_EVERY, self.relative_decrease)
         return run.refit
 
 
 class _Run:
     """One call of the master: the best point, the gradient iteration, and whose turn it is."""
 
-    def __init__(
-        self, problem: Problem, weights: Array, intercept: float, target: float, check_every: int
-    ) -> None:
+    def __init__(self, problem: Problem, weights: Array, intercept: float, target: float) -> None:
         check_restricted(problem)
         self.problem = problem
         self.target = target
         self.best = certified(problem, weights, None, intercept)
-        self.check_every = check_every
         self.steps = 0
         self.idle = 0
         self.least_share = 1.0  # of a column's curvature; slow steps change it
@@ -189,11 +183,11 @@ class _Run:
                 last, objective = objective, self.at.loss_value + _penalty(problem, self.at.weights)
                 settled |= 0.0 <= last - objective <= relative_decrease * abs(last)
             ends = settled or count == period or problem.deadline.passed
-            if ends or count % self.check_every == 0:
+            if ends or count % CHECK_EVERY == 0:
                 at = self.at
                 trial = certified(problem, at.weights, at.linear, at.intercept)
                 decrease = self.best.refit.objective - trial.refit.objective
-                self.rate = max(decrease, 0.0) / self.check_every
+                self.rate = max(decrease, 0.0) / CHECK_EVERY
                 if trial.improves(self.best):
                     self.best = trial
                 if not self.open or settled:
@@ -220,9 +214,9 @@ class _Run:
                     paid, self.idle, failed = True, 0, False
             if failed:
                 self.damping = TUNING.newton_regularization
-            elif slow >= TUNING.slow_steps:
+            elif slow >= TUNING.few_steps:
                 self.damping = max(0.1 * self.damping, EPS)
-            if failed or slow >= TUNING.slow_steps:
+            if failed or slow >= TUNING.few_steps:
                 self.least_share = TUNING.least_share if self.least_share == 1.0 else 1.0
         self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
         if paid:

@@ -140,7 +140,7 @@ def _minimum(
     order, starts = partition.order
     scalings, steps = partition.norms(weights) / limit, 0
     limited = problem.deadline.left < math.inf
-    most = TUNING.steps_at_once if limited else TUNING.inner_steps
+    most = TUNING.few_steps if limited else TUNING.inner_steps
     while True:
         scalings, slopes, outcome = group_newton(
             model.matrix,

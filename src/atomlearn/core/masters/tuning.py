@@ -13,15 +13,16 @@ class Tuning:
 
     inner_steps : bound on the steps of a method inside another. Rounding ends them before.
     halvings : bound on the trials of a line search.
-    steps_at_once : Newton steps of a kernel between two looks at the clock, where time is limited.
+    most_steps : bound on the steps of a method that goes on while it makes progress.
+    few_steps : Newton steps between two looks: of a kernel at the clock, where time is limited, and
+        at the damping, which changes if none of them halves the gap.
 
-    rounding_share : share of f below which the difference of two values of f counts as rounding.
+    rounding_share : share of a value of f or of a gauge below which a difference is rounding.
     negligible_move : relative change of predictions below which its curvature is rounding.
     newton_regularization : of Newton's equation, relative to 1 / step: larger slows the last steps
         down, smaller loses digits where columns are dependent.
     least_share : where damping all columns alike does not pay, each is damped relative to its own
         curvature, or to this share of the largest where that is more. Smaller loses digits.
-    slow_steps : after so many in a row, none of which halves the gap, the damping changes.
     newton_patience : rounds without progress before the best point is given back.
 
     few_columns : columns that are worked on whole, or groups in use that a kernel has.
@@ -41,13 +42,13 @@ class Tuning:
 
     inner_steps: int = 100
     halvings: int = 20
-    steps_at_once: int = 3
+    most_steps: int = 100_000
+    few_steps: int = 3
 
     rounding_share: float = 1e-8
     negligible_move: float = 1e-11
     newton_regularization: float = 1e-6
     least_share: float = 1e-9
-    slow_steps: int = 3
     newton_patience: int = 20
 
     few_columns: int = 500

@@ -49,8 +49,8 @@ class CrossValidation:
     level_passes: Array
     n_selected: Array
     relative_gaps: Array
-    passes: float = 0.0
-    relax: float = 0.0
+    passes: float
+    relax: float
     paths: tuple[tuple[tuple[PathResult, ...], ...], ...] = field(default=(), repr=False)
     status: Status = Status.CONVERGED
 

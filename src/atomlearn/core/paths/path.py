@@ -28,7 +28,7 @@ from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.schedule import drive
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import StoppingRule
 
 
@@ -119,8 +119,8 @@ def path(
     sample_weight: object = None,
     offset: object = None,
     unpenalized: object = None,
-    gap: float = 1e-6,
-    max_iter: int = 1000,
+    gap: float = TOLERANCE,
+    max_iter: int = MAX_ITER,
     stop: StoppingRule | None = None,
     solver: Solver | None = None,
     observers: Iterable[Observer] = (),

@@ -17,7 +17,7 @@ from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.run import How, SteppedLevels, default_solver, run
 from atomlearn.core.solvers.schedule import Task
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
 
 
@@ -37,8 +37,8 @@ class Settings:
     >>> settings = paths.Settings(gap=1e-8, solver=solvers.ColumnGeneration(tolerance=1e-8))
     """
 
-    gap: float = 1e-6
-    max_iter: int = 1000
+    gap: float = TOLERANCE
+    max_iter: int = MAX_ITER
     solver: Solver | None = None
     stop: StoppingRule | None = None
     observers: tuple[Observer, ...] = ()

@@ -19,11 +19,11 @@ from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.solver import Solver, State
+from atomlearn.core.solvers.solver import INNER_RATIO, PATIENCE, TOLERANCE, Solver, State
 
-#: Steps without any progress after which a run has stalled: where the best atom is known already,
-#: and where there are always new ones, each a little off the last.
-PATIENCE, PATIENCE_WITH_NEW_ATOMS = 3, 30
+#: Steps without any progress after which a run has stalled where there are always new atoms, each
+#: a little off the last.
+PATIENCE_WITH_NEW_ATOMS = 50
 
 
 @dataclass(slots=True)
@@ -32,14 +32,13 @@ class RayState(State):
 
     atoms : U; shares : (t,) c, whose sum is the bound on gauge(w) of the certificate;
     candidate : the best atom at this point, None where none would enter; refit_gap : certified gap
-    of the re-fit that led here; master_steps : steps (pivots) of the master so far.
+    of the re-fit that led here.
     """
 
     atoms: AtomSet | None = None
     shares: Array = field(default_factory=lambda: np.zeros(0))
     candidate: Atom | None = None
     refit_gap: float = np.inf
-    master_steps: int = 0
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
         return () if self.atoms is None else self.atoms.parts(self.shares)
@@ -97,8 +96,8 @@ class AtomGeneration(Solver):
     lifts: ClassVar[bool] = False
 
     master: Master = field(default_factory=SequentialQP)
-    inner_ratio: float = 1e-2
-    tolerance: float = 1e-6
+    inner_ratio: float = INNER_RATIO
+    tolerance: float = TOLERANCE
     warm_start: bool = True
     prune: bool = True
 

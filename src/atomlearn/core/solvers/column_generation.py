@@ -14,6 +14,7 @@ import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.masters.choose import candidates_for_free, choose_master
@@ -21,13 +22,11 @@ from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths, counted
-from atomlearn.core.solvers.solver import Solver, State
+from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
 
 #: Entries of a block up to which a re-fit to the end costs nothing that could be measured beside a
 #: pass: all columns of such a design are taken at once, which proves the optimum in one pass.
 SMALL = 2**15
-#: Entries of the columns that one pass asks for at most: half a GB in float64.
-ASKED_ENTRIES = 2**26
 #: Of losses that couple predictions, a re-fit goes no further down with the level than by this
 #: factor from the least at which the point would stay: Newton steps from far away fill it with
 #: columns that the optimum does not have, and take most of the time.
@@ -40,8 +39,7 @@ class ActiveState(State):
 
     block : the data of ``columns``, less the offsets of ``lengths``, which has their lengths too;
     candidates : columns to add in the next step, none of them
-    active; refit_gap : certified gap of the restricted problem at this point; master_steps :
-    steps of the master so far; free : candidates a
+    active; refit_gap : certified gap of the restricted problem at this point; free : candidates a
     pass may add at no cost to the master.
     """
 
@@ -49,7 +47,6 @@ class ActiveState(State):
     lengths: Lengths = field(default_factory=Lengths.none)
     candidates: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     refit_gap: float = np.inf
-    master_steps: int = 0
     free: int = 0
 
 
@@ -106,8 +103,8 @@ class ColumnGeneration(Solver):
 
     master: Master | None = None
     batch: int | None = None
-    inner_ratio: float = 0.05
-    tolerance: float = 1e-6
+    inner_ratio: float = INNER_RATIO
+    tolerance: float = TOLERANCE
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
@@ -255,7 +252,7 @@ class ColumnGeneration(Solver):
             return np.zeros(0, dtype=np.int64)
         norm = price.problem.regularizer.norm
         # Few solutions have more columns than there are samples.
-        share = min(n_features // 100, n_samples, ASKED_ENTRIES // n_samples)
+        share = min(n_features // 100, n_samples, LIMITS.most_dense // n_samples)
         # Of a few times as many, gathering those that are free would cost much of a pass.
         free = state.free if n_features <= 2 * state.free else min(state.free, n_features // 10)
         count = self.batch or max(100, 2 * n_used, share, free)

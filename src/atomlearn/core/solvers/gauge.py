@@ -16,13 +16,11 @@ from atomlearn.core.data.sparse import identity
 from atomlearn.core.interfaces import Array, Atom, Norm, WarmStart
 from atomlearn.core.losses import as_loss
 from atomlearn.core.masters.sequential_qp import SequentialQP
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
-
-#: A sum of atoms this close to w, relative to ||w||_2, is w to rounding.
-EXACT = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,8 @@ def gauge_by_generation(
     if not w.any():
         return 0.0, 0.0
     found = decompose(norm, w, gap, max_iter)
-    if found.error > EXACT * l2_norm(w):
+    # A sum of atoms this close to w is w to rounding.
+    if found.error > TUNING.rounding_share * l2_norm(w):
         return math.inf, math.inf
     value = float(found.weights.sum())
     return value, max(value - found.lower, 0.0)
@@ -110,7 +109,7 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
             lower = max(lower, float(w @ following) / top)
         error = l2_norm(w - dense)
         closed = float(shares.sum()) - lower <= gap * max(lower, 0.0)
-        if closed and error <= 0.1 * EXACT * size:
+        if closed and error <= 0.1 * TUNING.rounding_share * size:
             break
         if new:
             atoms, shares = atoms.append(design, atom), np.append(shares, 0.0)

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn._kernels import share_out, single_threaded_blas
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Design, Scores
 from atomlearn.core.problem.result import Result
 
-#: Vectors of one reading, and the numbers that they, or all their scores, may take (1 GB).
+#: Vectors of one reading.
 MOST_VECTORS = 256
-MOST_NUMBERS = 2**27
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _served(design: Design, waiting: dict[int, Asked]) -> list[int]:
     everything = True in kinds
     n_samples, n_features = design.shape
     size = max(n_samples, n_features if everything else 1)
-    most = min(MOST_VECTORS, max(MOST_NUMBERS // size, 1))
+    most = min(MOST_VECTORS, max(LIMITS.most_dense // size, 1))
     served: list[int] = []
     count = 0
     for number, asked in waiting.items():

@@ -14,6 +14,15 @@ from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
 
+#: Relative gap that is proved, unless another is asked for, ...
+TOLERANCE = 1e-6
+#: ... in at most so many steps.
+MAX_ITER = 1000
+#: Share of the gap to which a step solves its restricted problem.
+INNER_RATIO = 0.05
+#: Steps without progress after which a run has stalled, where nothing new is to come.
+PATIENCE = 3
+
 
 @dataclass(slots=True)
 class State:
@@ -25,7 +34,7 @@ class State:
     the solver knows that no further step of its own can change the point; patience : steps without
     progress after which the run has stalled, infinite where there is something new to try;
     smoothing : the smooth problem that the state is of, where the loss has kinks; lengths : of the
-    columns, where the solver knows them.
+    columns, where the solver knows them; master_steps : steps (pivots) of the master so far.
     """
 
     columns: Columns
@@ -38,6 +47,7 @@ class State:
     patience: float = math.inf
     smoothing: Any = None
     lengths: Any = None
+    master_steps: int = 0
 
     def merit(self) -> float:
         """Return what the steps of the solver minimise: F here, unless it is a bound of F."""

@@ -12,6 +12,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.interfaces import Array, Mask
+from atomlearn.core.solvers.solver import MAX_ITER
 from atomlearn.designs import Entries
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
@@ -101,7 +102,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         validation_fraction: float = 0.1,
         standardize: bool = True,
         tol: float = 1e-4,
-        max_iter: int = 1000,
+        max_iter: int = MAX_ITER,
         random_state: int = 0,
     ) -> None:
         keep(self, locals())

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from atomlearn.core.interfaces import Form
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.designs import Identity
 from atomlearn.estimators.checks import amount_of, keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, double
@@ -81,8 +81,8 @@ class SparseLowRank(MatrixTransformer):
         *,
         form: Form = "penalized",
         radius: float = 1.0,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
+        tol: float = TOLERANCE,
+        max_iter: int = MAX_ITER,
         solver: str | Solver = "auto",
         verbose: int = 0,
     ) -> None:
@@ -214,7 +214,7 @@ class SparsePCA(MatrixTransformer):
         form: Form = "penalized",
         radius: float = 1.0,
         tol: float = 1e-4,
-        max_iter: int = 1000,
+        max_iter: int = MAX_ITER,
         solver: str | Solver = "auto",
         verbose: int = 0,
     ) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from atomlearn.core.data.coefficients import coefficient_matrix
 from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import Array, Form, Norm
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.designs import Tasks
 from atomlearn.estimators.checks import amount_of, keep
 from atomlearn.estimators.parameters import ProvedModel
@@ -140,8 +140,8 @@ class MatrixPursuit(GaugeModel):
         form: Form = "squared",
         radius: float = 1.0,
         normalize: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
+        tol: float = TOLERANCE,
+        max_iter: int = MAX_ITER,
         solver: str | Solver = "auto",
         verbose: int = 0,
     ) -> None:

@@ -205,7 +205,6 @@ class MatrixState(State):
     terms: tuple[Coordinates, ...] = ()
     found: tuple[Searched, ...] = ()
     patience: float = 8
-    master_steps: int = 0
 
     def n_active(self) -> int:
         """Rank of the spans, number of rays and of entries in use."""

@@ -23,7 +23,7 @@ from atomlearn.core.masters.newton import AcceleratedGradient, SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver
 from atomlearn.matrices.designs.base import SideBySide
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.coordinates import (
@@ -99,8 +99,8 @@ class MatrixGeneration(Solver):
     master: Master | None = None
     batch: int = 10
     columns: int = 1000
-    inner_ratio: float = 0.05
-    tolerance: float = 1e-6
+    inner_ratio: float = INNER_RATIO
+    tolerance: float = TOLERANCE
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> MatrixState:
         """Begin at zero, or at the terms of an earlier fit with the same kinds of norms.

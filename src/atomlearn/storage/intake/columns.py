@@ -17,7 +17,8 @@ class KindLimits:
 
     #: Lines that delimiter and header are found from.
     sniffed: int = 30
-    #: A text column with at most so many values is a category; with at most ``many_values``, where
+    #: A text column with at most so many values is a category, and a target of so many whole
+    #: numbers is one of classes; with at most ``many_values``, where
     #: each comes ``most_values`` times on average.
     most_values: int = 20
     many_values: int = 100
