@@ -51,15 +51,8 @@ class MatrixModel(ProvedModel):
         self._report([result], complete=result.converged or searched)
 
 
-class GaugeModel(MatrixModel):
-    """A MatrixModel with one gauge, penalized or bounded; not for direct use."""
-
-    form: Form
-    radius: float
-
-
-class MatrixTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaugeModel):
-    """A GaugeModel with ``components_``, one for each column that it makes; not for direct use."""
+class MatrixTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MatrixModel):
+    """A MatrixModel with ``components_``, one for each column that it makes; not for direct use."""
 
     components_: NDArray[Any]
 
@@ -78,7 +71,7 @@ def double(X: NDArray[Any]) -> Array:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-class MatrixPursuit(GaugeModel):
+class MatrixPursuit(MatrixModel):
     """min over W of  1/2 ||X' - X'W||_F^2 + penalty(W), samples in the rows of X: [L] 4.2.
 
     Column i of W says which samples sample i is made of. ``affinity_`` = |W| + |W|' is ready for
