@@ -16,7 +16,7 @@ from atomlearn.core.interfaces import Array, Form, Norm
 from atomlearn.core.solvers.solver import Solver
 from atomlearn.designs import Tasks
 from atomlearn.estimators.checks import amount_of, keep
-from atomlearn.estimators.parameters import ProvedModel
+from atomlearn.estimators.parameters import ProvedModel, entries_of
 from atomlearn.losses import Squared
 from atomlearn.norms import KSupport, as_norm
 from atomlearn.problem import Problem, Regularizer
@@ -151,11 +151,7 @@ class MatrixPursuit(MatrixModel):
         design = Tasks(np.asfortranarray(data.T), n)
         regularizer = Regularizer(norm, self.form, amount_of(self))
         result = self._solved(Problem.build(design, data.T.reshape(-1), Squared(), regularizer))
-        columns, weights = result.columns, result.weights
-        if result.matrix_parts is not None:
-            columns = np.flatnonzero(result.coef)
-            weights = np.asarray(result.coef, dtype=np.float64).reshape(-1)[columns]
-        self.coef_ = coefficient_matrix(columns, weights, (n, n)).astype(checked.dtype)
+        self.coef_ = coefficient_matrix(*entries_of(result), (n, n)).astype(checked.dtype)
         magnitude = abs(self.coef_)
         self.affinity_ = (magnitude + magnitude.T).tocsr()
         return self
