@@ -29,7 +29,7 @@ from atomlearn.estimators.checks import (
     unpenalized_columns,
 )
 from atomlearn.estimators.matrices.tasks import fit_tasks
-from atomlearn.estimators.parameters import FitParameters, with_callbacks
+from atomlearn.estimators.parameters import FitParameters, entries_of, with_callbacks
 from atomlearn.estimators.targets import (
     Checked,
     checked_targets,
@@ -171,14 +171,7 @@ class AtomicModel(CallbackSupport, FitParameters):
 
     def _take(self, data: Checked, results: list[Result]) -> None:
         """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
-        parts, first = [], results[0]
-        for result in results:
-            columns, weights = result.columns, result.weights
-            if result.matrix_parts is not None:
-                whole = result.coef.ravel()
-                columns = np.flatnonzero(whole)
-                weights = whole[columns]
-            parts.append((columns, weights))
+        parts, first = [entries_of(result) for result in results], results[0]
         implicit = map_of(data.design).implicit
         coef = coefficient_rows(parts, first.n_features, first.dtype, implicit)
         intercept: Any = np.array([result.intercept for result in results])

@@ -234,19 +234,16 @@ def _inputs(estimator: Any, used: Columns) -> tuple[Columns, Array]:
     if estimator.features == "linear":
         return np.stack([used, np.full_like(used, -1)], axis=1), np.ones(used.size)
     feature_map = estimator.feature_map_
-    pairs = np.asarray(feature_map.inputs_of(feature_map.term_of(used)), dtype=np.int64)
-    # Whether columns are products, and times what, is seen from two rows.
-    rows = np.ones((2, int(estimator.n_features_in_)))
-    rows[1] = np.random.default_rng(0).uniform(0.5, 2.0, rows.shape[1])
-    values = np.asarray(feature_map.apply(rows).gather(used))
-    first, second = rows[1][pairs[:, 0]], np.where(pairs[:, 1] < 0, 1.0, rows[1][pairs[:, 1]])
-    if not np.allclose(values[1], values[0] * first * second, rtol=1e-9, atol=0.0):
+    if not feature_map.implicit:
         raise ValueError(
             f"{type(estimator).__name__} was fitted with features={estimator.features!r}, which "
             "other packages cannot form from columns; write its model file instead "
             "(reports.write_model)"
         )
-    return pairs, values[0]
+    pairs = np.asarray(feature_map.inputs_of(feature_map.term_of(used)), dtype=np.int64)
+    # A product of ones is the factor of its column.
+    ones = np.ones((1, int(estimator.n_features_in_)))
+    return pairs, np.asarray(feature_map.apply(ones).gather(used))[0]
 
 
 def _formed(model: Formula) -> list[str]:

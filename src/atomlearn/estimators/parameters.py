@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn._kernels import single_threaded_blas
-from atomlearn.core.interfaces import Deadline, Form, Norm, WarmStart
+from atomlearn.core.interfaces import Array, Columns, Deadline, Form, Norm, WarmStart
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
@@ -109,6 +109,15 @@ class ProvedModel(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def entries_of(result: Result) -> tuple[Columns, Array]:
+    """Return the columns with a coefficient and their weights, terms of matrices included."""
+    if result.matrix_parts is None:
+        return result.columns, result.weights
+    whole = result.coef.ravel()
+    columns = np.flatnonzero(whole)
+    return columns, whole[columns]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -142,9 +142,6 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
-    plain = type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n_samples,)
-    if plain and np.isfinite(y).all():
-        return np.asarray(y)
     # Not np.iscomplexobj, which what is merely like an array may refuse.
     if np.asarray(y).dtype.kind == "c":
         raise ValueError("Complex data not supported: y is complex; pass y.real")

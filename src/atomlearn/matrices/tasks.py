@@ -13,7 +13,6 @@ from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.losses import FreeColumns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Result
 from atomlearn.maps.pairs.polynomial import Polynomial
 from atomlearn.matrices.designs.tasks import Tasks
 
@@ -30,20 +29,6 @@ class TaskProblem:
     problem: Problem
     means: Array
     offsets: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_features, n_tasks)."""
-        return self.means.size, self.offsets.size
-
-    def weights(self, result: Result) -> Array:
-        """Return W (n_features, n_tasks) of a result, in float64."""
-        if result.matrix_parts is not None:
-            total: Array = np.sum([part.dense(self.shape) for part in result.matrix_parts], axis=0)
-            return total
-        W = np.zeros(self.means.size * self.offsets.size)
-        W[result.columns] = result.weights
-        return W.reshape(self.shape)
 
     def freed(self, columns: NDArray[np.int64]) -> TaskProblem:
         """Return the problem with these columns of X free of any penalty, for all tasks."""

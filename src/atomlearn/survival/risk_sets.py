@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Rows
 
 
@@ -37,8 +38,6 @@ class RiskSets:
     last: Rows
     first: Any
     efron: bool
-    #: Numbers that a core keeps at hand, one MB.
-    CACHED: ClassVar[int] = 2**17
 
     @classmethod
     def of_stratum(cls, y: NDArray[Any], weight: Array, rows: Rows, efron: bool) -> RiskSets | None:
@@ -172,10 +171,7 @@ class RiskSets:
         """Return K'A of the columns sqrt(omega_m) p_m, (terms, k), for A (n_samples, k)."""
         (times, share, _, _), (each, scale) = self.terms, self._scales
         result = np.empty((A.shape[1], times.size))
-        # So many columns at a time that what is made of them stays in the cache.
-        width = max(1, self.CACHED // self.rows.size)
-        for start in range(0, A.shape[1], width):
-            some = slice(start, start + width)
+        for some in LIMITS.pieces(A.shape[1], self.rows.size):
             columns = each * np.take(A.T[some], self.rows, axis=1)
             result[some] = self._sums_of(columns, times, share) * scale
         return result.T

@@ -16,7 +16,7 @@ from atomlearn.core.interfaces import Array, Form, Norm
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.designs import Tasks
 from atomlearn.estimators.checks import amount_of, keep
-from atomlearn.estimators.parameters import ProvedModel
+from atomlearn.estimators.parameters import ProvedModel, entries_of
 from atomlearn.losses import Squared
 from atomlearn.norms import KSupport, as_norm
 from atomlearn.problem import Problem, Regularizer
@@ -51,15 +51,8 @@ class MatrixModel(ProvedModel):
         self._report([result], complete=result.converged or searched)
 
 
-class GaugeModel(MatrixModel):
-    """A MatrixModel with one gauge, penalized or bounded; not for direct use."""
-
-    form: Form
-    radius: float
-
-
-class MatrixTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaugeModel):
-    """A GaugeModel with ``components_``, one for each column that it makes; not for direct use."""
+class MatrixTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MatrixModel):
+    """A MatrixModel with ``components_``, one for each column that it makes; not for direct use."""
 
     components_: NDArray[Any]
 
@@ -78,7 +71,7 @@ def double(X: NDArray[Any]) -> Array:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-class MatrixPursuit(GaugeModel):
+class MatrixPursuit(MatrixModel):
     """min over W of  1/2 ||X' - X'W||_F^2 + penalty(W), samples in the rows of X: [L] 4.2.
 
     Column i of W says which samples sample i is made of. ``affinity_`` = |W| + |W|' is ready for
@@ -158,11 +151,7 @@ class MatrixPursuit(GaugeModel):
         design = Tasks(np.asfortranarray(data.T), n)
         regularizer = Regularizer(norm, self.form, amount_of(self))
         result = self._solved(Problem.build(design, data.T.reshape(-1), Squared(), regularizer))
-        columns, weights = result.columns, result.weights
-        if result.matrix_parts is not None:
-            columns = np.flatnonzero(result.coef)
-            weights = np.asarray(result.coef, dtype=np.float64).reshape(-1)[columns]
-        self.coef_ = coefficient_matrix(columns, weights, (n, n)).astype(checked.dtype)
+        self.coef_ = coefficient_matrix(*entries_of(result), (n, n)).astype(checked.dtype)
         magnitude = abs(self.coef_)
         self.affinity_ = (magnitude + magnitude.T).tocsr()
         return self

@@ -95,14 +95,6 @@ class Entries(MatrixDesign):
         """Return w at the observed entries."""
         return self._spread(np.asarray(weights, dtype=np.float64)[self._keys])
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return the number (or the sum of c) of the observations of every entry."""
-        result = np.zeros(self.shape[1])
-        result[self._keys] = self.summed(
-            np.ones(self._n_samples) if curvature is None else curvature
-        )
-        return result
-
     def gather(self, columns: Columns) -> Block:
         n, keys = self._n_samples, self._keys
         places = np.searchsorted(keys, columns)

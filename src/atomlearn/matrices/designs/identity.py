@@ -48,10 +48,6 @@ class Identity(MatrixDesign):
         """Return vec(W): a copy."""
         return np.array(weights, dtype=np.float64)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return c, or ones."""
-        return np.ones(self.shape[0]) if curvature is None else np.array(curvature)
-
     def gather(self, columns: Columns) -> Block:
         starts = np.arange(columns.size + 1)
         return SparseBlock(np.ones(columns.size), columns, starts, self.shape[0])

@@ -47,21 +47,13 @@ class TaskSpan(SpanBlock):
         blocks = np.empty((r, s, r, s))
         for a in range(s):
             for b in range(a, s):
-                blocks[:, a, :, b] = _weighted(A, C[:, a, b])
+                blocks[:, a, :, b] = (A * C[:, a, b][:, None]).T @ A
                 blocks[:, b, :, a] = blocks[:, a, :, b]
         H: Array = blocks.reshape(r * s, r * s)
         for column in wide:
             pulled = self.transpose_dot(K[:, [column]].toarray().ravel())
             H -= np.outer(pulled, pulled)
         return H
-
-
-def _weighted(A: Array, weight: Array) -> Array:
-    """Return A'diag(weight)A; where no weight is negative in half the time."""
-    if weight.min(initial=0.0) < 0.0:
-        return np.asarray((A * weight[:, None]).T @ A)
-    rooted = A * np.sqrt(weight)[:, None]
-    return np.asarray(rooted.T @ rooted)
 
 
 class TaskBlock(Block):
@@ -224,14 +216,6 @@ class Tasks(MatrixDesign):
     def predict(self, weights: Array) -> Array:
         """Return vec(X W): one pass."""
         return self.base.product(np.reshape(weights, self.matrix_shape)).reshape(-1)
-
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_it x_ij^2 for every (j, t): one pass."""
-        base: Any = self.base
-        if curvature is None:
-            return np.repeat(np.asarray(base.squared_norms()), self.n_tasks)
-        parts = [base.squared_norms(np.ascontiguousarray(c)) for c in self._rows(curvature).T]
-        return np.column_stack(parts).reshape(-1)
 
     def gather(self, columns: Columns) -> Block:
         features, places = np.unique(columns // self.n_tasks, return_inverse=True)
