@@ -104,16 +104,20 @@ class Verdict:
         """What the score is: "held-out AUC", "cross-validated correlation"."""
         return ("cross-validated " if self.n_folds else "held-out ") + self.score_name
 
-    def __str__(self) -> str:
+    @property
+    def evidence(self) -> str:
+        """The score with its interval and that of a guess, in words; or why there is none."""
         if self.n_rows == 0:
-            return f"{self.verdict}: {self.how['verdict']}"
+            return self.how["verdict"]
         low, high = self.interval
-        than = "" if self.verdict == "too few rows to tell" else f" than {self.guess}"
         return (
-            f"{self.verdict}{than}: {self.measured} {self.score:.3f} "
-            f"({100 * self.interval_level:.0f}% interval {low:.3f} to {high:.3f}; {self.guess}: "
-            f"{self.baseline:g}), p = {self.p_value:.2g}"
+            f"{self.measured} {self.score:.3f} ({100 * self.interval_level:.0f}% interval "
+            f"{low:.3f} to {high:.3f}; {self.guess}: {self.baseline:g}), p = {self.p_value:.2g}"
         )
+
+    def __str__(self) -> str:
+        than = "" if self.verdict == "too few rows to tell" else f" than {self.guess}"
+        return f"{self.verdict}{than}: {self.evidence}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, None for what is not known: what ``summary.json`` holds."""
