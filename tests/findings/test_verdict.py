@@ -92,7 +92,7 @@ def test_the_limit_for_many_rows_is_that_of_the_draws() -> None:
     limit = areas(codes, decisions[:, None], np.random.default_rng(0))
     some = areas(codes[:10_000], decisions[:10_000, None], np.random.default_rng(0))
     assert limit.null.std() * np.sqrt(1.1) == pytest.approx(some.null.std(), rel=0.05)
-    assert limit.critical(0.05) - 0.5 == pytest.approx(1.645 * limit.null.std(), rel=0.01)
+    assert limit.critical() - 0.5 == pytest.approx(1.645 * limit.null.std(), rel=0.01)
 
 
 @pytest.mark.parametrize("kind", ["many", "numbers", "times"])
@@ -208,6 +208,14 @@ def test_few_rows_are_judged_by_permutations_of_the_whole_cross_validation(
         X, y = rng.standard_normal((30, 6)), rng.standard_normal(30)
         calls.append(held_out_verdict(model, X, y, rng=seed).better)
     assert sum(calls) <= 3  # 5% of 8 is 0.4; above 3 has probability 0.0004
+
+
+def test_the_interval_of_a_nearly_perfect_area_is_as_wide_as_that_of_a_guess() -> None:
+    y, draws = np.arange(40) % 2, [0.4, 0.45, 0.55, 0.6] * 10
+    trial = Trial(lambda *rows: np.zeros(0), "classification", y)
+    width = 1.645 * np.std(draws)
+    found = trial._judged(0.998, draws, 40, 5)
+    assert found.interval == pytest.approx((0.998 - width, 1.0), abs=1e-3)
 
 
 @pytest.mark.repeats

@@ -32,12 +32,10 @@ def record(step: int, gap: float, columns: int = 3) -> Record:
     return Record(step, float(step + 1), 0.01 * step, 10.0 / (step + 1), gap * 5, gap, columns)
 
 
-def feature(rank: int, name: str = "f", outputs: int = 1, found: int | None = 1) -> SelectedFeature:
+def feature(rank: int, name: str = "f", outputs: int = 1) -> SelectedFeature:
     size = 1.0 / rank
     sign = -1.0 if rank % 2 else 1.0
-    return SelectedFeature(
-        rank, name, rank, (sign * size / 7,) * outputs, (sign * size,) * outputs, 0.5, found
-    )
+    return SelectedFeature(rank, name, rank, (sign * size / 7,) * outputs, (sign * size,) * outputs)
 
 
 def make_content(name: str = "gene", **changes: object) -> Content:
@@ -51,7 +49,7 @@ def make_content(name: str = "gene", **changes: object) -> Content:
         n_inputs=9,
         n_features=9,
         outputs=("sick",),
-        selected=tuple(feature(rank, f"{name} {rank}", found=rank) for rank in (1, 2, 3)),
+        selected=tuple(feature(rank, f"{name} {rank}") for rank in (1, 2, 3)),
         fits=(fit,),
         goal=1e-6,
         held_out=HeldOut(
@@ -162,7 +160,7 @@ def test_the_page_is_self_contained_and_tells_the_result() -> None:
         "features with the final model, which is fitted to all rows",
         "random labels do this well once in 10,000 times",
         "An AUC above 0.700 would count as better than chance.",
-        "The held-out AUC is 0.930",
+        "held-out AUC 0.930",
         "interval 0.800 to 0.980",
         "90.0%",
         "guess: 60.0%",
@@ -187,7 +185,7 @@ def test_what_is_not_proved_says_so_and_generation_tells_both_bounds() -> None:
     words = Page(report_html(make_content(fits=(fit,)))).words
     for said in (
         "2.0e-07",
-        "With the features as selected",
+        "above its optimum over the selected features",
         "is not bounded",
     ):
         assert said in words

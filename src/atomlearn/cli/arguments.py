@@ -13,7 +13,6 @@ from atomlearn.cli.options import (
     Fraction,
     Place,
     Positive,
-    PositiveOrAuto,
     Seed,
     Share,
     Size,
@@ -136,8 +135,8 @@ class ModelOptions:
     stability : bool
         Instead: select what most random halves of the rows select.
     alpha : number
-        Weight of the norm against the mean loss (with --norm); auto, the default: chosen by
-        cross-validation.
+        Weight of the norm against the mean loss (with --norm; default: chosen by
+        cross-validation).
     cv : bool
         Choose alpha by cross-validation (what --norm does without --alpha).
     one_se : bool
@@ -161,7 +160,7 @@ class ModelOptions:
     norm: str | None = None
     fdr: Share = None
     stability: bool = False
-    alpha: PositiveOrAuto = None
+    alpha: Positive = None
     cv: bool = False
     one_se: bool = False
     groups: str | None = None

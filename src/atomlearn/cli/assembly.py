@@ -93,22 +93,11 @@ def _view(source: Dataset, fitted: Fitted) -> View:
 
 
 def _known(source: Dataset, fitted: Fitted) -> Callable[[SelectedFeature], SelectedFeature]:
-    """Return what adds to a feature what the fit and the file know of it."""
+    """Return what adds to a feature its groups and what the file knows of it."""
     groups = {} if fitted.has_curves else group_names_of(source.given, source.names)
-    scaling = {}
-    if fitted.scaling is not None and not fitted.has_curves:
-        scaling = dict(zip(fitted.columns.tolist(), fitted.scaling.tolist(), strict=True))
-    terms, steps = fitted.map.term_of(fitted.columns), fitted.found
 
     def known(item: SelectedFeature) -> SelectedFeature:
-        found = steps[(terms == item.index) & (steps > 0)]
-        return replace(
-            item,
-            scaling=scaling.get(item.index),
-            found=min(found, default=None),
-            group=groups.get(item.index, ""),
-            about=about(source, item.index),
-        )
+        return replace(item, group=groups.get(item.index, ""), about=about(source, item.index))
 
     return known
 
@@ -186,10 +175,9 @@ def _details(
 def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
     """Return the model in data units, with only the columns that it reads."""
     schema, target, map = source.schema, source.target, source.map
-
-    def curve(unit: int) -> ModelCurve:
-        return ModelCurve(*curve_of(fitted.map, fitted.columns, fitted.coefficients, unit))
-
+    coefficients = fitted.coefficients
+    if fitted.has_curves:
+        coefficients = np.ones((fitted.intercepts.size, fitted.units.size))
     factors = [[int(at) for at in pair if at >= 0] for pair in map.inputs_of(fitted.units)]
     used = sorted({factor for pair in factors for factor in pair})
     place = {column: position for position, column in enumerate(used)}
@@ -207,19 +195,13 @@ def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
                 index=int(column),
                 name=source.feature(int(column)),
                 factors=tuple(place[factor] for factor in pair),
-                curve=ModelCurve(
-                    *curve_of(fitted.map, fitted.columns, fitted.coefficients, int(column))
-                )
-                if fitted.has_curves
-                else None,
+                curve=_curve_of(fitted, int(column)) if fitted.has_curves else None,
             )
             for column, pair in zip(fitted.units, factors, strict=True)
         ),
         is_named=schema.names is not None,
         first_index=schema.first_index,
-        coefficients=fitted.coefficients
-        if not fitted.has_curves
-        else np.ones((fitted.intercepts.size, fitted.units.size)),
+        coefficients=coefficients,
         intercepts=fitted.intercepts,
         certificates=tuple(
             ModelCertificate(r.status.name, r.objective, r.gap, r.relative_gap, r.passes)
@@ -230,6 +212,10 @@ def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
         columns=columns,
         alleles=alleles_of(source, used),
     )
+
+
+def _curve_of(fitted: Fitted, unit: int) -> ModelCurve:
+    return ModelCurve(*curve_of(fitted.map, fitted.columns, fitted.coefficients, unit))
 
 
 def _roles_of(schema: Schema) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import importlib
 import io
 import json
@@ -81,13 +80,6 @@ def cost(began: float) -> str:
 
 #: EX_SOFTWARE of sysexits.h.
 INTERNAL_ERROR = 70
-#: What the system says of a place that takes nothing more, and what to do.
-_PLACES = {
-    errno.ENOSPC: "free some space, or give another place",
-    errno.EDQUOT: "free some space, or give another place",
-    errno.EFBIG: "raise the limit (ulimit -f), or give another place",
-    errno.EROFS: "give a place that can be written to",
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -161,9 +153,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
-        remedy = _PLACES.get(error.errno or 0, "check the path and its permissions")
         where = "" if error.filename is None else f"{error.filename}: "
-        return f"{where}{error.strerror.lower()}; {remedy}"
+        return f"{where}{error.strerror.lower()}; check the path, its permissions and free space"
     if isinstance(error, MemoryError):
         return (
             f"out of memory ({error}); raise --memory-limit where one was given, convert the data "

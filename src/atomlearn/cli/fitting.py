@@ -29,7 +29,7 @@ from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival, Baseline
 from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
-from atomlearn.norms import L1, L2, KSupport
+from atomlearn.norms import L1, L2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +37,14 @@ class Fitted(Outcome):
     """What a way to fit gave back, as a model of all outputs over the selected columns.
 
     columns : (m,) union over the outputs, increasing; coefficients : (n_outputs, m) in data
-    units; intercepts : (n_outputs,) in data units; scaling : (m,) d of the norm or None;
-    found : (m,) pass that found each column; map : what the columns are of the data, inputs or
-    curves; data : what the (last) estimator was fitted to; in_python : the estimator that does the
-    same from Python.
+    units; intercepts : (n_outputs,) in data units; map : what the columns are of the data, inputs
+    or curves; data : what the (last) estimator was fitted to; in_python : the estimator that does
+    the same from Python.
     """
 
     columns: Columns
     coefficients: Array
     intercepts: Array
-    scaling: Array | None
-    found: Columns
     map: FeatureMap
     data: Data
     in_python: str
@@ -88,26 +85,24 @@ def fit(
         # What ended early, or found fewer features than asked for, is told in our own words.
         warnings.simplefilter("ignore", UserWarning)
         outcome = how(data, plan, watch)
-    columns, coefficients, intercepts, scaling = _coefficients(outcome, units)
+    columns, coefficients, intercepts = _coefficients(outcome, units)
     return Fitted(
         **vars(outcome) | {"scaled_by": outcome.scaled_by or units.words},
         columns=columns,
         coefficients=coefficients,
         intercepts=intercepts,
-        scaling=scaling,
-        found=np.array([watch.found.get(column, 0) for column in columns.tolist()], np.int64),
         map=map_of(design),
         data=data,
         in_python=_in_python(outcome, plan, given.center),
     )
 
 
-def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array, Array | None]:
-    """Return the columns that are used, and their coefficients, intercepts and d in data units."""
+def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array]:
+    """Return the columns that are used, and their coefficients and intercepts in data units."""
     results, model = outcome.results, outcome.model
     if outcome.together:
         columns = model.moments_[0]
-        return columns, np.asarray(model.coef_)[:, columns], model.intercept_, None
+        return columns, np.asarray(model.coef_)[:, columns], model.intercept_
     columns = np.unique(np.concatenate([*(r.columns for r in results), outcome.selected]))
     weights = np.zeros((len(results), columns.size))
     for row, result in zip(weights, results, strict=True):
@@ -119,10 +114,7 @@ def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array
         means[places], scales[places] = own_means, own_scales
     coefficients = weights / scales
     intercepts = np.array([result.intercept for result in results]) - coefficients @ means
-    norm = results[0].norm
-    if len(results) > 1 or not isinstance(norm, KSupport):
-        return columns, coefficients, intercepts, None
-    return columns, coefficients, intercepts, norm.scaling(weights[0])
+    return columns, coefficients, intercepts
 
 
 def _units(design: Design, plan: Plan, center: bool, weight: Array | None) -> Units:

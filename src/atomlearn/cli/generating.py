@@ -220,7 +220,6 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         "loss": loss,
     }
     if several:
-        watch.of_features(len(data.target.outputs))
         settings["classes"] = "together"
     return Outcome(
         model.results_,

@@ -18,7 +18,7 @@ from atomlearn.storage.intake.plans import plans_of
 from atomlearn.storage.intake.read import read_as
 from atomlearn.storage.intake.reading import Reading, schema_text
 
-#: Columns that are listed one by one; of more, kinds are counted.
+#: Columns that are listed.
 MOST_LISTED = 60
 
 
@@ -63,22 +63,18 @@ def _matrix(path: Path, reading: Reading) -> tuple[int, Sequence[ColumnPlan]]:
 
 
 def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
-    """Return the table of columns, or of kinds where they are many."""
-    if len(plans) > MOST_LISTED:
-        lines = []
-        for kind, use in dict.fromkeys((plan.kind, plan.use) for plan in plans):
-            mine = [plan.name for plan in plans if (plan.kind, plan.use) == (kind, use)]
-            shown = ", ".join(clipped(name, 20) for name in mine[:4])
-            lines.append(f"  {len(mine):>7,}  {kind:<17} {use:<10} {shown}")
-        return lines
-    width = min(max((len(plan.name) for plan in plans), default=6), 28)
+    """Return the table of the first columns."""
+    shown, more = plans[:MOST_LISTED], len(plans) - MOST_LISTED
+    width = min(max((len(plan.name) for plan in shown), default=6), 28)
     lines = [f"  {'column':<{width}}  {'is':<17} {'use':<10} {'missing':>7} {'values':>7}"]
-    for plan in plans:
+    for plan in shown:
         tail = plan.why or (", ".join(plan.values[:5]) if plan.values else "")
         lines.append(
             f"  {clipped(plan.name, width):<{width}}  {plan.kind:<17} {plan.use:<10} "
             f"{plan.missing:>7,} {plan.distinct or '':>7}  {clipped(tail, 60)}".rstrip()
         )
+    if more > 0:
+        lines.append(f"  ... and {more:,} more columns; --out FILE lists all")
     return lines
 
 

@@ -52,16 +52,8 @@ def _bytes(text: str) -> int:
     return int(float(digits[:-1] if power else digits) * 1024**power)
 
 
-def _or_auto(text: str) -> float | None:
-    return None if text == "auto" else float(text)
-
-
 Place = Annotated[str | None, Value(str, "a name", bool)]
 Positive = Annotated[float | None, Value(float, "a positive number", _is_positive)]
-PositiveOrAuto = Annotated[
-    float | None,
-    Value(_or_auto, "a positive number", lambda value: value is None or _is_positive(value)),
-]
 Size = Annotated[int | None, Value(_bytes, "a size such as 500M or 4G", _is_positive)]
 Count = Annotated[int | None, Value(int, "a whole number of at least 1", _is_positive)]
 CountOrAuto = Annotated[

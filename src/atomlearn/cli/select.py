@@ -37,7 +37,6 @@ from atomlearn.reports.halves import Half, fitted_halves
 from atomlearn.reports.held_out import told_of_rows
 from atomlearn.reports.html import ReportUnavailable, report_html
 from atomlearn.reports.model_file import write_model
-from atomlearn.reports.suspects import recurring
 from atomlearn.reports.tables import selected_csv, summary_lines, summary_text
 
 
@@ -211,14 +210,12 @@ def _held_out(
             replace(ours, baseline=other.value, baseline_name="the covariates alone")
             for ours, other in zip(told["scores"], theirs["scores"], strict=True)
         )
-    found = np.setdiff1d(first.units, given.covariates)
-    return HeldOut(
-        n_train=int(train.size),
-        n_test=int(test.size),
-        n_selected=int(found.size),
-        overlap=int(np.intersect1d(found, final.units).size),
+    return HeldOut.of(
+        train.size,
+        known,
+        np.setdiff1d(first.units, given.covariates),
+        final.units,
         refitted=final is not first,
-        warnings=recurring(known),
         verdict=trial.verdict(train, test, decisions, seconds),
         **told,
     )

@@ -123,7 +123,7 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
     distinct = np.unique(values)
     whole = bool(np.all(distinct == np.round(distinct)))
     few = whole and distinct.size <= min(INTAKE.most_values, values.size // 2)
-    if whole and distinct.size > 2 and _looks_like_counts(values, distinct, few):
+    if few and _looks_like_counts(values, distinct):
         span = f"from {distinct[0]:g} to {distinct[-1]:g}"
         return "regression", f"{name!r} looks like counts, {span}: --loss poisson is for those"
     if distinct.size <= 2 or few:
@@ -131,17 +131,12 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
     return "regression", f"{name!r} has {distinct.size} different numbers"
 
 
-def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any], few: bool) -> bool:
-    """Tell whether whole numbers are counts rather than codes of classes, or sizes.
+def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any]) -> bool:
+    """Tell whether few whole numbers are counts rather than codes of classes.
 
-    Few counts begin at 0 or 1, rise to the most frequent one and fall from it to few, but for
-    noise (two standard deviations, and single rows far out); codes of classes have no such order.
-    Many begin at 0, are mostly small, and some are far above their mean.
+    Counts begin at 0 or 1, rise to the most frequent one and fall from it to few, but for noise
+    (two standard deviations, and single rows far out); codes of classes have no such order.
     """
-    if not few:
-        mean = float(values.mean())
-        skewed = 0 < 3.0 * mean < distinct[-1] and np.median(values) <= mean
-        return bool(distinct[0] == 0 and skewed)
     span = distinct[-1] - distinct[0]
     if distinct.size < 5 or distinct[0] not in (0, 1) or span > 2 * distinct.size:
         return False

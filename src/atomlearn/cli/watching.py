@@ -1,4 +1,4 @@
-"""Watch: an observer with a progress line a step, a time limit, and who was found when."""
+"""Watch: an observer with a progress line a step, and a time limit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.solvers.checkpoint import Checkpoint
@@ -21,7 +23,7 @@ class Watch(RunObserver):
     deadline : when the fits are to end; quiet : print nothing; checkpoint : folder for the state
     of each fit, or None; labels : names of the outputs that are fitted next, printed as their turn
     comes; searches : number of fits of a cross-validation that are still to come and are only
-    counted; found : column -> first pass that gave it a weight; searches_a_line : how many of
+    counted; searches_a_line : how many of
     these fits one line of progress stands for; alpha : of the last of them that ended, or None.
 
     Examples
@@ -32,8 +34,8 @@ class Watch(RunObserver):
     >>> from atomlearn.cli.watching import Watch
     >>> watch = Watch(quiet=True)
     >>> fitted = solve(np.eye(3), [3.0, 0.0, 0.0], level=1.0, observers=watch.observers)
-    >>> watch.found
-    {0: 1}
+    >>> watch.options["time_limit"] is None
+    True
     """
 
     deadline: Deadline = field(default_factory=Deadline)
@@ -41,7 +43,6 @@ class Watch(RunObserver):
     checkpoint: Path | None = None
     labels: list[str] = field(default_factory=list)
     searches: int = 0
-    found: dict[int, int] = field(default_factory=dict)
     searches_a_line: int = 50
     alpha: float | None = None
 
@@ -79,28 +80,15 @@ class Watch(RunObserver):
                 self.say(f"  cross-validation: {self.searches} fits to go")
 
     def note(self, progress: Progress) -> None:
-        """Print the line of one step, and remember the columns that are new."""
+        """Print the line of one step."""
         state = progress.state
-        used = state.columns[state.weights != 0]
-        for column in used.tolist():
-            # All columns of small data are fitted before the first pass.
-            step = max(state.iteration, 1)
-            self.found[column] = min(step, self.found.get(column, step))
         proved, selected = state.certificate.relative_gap, state.selected_gap()
         told = f"{proved:.1e}" if selected is None else f"on these {selected:.1e}"
         self.say(
-            f"  pass {state.iteration + 1:>3}  {used.size:>7,} features  "
+            f"  pass {state.iteration + 1:>3}  {np.count_nonzero(state.weights):>7,} features  "
             f"objective {state.certificate.objective:<11.6g}  "
             f"proved gap {told}  {progress.seconds:.2f} s"
         )
-
-    def of_features(self, n_outputs: int) -> None:
-        """Tell features by their own number, where each had a coefficient for each class."""
-        found: dict[int, int] = {}
-        for column, step in self.found.items():
-            feature = column // n_outputs
-            found[feature] = min(step, found.get(feature, step))
-        self.found = found
 
     def say(self, line: str) -> None:
         """Print one line, unless quiet."""

@@ -147,10 +147,6 @@ def _estimated(X: Array, covariance: str) -> Knockoffs:
         return _by_neighbors(X, covariance)
     n_factors, common = _common(X)
     if not n_factors:
-        if covariance == "factors":
-            warnings.warn(
-                "no factor stands out of the noise; none is kept", UserWarning, stacklevel=3
-            )
         return _by_neighbors(X, covariance)
     residual, means, scales = standardized(X - common)
     inner = _by_neighbors(residual, covariance)

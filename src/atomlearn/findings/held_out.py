@@ -13,7 +13,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_response_method
 
 from atomlearn.core.data.convert import as_compressed
-from atomlearn.core.interfaces import Array, Columns, Design, Loss, Rows, Task
+from atomlearn.core.interfaces import Array, Columns, Design, Loss, Mask, Rows, Task
+from atomlearn.core.paths.folds import Fold
 from atomlearn.designs import as_design
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import unpenalized_columns
@@ -76,13 +77,27 @@ def held_out_verdict(
         return no_verdict("each class is one group of rows, so that none can be held out")
     if is_classifier(estimator) and np.unique(target[train]).size < np.unique(target).size:
         return no_verdict("a class is missing before the end of the series that is held out")
+    return held_out_test(estimator, X, target, (train, test), rng, groups, order)[2]
+
+
+def held_out_test(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    parts: Fold,
+    rng: int,
+    groups: Any = None,
+    order: Any = None,
+) -> tuple[Any, Mask, Verdict]:
+    """Return a clone that is fitted to one part, which other rows are in that too, the verdict."""
+    train, test = parts
     began = time.process_time()
     own = fit_parameters(estimator, train, groups, order)
-    fitted = clone(estimator).fit(rows_of(X, train), target[train], **own)
+    fitted = clone(estimator).fit(rows_of(X, train), y[train], **own)
     seconds = time.process_time() - began
-    trial = trial_of(fitted, X, target, rng, groups, order)
+    trial = trial_of(fitted, X, y, rng, groups, order)
     decisions = decisions_of(fitted, rows_of(X, test), trial.known is not None)
-    return trial.verdict(train, test, decisions, seconds)
+    return fitted, trial.copies(train, test), trial.verdict(train, test, decisions, seconds)
 
 
 def split_of(

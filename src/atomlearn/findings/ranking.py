@@ -15,6 +15,10 @@ from scipy.stats import norm, rankdata
 
 from atomlearn.core.interfaces import Array, Columns, Mask, Rows
 
+#: Level of the test; intervals leave out as much on each side, so that their lower end and the
+#: test agree. Error rates at this level, and how often verdicts are right, are measured by
+#: ``benchmarks/findings/verdict.py``.
+LEVEL = 0.05
 #: Numbers of all permutations: what keeps a verdict below a second, and in memory.
 MOST_DRAWN = 10_000_000
 #: Rows whose pairs are looked at for the concordance index.
@@ -38,9 +42,9 @@ class Ranked:
         least = self.score - 1e-12
         return float((1 + np.count_nonzero(self.null >= least)) / (1 + self.null.size))
 
-    def critical(self, level: float) -> float:
-        """Return the score from which on a guess would be rejected at this level."""
-        return float(np.quantile(self.null, 1.0 - level, method="higher"))
+    def critical(self) -> float:
+        """Return the score from which on a guess would be rejected."""
+        return float(np.quantile(self.null, 1.0 - LEVEL, method="higher"))
 
 
 def _permuted(y: Array, x: Array, baseline: float, rng: np.random.Generator, left: Array) -> Array:
@@ -194,25 +198,34 @@ def _length(values: Array) -> float:
     return float(np.sqrt(np.sum(values**2)))
 
 
-def area_interval(ranked: Ranked, level: float, n_fewer: int) -> tuple[float, float]:
+def plain_interval(ranked: Ranked) -> tuple[float, float]:
+    """Return the interval of an area (or a concordance) with an error that is of a guess.
+
+    Areas spread most where they are one half: at a larger area the interval is rather too wide. On
+    the scale of the logit that error would grow without bound near 1.
+    """
+    width = float(norm.isf(LEVEL)) * ranked.error
+    return max(ranked.score - width, 0.0), min(ranked.score + width, 1.0)
+
+
+def area_interval(ranked: Ranked, n_fewer: int) -> tuple[float, float]:
     """Return the interval of an area (or a concordance) on the scale of its logit.
 
     Where all pairs are right (or wrong) the error is 0, which nobody should believe: so many
     independent pairs as there are rows of the rarer kind (``n_fewer``) would all be right with
     probability area^n_fewer, which is set to the level of one side.
     """
-    value, beyond = ranked.score, (1 - level) / 2
-    limit = beyond ** (1 / max(n_fewer, 1))
+    value, limit = ranked.score, LEVEL ** (1 / max(n_fewer, 1))
     if value == 1.0:
         return float(limit), 1.0
     if value == 0.0:
         return 0.0, float(1.0 - limit)
-    width = float(norm.isf(beyond)) * ranked.error / (value * (1 - value))
+    width = float(norm.isf(LEVEL)) * ranked.error / (value * (1 - value))
     return float(expit(logit(value) - width)), float(expit(logit(value) + width))
 
 
-def correlation_interval(ranked: Ranked, level: float) -> tuple[float, float]:
+def correlation_interval(ranked: Ranked) -> tuple[float, float]:
     """Return the interval of a correlation on Fisher's scale."""
     middle = np.arctanh(np.clip(ranked.score, -1 + 1e-12, 1 - 1e-12))
-    width = float(norm.isf((1 - level) / 2)) * ranked.error
+    width = float(norm.isf(LEVEL)) * ranked.error
     return float(np.tanh(middle - width)), float(np.tanh(middle + width))

@@ -23,10 +23,10 @@ from atomlearn.findings.stability import selected_by
 class Estimates:
     """Estimates of the selected coefficients, per unit of the data.
 
-    columns : (m,) selected columns; penalized : as the model has them, pulled towards zero;
-    refitted : without a penalty over the selected columns alone, which trusts the selection: too
-    large where it was chance; bootstrap : (m, 2) interval of the refitted ones over rows drawn with
-    repetition, the selection kept: too short, since it leaves out that others could have been
+    columns : (m,) selected columns, or those asked for; penalized : as the model has them, pulled
+    towards zero; refitted : without a penalty over these columns alone, which trusts the selection:
+    too large where it was chance; bootstrap : (m, 2) interval of the refitted ones over rows drawn
+    with repetition, the selection kept: too short, since it leaves out that others could have been
     selected; debiased : one step of Newton from the penalized fit in the direction that the other
     columns leave to each; debiased_interval : (m, 2), which holds (to first order) for each column
     that was chosen before looking at the data; level : of the intervals.
@@ -40,31 +40,12 @@ class Estimates:
     debiased_interval: Array
     level: float
 
-    #: What each column of the table is, and is not.
-    WORDS = (
-        ("penalized", "as fitted: pulled towards zero by the penalty"),
-        (
-            "refitted",
-            "without the penalty, over the selected features alone; too large where a "
-            "feature was selected by chance",
-        ),
-        (
-            "bootstrap",
-            "of the refit, over rows drawn again; it takes the selection for given and "
-            "is too short for it",
-        ),
-        (
-            "debiased",
-            "one step beyond the penalty's pull; its interval holds for a feature named "
-            "before the data was seen, not for one that was selected on it",
-        ),
-    )
-
 
 def estimates(
     estimator: Any,
     X: ArrayLike,
     y: ArrayLike,
+    columns: ArrayLike | None = None,
     *,
     n_bootstrap: int = 200,
     level: float = 0.95,
@@ -77,6 +58,8 @@ def estimates(
     estimator : fitted; with ``coef_`` over the columns of X; regression or two classes
     X, y : (n_samples, n_features), (n_samples,)
         What it was fitted to.
+    columns : numbers of columns, optional
+        Named before the data was seen, so that intervals hold for them; default: the selected ones.
     n_bootstrap : int
         Refits to rows drawn with repetition.
     level : float
@@ -111,13 +94,15 @@ def estimates(
             f"coef_ has shape {np.shape(estimator.coef_)}, and X has {array.shape[1]} columns; "
             "estimates are of linear models with one output: a regression or two classes"
         )
-    columns = np.flatnonzero(selected_by(estimator)[0])
+    selected = np.flatnonzero(selected_by(estimator)[0])
+    columns = selected if columns is None else np.asarray(columns, dtype=np.int64)
     penalized = coef[0, columns]
     few = array[:, columns]
-    if columns.size >= array.shape[0] - 1:
+    most = max(selected.size, columns.size)
+    if most >= array.shape[0] - 1:
         raise ValueError(
-            f"{columns.size} features are selected from {array.shape[0]} rows, so that nothing is "
-            "left to estimate an error from; select fewer (a larger alpha)"
+            f"{most} features are selected from {array.shape[0]} rows, so that nothing is left to "
+            "estimate an error from; select fewer (a larger alpha)"
         )
     refitted = _unpenalized(few, target, classes)
     draws = np.empty((n_bootstrap, columns.size))
@@ -130,7 +115,7 @@ def estimates(
     if n_bootstrap:
         bootstrap = np.quantile(draws, sides, axis=0).T
     linear = array @ coef[0] + float(np.ravel(estimator.intercept_)[0])
-    debiased, errors = _debiased(array, target, linear, columns, penalized, classes)
+    debiased, errors = _debiased(array, target, linear, columns, coef[0], classes)
     width = float(normal.isf((1 - level) / 2)) * errors
     interval = np.column_stack([debiased - width, debiased + width])
     return Estimates(columns, penalized, refitted, bootstrap, debiased, interval, level)
@@ -164,7 +149,7 @@ def _debiased(
     residual = y - mean
     noise = weight
     if not classes:
-        freedom = max(n_rows - columns.size - 1, 1)
+        freedom = max(n_rows - np.count_nonzero(coef) - 1, 1)
         noise = np.full(n_rows, float(residual @ residual) / freedom)
     scaled, _, scales = standardized(X * root[:, None])
     found, errors = np.empty(columns.size), np.empty(columns.size)
@@ -179,6 +164,6 @@ def _debiased(
         direction = left * scales[column] / root
         direction = direction - np.average(direction, weights=weight)
         slope = float(direction @ (weight * X[:, column]))
-        found[place] = coef[place] + float(direction @ residual) / slope
+        found[place] = coef[column] + float(direction @ residual) / slope
         errors[place] = np.sqrt(float(np.sum(noise * direction**2))) / abs(slope)
     return found, errors

@@ -93,8 +93,6 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         The most features a half may select: along ``alphas`` those that come first, and by default
         half as many as it has rows, beyond which a fit tells little; else those of the largest
         coefficients, by default all. It sets q, and with it the bounds.
-    bound : {"unimodal", "meinshausen_buhlmann"}
-        Which bound ``expected_false_`` is.
     groups : lists of columns or labels (n_features,), optional
         Count groups instead: one is selected where any of its columns is.
 
@@ -108,9 +106,9 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         q: features a half selects on average.
     expected_false_ : float
         Bound on the expected number of selected features that a half selects with probability at
-        most q / p (those "no better than random").
+        most q / p (those "no better than random"): ``bounds_["unimodal"]``.
     bounds_ : dict
-        Both bounds by name; the first asks for one mode of the probabilities, see References.
+        That and "meinshausen_buhlmann", which does not ask for one mode of the probabilities.
     estimator_ : fitted to all rows.
     n_features_in_, feature_names_in_
 
@@ -147,7 +145,6 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         *,
         alphas: Any = None,
         max_features: int | None = None,
-        bound: str = "unimodal",
         groups: Any = None,
     ) -> None:
         keep(self, locals())
@@ -194,7 +191,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
             "unimodal": unimodal(q, n_units, self.threshold, n_pairs),
             "meinshausen_buhlmann": meinshausen_buhlmann(q, n_units, self.threshold),
         }
-        self.expected_false_ = self.bounds_[self.bound]
+        self.expected_false_ = self.bounds_["unimodal"]
         return self
 
     def _check(self) -> None:
@@ -205,10 +202,6 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
             )
         if isinstance(self.n_resamples, bool) or int(self.n_resamples) < 2:
             raise ValueError(f"n_resamples must be at least 2, got {self.n_resamples!r}")
-        if self.bound not in ("unimodal", "meinshausen_buhlmann"):
-            raise ValueError(
-                f"bound must be 'unimodal' or 'meinshausen_buhlmann', got {self.bound!r}"
-            )
 
     def _unit_labels(self, n_features: int) -> Columns:
         if self.groups is None:

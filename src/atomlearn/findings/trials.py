@@ -22,9 +22,17 @@ from atomlearn.core.interfaces import Array, Design, Mask, Rows, Task
 from atomlearn.core.paths.folds import Fold
 from atomlearn.estimators.dependent_rows import folds, permuted_rows, unit_numbers
 from atomlearn.findings.copies import known_already
-from atomlearn.findings.ranking import Ranked, comparable, concordance_of, correlation_of, mean_area
-from atomlearn.findings.verdict import (
+from atomlearn.findings.ranking import (
     LEVEL,
+    Ranked,
+    comparable,
+    concordance_of,
+    correlation_interval,
+    correlation_of,
+    mean_area,
+    plain_interval,
+)
+from atomlearn.findings.verdict import (
     USEFUL,
     Verdict,
     events_and_times,
@@ -188,10 +196,10 @@ class Trial:
         numbers = self._baseline == 0.0
         error = float(np.std(np.arctanh(np.clip(draws, -0.999, 0.999)) if numbers else draws))
         ranked = Ranked(score, error, self._baseline, draws)
+        interval = correlation_interval(ranked) if numbers else plain_interval(ranked)
         words = "as wide as scores of permuted rows spread"
-        fewer = 0 if self._codes is None else int(np.bincount(self._codes).min())
         guess = "a guess" if self.known is None else "the covariates alone"
-        return judged(ranked, self._name, n_rows, words, fewer, n_folds, guess)
+        return judged(ranked, interval, self._name, n_rows, words, n_folds, guess)
 
     @property
     def _name(self) -> str:

@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 
 from atomlearn.core.interfaces import Array, Task
 from atomlearn.findings.ranking import (
+    LEVEL,
     Ranked,
     area_interval,
     areas,
@@ -19,9 +20,6 @@ from atomlearn.findings.ranking import (
     ranked_concordance,
 )
 
-#: Level of the test; the interval leaves out as much on each side. Error rates at these levels, and
-#: how often verdicts are right, are measured by ``benchmarks/findings/verdict.py``.
-LEVEL = 0.05
 #: How far from a guess to perfection a useful model may be asked to come: where not even it would
 #: be told from a guess, rows are too few.
 USEFUL = 0.5
@@ -93,7 +91,7 @@ class Verdict:
 
     @property
     def interval_level(self) -> float:
-        """Coverage of the interval: so that its lower end and the test agree."""
+        """Coverage of the interval."""
         return 1.0 - 2.0 * LEVEL
 
     @property
@@ -106,16 +104,20 @@ class Verdict:
         """What the score is: "held-out AUC", "cross-validated correlation"."""
         return ("cross-validated " if self.n_folds else "held-out ") + self.score_name
 
-    def __str__(self) -> str:
+    @property
+    def evidence(self) -> str:
+        """The score with its interval and that of a guess, in words; or why there is none."""
         if self.n_rows == 0:
-            return f"{self.verdict}: {self.how['verdict']}"
+            return self.how["verdict"]
         low, high = self.interval
-        than = "" if self.verdict == "too few rows to tell" else f" than {self.guess}"
         return (
-            f"{self.verdict}{than}: {self.measured} {self.score:.3f} "
-            f"({100 * self.interval_level:.0f}% interval {low:.3f} to {high:.3f}; {self.guess}: "
-            f"{self.baseline:g}), p = {self.p_value:.2g}"
+            f"{self.measured} {self.score:.3f} ({100 * self.interval_level:.0f}% interval "
+            f"{low:.3f} to {high:.3f}; {self.guess}: {self.baseline:g}), p = {self.p_value:.2g}"
         )
+
+    def __str__(self) -> str:
+        than = "" if self.verdict == "too few rows to tell" else f" than {self.guess}"
+        return f"{self.verdict}{than}: {self.evidence}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, None for what is not known: what ``summary.json`` holds."""
@@ -209,7 +211,8 @@ def classification_verdict(
     name = "AUC" if values.shape[1] == 1 else "mean AUC"
     ranked = areas(truth, values, np.random.default_rng(rng))
     words = "DeLong's standard error, on the scale of the logit"
-    return judged(ranked, name, truth.size, words, int(counts[counts > 0].min()))
+    interval = area_interval(ranked, int(counts[counts > 0].min()))
+    return judged(ranked, interval, name, truth.size, words)
 
 
 def regression_verdict(
@@ -241,7 +244,8 @@ def regression_verdict(
     name, guess = "rank correlation" if ranks else "correlation", "a guess"
     if known is not None:
         name, guess = "partial correlation", "the covariates alone"
-    return judged(ranked, name, len(y), "the influence of each row, on Fisher's scale", guess=guess)
+    words = "the influence of each row, on Fisher's scale"
+    return judged(ranked, correlation_interval(ranked), name, len(y), words, guess=guess)
 
 
 def survival_verdict(
@@ -254,28 +258,24 @@ def survival_verdict(
     if ranked is None:
         return no_verdict("the held-out rows have no two times whose order is known")
     words = "the error of a mean over pairs of rows, on the scale of the logit"
-    return judged(ranked, "concordance", times.size, words, int(events.sum()))
+    interval = area_interval(ranked, int(events.sum()))
+    return judged(ranked, interval, "concordance", times.size, words)
 
 
 def judged(
     ranked: Ranked,
+    interval: tuple[float, float],
     name: str,
     n_rows: int,
     words: str,
-    n_fewer: int = 0,
     n_folds: int = 0,
     guess: str = "a guess",
 ) -> Verdict:
     """Return the verdict on a score and its null distribution.
 
-    words : how the interval came about; n_fewer : rows of the rarer kind, for areas.
+    words : how the interval came about.
     """
-    p_value, critical = ranked.p_value(), ranked.critical(LEVEL)
-    coverage = 1.0 - 2.0 * LEVEL  # so that the lower end of the interval and p agree
-    if ranked.baseline == 0.5:
-        interval = area_interval(ranked, coverage, n_fewer)
-    else:
-        interval = correlation_interval(ranked, coverage)
+    p_value, critical = ranked.p_value(), ranked.critical()
     useful = ranked.baseline + USEFUL * (1.0 - ranked.baseline)
     word: Word = "better" if p_value <= LEVEL else "no better"
     if word == "no better" and critical > useful:
@@ -286,7 +286,7 @@ def judged(
         of_what = "rows, each with its own cross-validation and all choices made in it,"
     how = {
         "score": f"{name} on {rows}",
-        "interval": f"{100 * coverage:.0f}% interval: {words}",
+        "interval": f"{100 * (1.0 - 2.0 * LEVEL):.0f}% interval: {words}",
         "p_value": f"share of permutations of the {of_what} with at least this {name}, one-sided",
         "verdict": f"better where p <= {LEVEL:g}, here from {name} {critical:.3f} on; too "
         f"few rows where a useful signal ({useful:g}) would have been missed more often than not",

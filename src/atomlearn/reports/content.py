@@ -5,21 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import Array, Columns, Mask
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.result import Record
 from atomlearn.findings.verdict import Verdict, no_verdict
-from atomlearn.reports.data_displays import (
-    CurveDisplay,
-    TargetDisplay,
-)
+from atomlearn.reports.data_displays import CurveDisplay, TargetDisplay
 from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay
 from atomlearn.reports.drawing import Display
 from atomlearn.reports.structure_displays import InteractionsDisplay
+from atomlearn.reports.suspects import recurring
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +26,7 @@ class SelectedFeature:
 
     rank : 1 for the largest standardized coefficient; index : among all features, from 0;
     coefficients : one an output, per unit of the data; standardized : the same per standard
-    deviation of the feature; scaling : d_j in [0, 1], the share the norm gives it, or None;
-    found : the pass over the data that found it, or None; factors : the one or two columns of the
+    deviation of the feature; factors : the one or two columns of the
     data that it is the product of; stability : the share of halves of the rows that select it, or
     None; twins : columns that could have stood for it, in words; group : its group, or ""; about :
     what else is known of it, as (header, value).
@@ -40,8 +37,6 @@ class SelectedFeature:
     index: int
     coefficients: tuple[float, ...]
     standardized: tuple[float, ...]
-    scaling: float | None = None
-    found: int | None = None
     factors: tuple[str, ...] = ()
     stability: float | None = None
     twins: tuple[str, ...] = ()
@@ -86,12 +81,9 @@ class Score:
     @property
     def figure(self) -> Figure:
         """The score as people read it: 95.1% for a share, four digits for any other."""
-        # What is as good as nothing beside the other figure is not told in many digits.
-        both = np.array([self.value, self.baseline])
-        both[np.abs(both) < 1e-3 * np.abs(both).max()] = 0.0
-        form = "{:.1%}" if self.is_share else "{:.4g}"
-        shown, guess = map(form.format, both.tolist())
-        return f"held-out {self.name}", shown, f"{self.baseline_name}: {guess}"
+        form = ".1%" if self.is_share else ".4g"
+        guess = f"{self.baseline_name}: {self.baseline:{form}}"
+        return f"held-out {self.name}", f"{self.value:{form}}", guess
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +142,16 @@ class HeldOut:
     refitted: bool = True
     displays: Sequence[Display] = ()
     warnings: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, n_train: int, known: Mask, found: Columns, of_final: Columns, **more: Any) -> Self:
+        """Return the record of a model by what it selected, and what the final model selects.
+
+        known : which held-out rows are training rows too; more : the other fields.
+        """
+        overlap = int(np.intersect1d(found, of_final).size)
+        more |= {"n_selected": int(found.size), "overlap": overlap, "warnings": recurring(known)}
+        return cls(n_train=n_train, n_test=known.size, **more)
 
 
 def _counted(count: int, noun: str) -> str:

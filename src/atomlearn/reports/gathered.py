@@ -119,9 +119,7 @@ class Fits:
     def fitted_to(self, rows: Rows) -> Any:
         """Return a clone that is fitted to these rows."""
         own = fit_parameters(self.estimator, rows, **self.dependence)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return clone(self.estimator).fit(rows_of(self.X, rows), self.y[rows], **own)
+        return clone(self.estimator).fit(rows_of(self.X, rows), self.y[rows], **own)
 
 
 def half_fits(fits: Fits, view: View) -> list[Half]:

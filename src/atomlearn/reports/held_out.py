@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -23,16 +23,15 @@ from atomlearn.designs import is_opened
 from atomlearn.findings.held_out import (
     covariates_of,
     decisions_of,
+    held_out_test,
     judged_rows,
     rows_of,
     split_of,
-    trial_of,
 )
 from atomlearn.findings.verdict import events_and_times
 from atomlearn.reports.content import HeldOut, Score
 from atomlearn.reports.data_displays import PredictionDisplay, curves_of_classes
 from atomlearn.reports.gathered import Fits
-from atomlearn.reports.suspects import recurring
 from atomlearn.reports.view import View, outputs_of, view_of
 from atomlearn.survival.cox import concordance
 from atomlearn.survival.target import survival_target
@@ -49,27 +48,22 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
         train, left = split_of(fits.estimator, y, fraction, fits.rng, **fits.dependence)
         if not left.size or np.unique(y[train]).size < len(view.classes or ()):
             return None  # of so few rows of a class none can be left out
-        began = time.process_time()
-        fitted = fits.fitted_to(train)
-        seconds = time.process_time() - began
         rows, truth, trained = rows_of(X, left), y[left], y[train]
-        trial = trial_of(fitted, X, y, fits.rng, **fits.dependence)
-        known = trial.copies(train, left)
-        decisions = decisions_of(fitted, rows, trial.known is not None)
-        verdict = trial.verdict(train, left, decisions, seconds)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tested = held_out_test(fits.estimator, X, y, (train, left), fits.rng, **fits.dependence)
+        fitted, known, verdict = tested
     else:
         return None
     again = view_of(fitted, rows, None)
     free = covariate_terms(fitted, rows, view)
-    terms, of_final = np.setdiff1d(again.terms, free), np.setdiff1d(view.terms, free)
-    return HeldOut(
-        n_train=len(trained),
-        n_test=len(truth),
+    return HeldOut.of(
+        len(trained),
+        known,
+        np.setdiff1d(again.terms, free),
+        view.terms,
         verdict=verdict,
-        n_selected=int(terms.size),
-        overlap=int(np.intersect1d(terms, of_final).size),
         refitted=test is None,
-        warnings=recurring(known),
         **_told(fitted, rows, truth, trained, view),
     )
 

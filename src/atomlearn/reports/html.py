@@ -49,7 +49,6 @@ def report_html(content: Content) -> str:
         verdict=content.verdict,
         verdict_words=verdict_words(content),
         meaning=_meaning(content),
-        made_of=_made_of(content),
         badge=_badge(content),
     )
     return page
@@ -92,12 +91,8 @@ def verdict_words(content: Content) -> list[str]:
         "too few rows to tell": "The rows are too few to tell whether such a model predicts "
         f"{target} better than {verdict.guess}.",
     }[verdict.verdict]
-    low, high = verdict.interval
-    second = (
-        f"The {verdict.measured} is {verdict.score:.3f} on {verdict.n_rows:,} rows "
-        f"({verdict.interval_level:.0%} interval {low:.3f} to {high:.3f}); {verdict.guess} "
-        f"has {verdict.baseline:g}. {p_words(verdict.p_value)}"
-    )
+    rows = f"{verdict.n_rows:,} rows"
+    second = f"On {rows}: {verdict.evidence}, that is, {p_words(verdict.p_value)}"
     if verdict.critical > verdict.baseline:  # else no score is better than another
         article = "An" if verdict.score_name == "AUC" else "A"
         name, least = verdict.score_name, verdict.critical
@@ -115,28 +110,24 @@ def verdict_words(content: Content) -> list[str]:
 
 
 def p_words(p_value: float) -> str:
-    """Return a p-value as people read it."""
+    """Return in words how often a guess does as well."""
     times = 1.0 / max(p_value, 1e-12)
     often = f"once in {times:,.0f} times" if p_value < 0.5 else "about as often as not"
-    return f"p = {p_value:.2g}: random labels do this well {often}."
+    return f"random labels do this well {often}."
 
 
 def _meaning(content: Content) -> list[str]:
     """Return sentences on what the proved gap means."""
     several = " of each fit" if len(content.fits) > 1 else ""
-    over = f"all {content.n_features:,} features" if content.n_features > 1 else "the feature"
-    over = content.over if content.chosen_first else over
-    others = f"any coefficients over {over} reach, those never touched included"
-    if content.task == "matrix":
-        others = "any other matrix reaches"
-    proved = f"the objective{several} is proved to be at most {{}} above "
+    proved = f"The objective{several} is proved to be at most {{}} above its optimum over {{}}."
     on_selected, sentences = content.gap_on_selected, []
     if on_selected is not None:
-        told = proved.format(_above(on_selected))
-        sentences.append(f"With the features as selected, {told}the lowest of any coefficients.")
+        sentences.append(proved.format(_above(on_selected), content.over))
     if content.is_bounded:
-        told = proved.format(_above(content.relative_gap))
-        sentences.append(f"At the returned coefficients, {told}what {others}.")
+        over = f"all {content.n_features:,} features, those never touched included"
+        if content.chosen_first or content.task == "matrix":
+            over = content.over
+        sentences.append(proved.format(_above(content.relative_gap), over))
     elif on_selected is not None:
         sentences.append(
             "The search ended at the number of features asked for: how much lower the objective "
@@ -151,15 +142,6 @@ def _badge(content: Content) -> str:
     if content.gap_on_selected is None:
         return "fitted, not to the gap asked for"
     return "ended at the number of features asked for"
-
-
-def _made_of(content: Content) -> str:
-    """Return what features are made of, where they are not the columns."""
-    p = content.n_inputs
-    if content.n_features == p:
-        return ""
-    pairs = {0: "columns and all their pairs", p: "columns, their squares and all their pairs"}
-    return f"{p:,} {pairs.get(content.n_features - p - p * (p - 1) // 2, 'columns')}"
 
 
 def _above(gap: float) -> str:

@@ -24,19 +24,19 @@ def selected_csv(content: Content) -> str:
     kinds = ("coefficient", "standardized_coefficient")
     numbers = [f"{kind}{suffix}" for kind in kinds for suffix in suffixes]
     more = list(dict.fromkeys(key for feature in content.selected for key, _ in feature.about))
-    header = ["rank", "feature", "index", *numbers, "scaling", "found_in_pass", *more]
+    header = ["rank", "feature", "index", *numbers, *more]
     writer.writerow(map(inert, header))
     for item in content.selected:
         told = [dict(item.about).get(key, "") for key in more]
-        values = (*item.coefficients, *item.standardized, item.scaling, item.found)
+        values = (*item.coefficients, *item.standardized)
         writer.writerow([item.rank, inert(item.name), item.index, *values, *told])
     return stream.getvalue()
 
 
 def summary_lines(content: Content, most: int = 10) -> list[str]:
     """Return the short table that a terminal shows: verdict, figures and the first features."""
-    word, _, known_by = str(content.verdict).partition(": ")
-    lines = [f"  verdict: {word}", f"  {known_by}"]
+    verdict = content.verdict
+    lines = [f"  verdict: {str(verdict).partition(': ')[0]}", f"  {verdict.evidence}"]
     for name, shown, against in content.figures:
         lines.append(f"  {name:<28} {shown:>9}   ({printable(against, 56)})")
     if content.selected:
