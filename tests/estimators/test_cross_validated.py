@@ -1,4 +1,4 @@
-"""AtomicRegressorCV and AtomicClassifierCV: the choice, the refit, and who sees the weights."""
+"""AtomicRegressorCV and AtomicClassifierCV: the choice, the refit, and what is routed where."""
 
 from __future__ import annotations
 
@@ -151,8 +151,9 @@ class GroupsSeen(GroupKFold):
         return super().split(X, y, groups)
 
 
-def test_weights_reach_the_scorer() -> None:
+def test_metadata_is_routed_to_splitter_and_scorer() -> None:
     X, y = regression()
+    groups = np.arange(y.size) % 6
     weight = np.linspace(0.5, 1.5, y.size)
     seen = {}
 
@@ -160,16 +161,17 @@ def test_weights_reach_the_scorer() -> None:
         seen["weight"] = sample_weight
         return -float(np.average((model.predict(X) - y) ** 2, weights=sample_weight))
 
-    model = AtomicRegressorCV(alphas=[0.1], cv=FOLDS, scoring=score).fit(X, y, weight)
-    assert len(seen["weight"]) == 20
-    model.set_params(scoring="neg_mean_squared_error")
-    assert model.score(X, y, sample_weight=weight) == pytest.approx(score(model, X, y, weight))
-
-
-def test_metadata_is_routed_to_the_estimator() -> None:
-    X, y = regression()
-    weight = np.linspace(0.5, 1.5, y.size)
     with sklearn.config_context(enable_metadata_routing=True):
+        model = AtomicRegressorCV(
+            alphas=[0.1], cv=GroupsSeen(3), scoring="neg_mean_squared_error"
+        ).set_fit_request(sample_weight=True)
+        model.fit(X, y, groups=groups)
+        np.testing.assert_array_equal(GroupsSeen.seen, groups)
+        scorer = get_scorer("neg_mean_squared_error").set_score_request(sample_weight=True)
+        model.set_params(scoring=scorer).fit(X, y, sample_weight=weight, groups=groups)
+        assert model.score(X, y, sample_weight=weight) == pytest.approx(
+            -float(np.average((model.predict(X) - y) ** 2, weights=weight))
+        )
         nested = GridSearchCV(
             AtomicRegressor()
             .set_fit_request(sample_weight=True)
@@ -178,9 +180,13 @@ def test_metadata_is_routed_to_the_estimator() -> None:
             cv=3,
         ).fit(X, y, sample_weight=weight)
         assert nested.best_params_ == {"alpha": 0.1}
+    # Without routing, sample weights go to the scorer as in scikit-learn's own CV estimators.
+    AtomicRegressorCV(alphas=[0.1], cv=FOLDS, scoring=score).fit(X, y, weight)
+    assert seen["weight"] is not None
+    assert len(seen["weight"]) == 20
 
 
-def test_groups_reach_the_splitter() -> None:
+def test_groups_reach_the_splitter_without_routing() -> None:
     X, y = regression()
     groups = np.arange(y.size) % 6
     AtomicRegressorCV(alphas=[0.1], cv=GroupsSeen(3)).fit(X, y, groups=groups)

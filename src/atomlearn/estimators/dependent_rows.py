@@ -125,15 +125,17 @@ def folds(
     return kept
 
 
-def splits(cv: Any, X: Any, y: Any, stratified: bool, groups: Any, order: Any) -> Iterable[Fold]:
-    """Return the folds of a search.
+def splits(
+    cv: Any, X: Any, y: Any, stratified: bool, groups: Any, order: Any, params: dict[str, Any]
+) -> Iterable[Fold]:
+    """Return the folds of a search; ``params`` : what a splitter is to be told.
 
     With groups or an order a number of folds (None: 5) is one of ``folds``.
     """
     if (groups is None and order is None) or not (cv is None or is_number(cv)):
         if order is not None:
             raise ValueError("order goes with a number of folds; with a splitter leave it out")
-        found: Iterable[Fold] = check_cv(cv, y, classifier=stratified).split(X, y, groups)
+        found: Iterable[Fold] = check_cv(cv, y, classifier=stratified).split(X, y, **params)
         return found
     return folds(len(y), cv or 5, 0, y if stratified else None, groups, order)
 

@@ -13,6 +13,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.parts import check_rows
 from atomlearn.core.interfaces import Array, Norm, Rows
@@ -51,6 +59,17 @@ class CrossValidatedModel(AtomicModel):
     n_jobs: int | None = None
     until: End | None = None
 
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the routing: fit to the splitter and the scorer, score to the scorer."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        of_fit = MethodMapping().add(caller="fit", callee="split")
+        router.add(splitter=self.cv, method_mapping=of_fit)
+        if (scorer := self._scorer()) is not None:
+            both = MethodMapping().add(caller="fit", callee="score")
+            both.add(caller="score", callee="score")
+            router.add(scorer=scorer, method_mapping=both)
+        return router
+
     def _scorer(self) -> Any:
         """Return the scorer of scikit-learn, None for the score of the loss itself."""
         if self.scoring is None:
@@ -59,19 +78,38 @@ class CrossValidatedModel(AtomicModel):
         own = loss.task == "survival" and self.scoring == "concordance"
         return None if own else get_scorer(self.scoring)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
+    ) -> float:
         """Return the value of ``scoring`` on (X, y); accuracy or R^2 where that is None."""
+        _raise_for_params(params, self, "score")
         if (scorer := self._scorer()) is None:
             value: float = super().score(X, y, sample_weight, offset)
             return value
         if offset is not None:
             raise ValueError(f"scoring={self.scoring!r} takes no offset; score predict(X, offset)")
-        return float(scorer(self, X, y, **_weighted(sample_weight)))
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
+        if _routing_enabled():
+            params = process_routing(self, "score", **params).scorer.score
+        return float(scorer(self, X, y, **params))
+
+    def _route(
+        self, sample_weight: Any, groups: Any, params: dict[str, Any]
+    ) -> tuple[dict[str, Any], Any]:
+        """Return what goes to the splitter and what goes to the scorer."""
+        _raise_for_params(params, self, "fit")
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        of_rows = {} if groups is None else {"groups": groups}
+        if not _routing_enabled():
+            return of_rows, weights
+        routed = process_routing(self, "fit", **weights, **of_rows, **params)
+        return routed.splitter.split, routed.scorer.score if self._scorer() is not None else {}
 
     def _regularized_by(self) -> tuple[str | Norm, float]:
         return self.norm_, self.alpha_
 
-    def _score_by(self, data: Checked, sample_weight: Any) -> Score:
+    def _score_by(self, data: Checked, params: dict[str, Any]) -> Score:
         """Return the score of decisions at some rows by a scorer of scikit-learn, or by the loss.
 
         The latter by its name, such as "concordance".
@@ -83,10 +121,8 @@ class CrossValidatedModel(AtomicModel):
         stand_in = copy(self)
         stand_in.__dict__ |= {"classes_": data.classes, "_linear": lambda X, offset=None: X}
 
-        weight = None if sample_weight is None else np.asarray(sample_weight)
-
         def score(decisions: Array, test: Rows) -> float:
-            of_fold = _weighted(None if weight is None else weight[test])
+            of_fold = _check_method_params(y, params, indices=test)
             return float(scorer(stand_in, decisions, y[test], **of_fold))
 
         return score
@@ -108,17 +144,19 @@ class CrossValidatedModel(AtomicModel):
         offset: Any = None,
         groups: Any = None,
         order: Any = None,
+        **params: Any,
     ) -> Self:
-        """Choose norm and alpha, fit to all of X and y (``refit``).
+        """Choose norm and alpha, fit to all of X and y (``refit``); ``params`` are routed metadata.
 
         ``offset`` (n_samples,) is added to the predictions, held-out ones too. Rows with one value
         of ``groups`` (n_samples,), as of one patient, are in one fold; with ``order`` (n_samples,),
         dates or positions of a series, rows are predicted from earlier ones only.
         """
         settings = self._settings()
+        for_splitter, for_scorer = self._route(sample_weight, groups, params)
         data = self._checked(X, y, sample_weight, offset)
-        folds = self._folds(X, data.y, groups, order)
-        score = None if self.scoring is None else self._score_by(data, sample_weight)
+        folds = self._folds(X, data.y, groups, order, for_splitter)
+        score = None if self.scoring is None else self._score_by(data, for_scorer)
         final, results = self._search(data, folds, score, settings)
         if self.relax_:
             results = [relaxed(p, r, self.relax_) for p, r in zip(final, results, strict=True)]
@@ -195,11 +233,11 @@ class CrossValidatedModel(AtomicModel):
         """Return what splitters see, and whether each fold has its part of the values."""
         return y, is_classifier(self)
 
-    def _folds(self, X: Any, y: Any, groups: Any, order: Any) -> list[Fold]:
+    def _folds(self, X: Any, y: Any, groups: Any, order: Any, params: dict[str, Any]) -> list[Fold]:
         if self.selection in CRITERIA and self.refit:
             return []
         rows = np.zeros((len(y), 1)) if is_opened(X) else X
-        found = splits(self.cv, rows, *self._strata(y), groups, order)
+        found = splits(self.cv, rows, *self._strata(y), groups, order, params)
         folds = [(check_rows(train, len(y)), check_rows(test, len(y))) for train, test in found]
         if not self.refit and len(folds) != 1:
             raise ValueError(
@@ -207,8 +245,3 @@ class CrossValidatedModel(AtomicModel):
                 "pass cv=[(train, validation)] or ShuffleSplit(n_splits=1), or refit=True"
             )
         return folds
-
-
-def _weighted(sample_weight: Any) -> dict[str, Any]:
-    """Return what a scorer is told: some take no weights."""
-    return {} if sample_weight is None else {"sample_weight": sample_weight}
