@@ -456,6 +456,13 @@ def test_solve_where_nothing_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> N
     assert design.pair(strongest) == (0, 9)
 
 
+def test_solve_makes_no_array_of_all_columns() -> None:
+    """2 * 10^10 products: an array of a number each would take 150 GB."""
+    X = sp.random_array((40, 200_000), density=1e-3, rng=np.random.default_rng(4), format="csc")
+    y = np.random.default_rng(5).standard_normal(40)
+    assert solve(Polynomial(X), y, norm="l1", level=1.0).converged
+
+
 @pytest.mark.parametrize("n", [1, 100, 512, 100_000])
 def test_the_bound_of_single_precision_is_no_less_than_that_of_its_sums(n):
     terms, unit = min(n, 512), 2.0**-24

@@ -81,6 +81,9 @@ def choose_master(problem: Problem) -> Master:
 
 def candidates_for_free(problem: Problem) -> int:
     """Return how many columns may come at once; see ``Master.candidates_for_free``."""
+    # Of columns too many to be listed no groups are listed either, and plain l1 has none.
+    if problem.regularizer.norm.asks_large or not problem.design.listable:
+        return 0
     scales = problem.loss.coupled == 1 and is_group_problem(problem)
     return free_columns(problem) if scales and prices_of(problem) is None else 0
 
