@@ -29,7 +29,7 @@ KNOWN: list[tuple[str, str, str, str]] = [
      "tests/solvers/test_contracts_of_run.py"),
     ("core/problem/checks.py", "    if not weight.any():", "    if False:",
      "tests/solvers/test_contracts_of_run.py"),
-    ("core/problem/problem.py", "64.0 * EPS**2", "64.0 * EPS",
+    ("core/problem/objective.py", "64.0 * EPS**2", "64.0 * EPS",
      "tests/solvers/test_contracts_of_run.py"),
     ("core/problem/regularizer.py", "ProxJacobian(plain.diagonal * shrink,",
      "ProxJacobian(plain.diagonal,", "tests/solvers/test_contracts_of_run.py"),
