@@ -42,9 +42,9 @@ class ActiveFactor:
 
     __slots__ = ("count", "factor", "order", "sigma", "updates")
 
-    def __init__(self, capacity: int = 0) -> None:
-        self.factor: Array = np.zeros((capacity, capacity))
-        self.order: Positions = np.zeros(capacity, dtype=np.int64)
+    def __init__(self) -> None:
+        self.factor: Array = np.zeros((0, 0))
+        self.order: Positions = np.zeros(0, dtype=np.int64)
         self.count = 0
         self.updates = 0
         self.sigma = 0.0
@@ -58,35 +58,15 @@ class ActiveFactor:
         """Let the next call factor afresh."""
         self.count = 0
 
-    def copy(self) -> ActiveFactor:
-        """Return one that can go its own way."""
-        other = ActiveFactor(_roomy(self.count))
-        other.count, other.updates, other.sigma = self.count, self.updates, self.sigma
-        other.order[: self.count] = self.active
-        other.factor[: self.count, : self.count] = self.factor[: self.count, : self.count]
-        return other
-
     def reserve(self, size: int) -> None:
         """Make room for ``size`` atoms, and some more so that growing costs little."""
         if self.order.size >= size:
             return
-        count, capacity = self.count, _roomy(size)
+        count, capacity = self.count, size + size // 2 + 8
         factor, order = np.zeros((capacity, capacity)), np.zeros(capacity, dtype=np.int64)
         factor[:count, :count] = self.factor[:count, :count]
         order[:count] = self.order[:count]
         self.factor, self.order = factor, order
-
-    def renumber(self, where: Positions) -> None:
-        """Follow atoms to new positions, ``where[old]``, -1 for gone: which must not be in use."""
-        moved = where[self.active]
-        if (moved < 0).any():
-            self.forget()
-        else:
-            self.order[: self.count] = moved
-
-
-def _roomy(size: int) -> int:
-    return size + size // 2 + 8
 
 
 def active_set_qp(
@@ -166,7 +146,7 @@ def active_set_qp(
     if code > QPStatus.NOT_FINITE:
         raise ValueError(
             f"state lists atoms in use beyond the {size} there are, or one twice; "
-            "call its renumber where atoms move, or forget"
+            "call its forget where atoms move"
         )
     state.count, state.updates, made = counts.tolist()
     state.sigma = float(sigma[0])

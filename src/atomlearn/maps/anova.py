@@ -14,10 +14,10 @@ from atomlearn import _kernels
 from atomlearn._kernels.codes import MOST_PAIR_LEVELS
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns, Deadline
+from atomlearn.core.interfaces import Array, Columns, Deadline, whole_number
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.additive import Additive, AdditiveMap
-from atomlearn.maps.curves import Kernel, shares_of, whole_between
+from atomlearn.maps.curves import Kernel, shares_of
 from atomlearn.maps.feature_map import Inputs, TermMap
 from atomlearn.maps.levels import Binning, dense_codes
 from atomlearn.maps.terms import TermDesign
@@ -218,7 +218,7 @@ class Anova(TermDesign):
     ) -> None:
         base = as_design(X)
         chosen = checked_pairs(pairs, base.shape[1])
-        coarse = whole_between("Anova", "n_bins", n_bins, 1, MOST_PAIR_LEVELS - 1)
+        coarse = whole_number("Anova", "n_bins", n_bins, 1, MOST_PAIR_LEVELS - 1)
         make = partial(
             Additive,
             base,

@@ -13,7 +13,7 @@ from scipy.interpolate import BSpline
 
 from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn._kernels.codes import MOST_LEVELS
-from atomlearn.core.interfaces import Array, is_whole
+from atomlearn.core.interfaces import Array, whole_number
 from atomlearn.core.problem.checks import positive
 from atomlearn.maps.kernel_map import pivoted
 from atomlearn.maps.levels import Binning, Levels
@@ -52,10 +52,10 @@ class AdditiveSettings:
             )
         positive("Additive: length_scale", self.length_scale, "in deviations of each input")
         if self.n_bins is not None:
-            whole_between("Additive", "n_bins", self.n_bins, 1, most)
-        whole_between("Additive", "n_components", self.n_components, 1, most)
-        whole_between("Additive", "n_knots", self.n_knots, 2, most)
-        whole_between("Additive", "degree", self.degree, 0, 10)
+            whole_number("Additive", "n_bins", self.n_bins, 1, most)
+        whole_number("Additive", "n_components", self.n_components, 1, most)
+        whole_number("Additive", "n_knots", self.n_knots, 2, most)
+        whole_number("Additive", "degree", self.degree, 0, 10)
 
     @property
     def most_bins(self) -> int:
@@ -63,15 +63,6 @@ class AdditiveSettings:
         if self.n_bins is not None:
             return self.n_bins
         return SETTINGS.thermometer_bins if self.kernel == "intersection" else MOST_LEVELS - 1
-
-
-def whole_between(owner: str, name: str, value: Any, least: int, most: int) -> int:
-    """Return a whole number as an int, or raise where it is none or out of range."""
-    if not is_whole(value):
-        raise TypeError(f"{owner}: {name} must be a whole number, got {value!r}")
-    if not least <= value <= most:
-        raise ValueError(f"{owner}: {name} must lie between {least} and {most}, got {value}")
-    return int(value)
 
 
 def shares_of(x: CodedColumns, levels: Levels, weight: Array) -> Array:

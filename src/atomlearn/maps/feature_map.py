@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Columns, Design
+from atomlearn.core.interfaces.arrays import ranges
 from atomlearn.core.norms.ksupport import KSupport
 
 Labels = NDArray[np.int64]
@@ -205,11 +206,7 @@ class TermMap(FeatureMap):
     def columns_of(self, terms: ArrayLike) -> Columns:
         """Return the columns of these terms, term after term."""
         chosen = np.asarray(terms, dtype=np.int64)
-        sizes = self.sizes[chosen]
-        ends = np.cumsum(sizes)
-        shift: Columns = np.repeat(self.starts[chosen] - (ends - sizes), sizes)
-        shift += np.arange(shift.size, dtype=np.int64)
-        return shift
+        return ranges(self.starts[chosen], self.sizes[chosen])
 
     def column_groups(self, groups: Any = None) -> Any:
         if groups is None:

@@ -45,12 +45,6 @@ class MapSettings:
 
     #: Multiplications of one piece of a sparse product: bounds what it may bring forth (64 MB).
     piece_products: int = 2**22
-    #: Inputs kept apart by rows have at most this share of all entries.
-    leading_share: float = 0.65
-    #: Sums of all products of up to this many inputs (32 MB a thread), where they are no more than
-    #: the entries of X, are added up in one go: the most frequent ones, which get most of the
-    #: additions, stay in the processor's cache.
-    most_summed: int = 2048
 
     # Curves, surfaces and kernels.
 

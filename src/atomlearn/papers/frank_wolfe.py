@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, WarmStart, whole_number
+from atomlearn.core.interfaces import Array, Atom, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.factored import MatrixPart
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atom_generation import PATIENCE_WITH_NEW_ATOMS
 from atomlearn.core.solvers.atoms import AtomSet, truncation
@@ -35,8 +36,7 @@ class FrankWolfeState(State):
     reach : the radius, or the rho of [V] (4); vertex : the best atom at this point (a RankOne
     where atoms are factored), None where zero is better; toward_gap : the decrease of the
     linearized F that it promises; atoms, shares : w = U c, with sum c >= gauge(w); of ``toward``
-    over vectors the point itself is the one atom; line_searches : searches so far, local steps
-    included.
+    over vectors the point itself is the one atom.
     """
 
     reach: float = 0.0
@@ -44,7 +44,6 @@ class FrankWolfeState(State):
     toward_gap: float = math.inf
     atoms: AtomSet | FactoredAtoms | None = None
     shares: Array = field(default_factory=lambda: np.zeros(0))
-    line_searches: int = 0
     patience: float = PATIENCE_WITH_NEW_ATOMS
 
     @property
@@ -87,8 +86,6 @@ class FrankWolfe(Solver):
     step_size : {"line_search", "classic"}
         The exact minimum along the direction, or 2 / (t + 2) for the t-th step (``toward`` only).
     direction : {"toward", "away", "pairwise", "blended"}
-    local_steps : int
-        Bound on the local steps of ``blended`` between two passes.
     tolerance : float
         Relative gap that will be asked of the whole. A search for atoms that finds nothing beyond
         it ends with ``Status.SEARCH_RELATIVE`` where its bound from above proves less.
@@ -121,7 +118,6 @@ class FrankWolfe(Solver):
 
     step_size: StepSize = "line_search"
     direction: Direction = "toward"
-    local_steps: int = MAX_ITER
     tolerance: float = TOLERANCE
 
     def __post_init__(self) -> None:
@@ -139,7 +135,6 @@ class FrankWolfe(Solver):
                 f"FrankWolfe: direction={self.direction!r} needs step_size='line_search'; "
                 "classic steps know no direction but 'toward'"
             )
-        whole_number("FrankWolfe", "local_steps", self.local_steps)
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FrankWolfeState:
         """Begin at zero, or at the warm start as one atom w / gauge(w) (or its factors): a pass."""
@@ -157,14 +152,10 @@ class FrankWolfe(Solver):
         """Move along the direction (or make local steps), then price: one pass over the data."""
         assert state.atoms is not None
         hull = Hull(state.atoms, state.shares, state.reach, state.intercept)
-        searches = self._local(problem, hull, state) if self.direction == "blended" else 0
-        if not searches:
+        if not (self.direction == "blended" and self._local(problem, hull, state)):
             classic = 2.0 / (state.iteration + 2.0) if self.step_size == "classic" else None
             hull.move(problem, self._move(problem, hull, state), classic)
-            searches = 1
-        following = self._point(problem, hull)
-        following.line_searches = state.line_searches + searches
-        return self._price(problem, following, state)
+        return self._price(problem, self._point(problem, hull), state)
 
     def _point(self, problem: Problem, hull: Hull) -> FrankWolfeState:
         """Return the state of a point with its optimal intercept, not priced yet."""
@@ -187,13 +178,13 @@ class FrankWolfe(Solver):
     def _local(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> int:
         """Move share between atoms in use while that promises enough; return how many steps."""
         promised = state.toward_gap
-        for made in range(self.local_steps):
+        for made in range(TUNING.inner_steps):
             worst, best, scores = hull.extremes(problem)
             if scores[best] - scores[worst] < promised:
                 return made
             hull.move(problem, hull.exchange(worst, best))
             promised = 0.5 * state.toward_gap
-        return self.local_steps
+        return TUNING.inner_steps
 
     def _move(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> Move:
         """Return the move of this method that involves the new vertex."""

@@ -14,6 +14,7 @@ from atomlearn.core.interfaces import Array, Atom, Columns, Scores, WarmStart
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.solver import INNER_RATIO, PATIENCE, Solver, State
 from atomlearn.papers.line_search import Way, best_step
 
@@ -139,15 +140,13 @@ class KFCFW(Solver):
     def start(self, problem: Problem, warm: WarmStart | None = None) -> AtomState:
         """Begin at zero, or at one atom that is the warm start: one pass."""
         _check(problem)
-        atoms = AtomSet.empty(problem.design.shape[0], gram=problem.tau > 0)
-        alpha, costs, intercept = np.ones(1), np.zeros(1), 0.0
-        if warm is not None:
-            intercept = warm.intercept
-            gauge = problem.gauge(warm.columns, warm.weights) if warm.columns.size else 0.0
-            if gauge > 0:
-                columns, values, cost = _warm_atom(problem, warm, gauge)
-                atoms = atoms.append(problem.design, Atom(columns, values))
-                alpha, costs = np.array([0.0, 1.0]), np.array([0.0, cost])
+        found, shares, intercept = warm_atoms(problem, warm)
+        atoms, alpha, costs = found.take(np.zeros(0, dtype=np.int64)), np.ones(1), np.zeros(1)
+        gauge = float(shares.sum())
+        if gauge > 0:
+            atoms = atoms.append(problem.design, Atom(found.columns, found.combine(shares)))
+            alpha = np.array([0.0, 1.0])
+            costs = np.array([0.0, problem.regularizer.value(gauge)])
         return self._price(SimplexModel(problem, atoms, costs), alpha, intercept, None)
 
     def step(self, problem: Problem, state: AtomState) -> AtomState:
@@ -203,18 +202,10 @@ def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] 
     columns, atom = found.columns, found.values
     if not columns.size:
         return None
-    if regularizer.form == "constrained":
-        return columns, regularizer.amount * atom, 0.0
-    scale = float(atom @ scores.at(columns)) / regularizer.amount
-    return columns, scale * atom, 0.5 * regularizer.amount * scale * scale
-
-
-def _warm_atom(problem: Problem, warm: WarmStart, gauge: float) -> tuple[Columns, Array, float]:
-    """Return the warm start as an atom: pulled into the ball in the constrained form."""
-    regularizer = problem.regularizer
-    if regularizer.form == "constrained":
-        return warm.columns, regularizer.inside(warm.weights, gauge), 0.0
-    return warm.columns, warm.weights, 0.5 * regularizer.amount * gauge * gauge
+    scale = regularizer.amount
+    if regularizer.form != "constrained":
+        scale = float(atom @ scores.at(columns)) / regularizer.amount
+    return columns, scale * atom, regularizer.value(scale)
 
 
 def _check(problem: Problem) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from scipy.optimize import brentq
 
@@ -30,6 +31,7 @@ def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> f
     O(n_samples) an evaluation of the slope; 0 where the direction does not descend.
     """
 
+    @cache  # the search asks for both ends again
     def slope(step: float) -> float:
         nonlocal intercept
         linear = way.linear + step * way.change

@@ -109,20 +109,12 @@ def oracle_of(loss: Loss) -> LossOracle:
 def targets_of(loss: Loss, numbers: Array) -> Array:
     """Return valid targets for a loss, made of any numbers; labels are their signs.
 
-    Of a loss without an entry here: the first of labels, the numbers, counts and amounts that its
-    ``check_target`` takes.
+    Of a loss without an entry here: labels or the numbers, whichever its task asks for.
     """
     found = _known(loss)
     if found is not None:
         return found.targets(numbers)
-    if loss.task == "classification":
-        return _as_labels(numbers)
-    for targets in (numbers, np.floor(np.exp(numbers)), np.exp(numbers)):
-        try:
-            return loss.check_target(targets)
-        except ValueError:
-            continue
-    return numbers
+    return _as_labels(numbers) if loss.task == "classification" else numbers
 
 
 def _known(loss: Loss) -> LossOracle | None:

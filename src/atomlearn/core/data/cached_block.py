@@ -98,20 +98,13 @@ class GrowingGram:
         self._means, self.size = means, total
 
     def take(self, positions: Columns) -> GrowingGram:
-        """Return that of the columns at these positions, all known; the factor stays if it can."""
+        """Return that of the columns at these positions, all known, not factored yet."""
         taken = GrowingGram(self.curvature, self.centered, self.basis)
         taken.size = positions.size
         # More columns are likely to come: room for them spares the next copy.
         taken._buffer = _room(positions.size)
         taken.matrix[:] = self._buffer[np.ix_(positions, positions)]
         taken._means = self._means[positions]
-        coupling, ridge, price = self._factored
-        if price.size == self.size:
-            where = np.full(self.size, -1, dtype=np.int64)
-            where[positions] = np.arange(positions.size)
-            taken._factor = self._factor.copy()
-            taken._factor.renumber(where)
-            taken._factored = coupling, ridge, price[positions]
         return taken
 
     def _whole(self, block: Block, means: Array) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces.arrays import ranges
 
 #: Whether something is a SciPy sparse array or matrix.
 is_sparse: Callable[[object], bool] = sp.issparse
@@ -99,9 +100,6 @@ def take_compressed(
     """Return float64 data, row indices and pointers of these columns, in their order."""
     starts = indptr[columns].astype(np.int64)
     lengths = indptr[columns + 1].astype(np.int64) - starts
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if ends.size else 0
-    places = np.repeat(starts - (ends - lengths), lengths)
-    places += np.arange(total)
-    pointers = np.concatenate([np.zeros(1, dtype=np.int64), ends])
+    places = ranges(starts, lengths)
+    pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
     return data[places].astype(np.float64), indices[places], pointers.astype(indices.dtype)

@@ -116,11 +116,6 @@ def _from_pyarrow(X: Any, name: str) -> NDArray[Any]:
     dtype = narrowest(np.dtype(kind.to_pandas_dtype()) for kind in kinds)
     target = pa.float32() if dtype == np.float32 else pa.float64()
     result = np.empty(X.shape, dtype=dtype, order="F")
-    for position, kind in enumerate(kinds):
-        part = X.column(position)
-        if pa.types.is_boolean(kind):
-            part = part.cast(pa.uint8())
-        if not pa.types.is_float16(kind):
-            part = part.cast(target, safe=False)
-        result[:, position] = np.asarray(part)
+    for position in range(len(kinds)):
+        result[:, position] = np.asarray(X.column(position).cast(target, safe=False))
     return result

@@ -13,13 +13,12 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array
 
-#: Least ratio of a Cholesky factor's diagonal entries: below it Q counts as singular, and the
-#: factor is made of its eigenvectors.
-SINGULAR = 1e-6
 #: Asymmetry, and eigenvalues below zero, up to this share of the largest are numbers rounded.
 ROUNDING = 1e-10
-#: What b may have outside of the range of Q, relative to b: rounding of numbers kept as floats.
-OUTSIDE = 1e-6
+#: Numbers kept as floats are this close: what b may have outside of the range of Q, relative to b.
+#: And where diagonal entries of a Cholesky factor differ by more, Q counts as singular, and its
+#: factor is made of its eigenvectors.
+SINGLE = 1e-6
 
 
 def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | SparseDesign, Array]:
@@ -144,7 +143,7 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
     try:
         R = scipy.linalg.cholesky(symmetric, lower=False, check_finite=False)
         diagonal = np.diag(R)
-        if float(diagonal.min()) > SINGULAR * float(diagonal.max()):
+        if float(diagonal.min()) > SINGLE * float(diagonal.max()):
             return R, scipy.linalg.solve_triangular(R, b, trans="T", check_finite=False)
     except scipy.linalg.LinAlgError:
         pass
@@ -160,7 +159,7 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
     R = roots[:, None] * vectors[:, kept].T if kept.any() else np.zeros((1, b.size))
     t = (vectors[:, kept].T @ b) / roots if kept.any() else np.zeros(1)
     outside = float(np.abs(R.T @ t - b).max())
-    if outside > OUTSIDE * largest:
+    if outside > SINGLE * largest:
         raise ValueError(
             f"from_moments: correlation has a part of {outside:.3g} outside of the range of "
             f"{name}, where the quadratic has no lower bound; shrink it, "

@@ -15,6 +15,14 @@ Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
+def ranges(starts: Columns, sizes: Columns) -> Columns:
+    """Return starts_k, starts_k + 1, ..., ``sizes_k`` numbers for each k, one after the other."""
+    ends = np.cumsum(sizes)
+    places: Columns = np.repeat(starts - (ends - sizes), sizes)
+    places += np.arange(places.size)
+    return places
+
+
 def numbered(numbers: Columns, size: int) -> tuple[Columns, Columns]:
     """Return which of 0, ..., size - 1 are among the numbers, and the place of each there.
 

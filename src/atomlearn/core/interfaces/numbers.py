@@ -27,8 +27,8 @@ def unmasked(name: str, values: Any) -> Any:
     return values
 
 
-def whole_number(owner: str, name: str, value: Any, least: int = 1) -> int:
-    """Return ``value`` as an int >= ``least``, or raise with the remedy."""
+def whole_number(owner: str, name: str, value: Any, least: int = 1, most: float = math.inf) -> int:
+    """Return ``value`` as an int from ``least`` to ``most``, or raise with the remedy."""
     if not is_whole(value):
         meant = is_number(value) and math.isfinite(value) and value == int(value)
         remedy = f"; use {name}={int(value)}" if meant else ""
@@ -39,6 +39,10 @@ def whole_number(owner: str, name: str, value: Any, least: int = 1) -> int:
     if value < least:
         raise ValueError(
             f"{owner}: {name} must be at least {least}, got {value}; use {name}={least} or more"
+        )
+    if value > most:
+        raise ValueError(
+            f"{owner}: {name} must lie between {least} and {most}, got {value}; use {name}={most}"
         )
     return int(value)
 

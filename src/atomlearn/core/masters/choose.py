@@ -80,6 +80,8 @@ def candidates_for_free(problem: Problem) -> int:
     As many as fill a small block of groups, which ScalingNewton takes whole, and else 0. It also
     converges so fast that the last digits cost a step or two: re-fits then go all the way at once.
     """
-    listed = problem.design.listable  # else a number for each column may not fit in memory
-    scales = problem.loss.coupled == 1 and listed and is_group_problem(problem)
+    # Of columns too many to be listed no groups are listed either, and plain l1 has none.
+    if problem.regularizer.norm.asks_large or not problem.design.listable:
+        return 0
+    scales = problem.loss.coupled == 1 and is_group_problem(problem)
     return free_columns(problem) if scales and prices_of(problem) is None else 0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn.core.interfaces import Array, Columns, Scores
-from atomlearn.core.interfaces.arrays import numbered
+from atomlearn.core.interfaces.arrays import numbered, ranges
 from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.core.norms.names import needs_names
 from atomlearn.core.norms.vectors import power_of_two
@@ -256,10 +256,7 @@ class Partition:
     def members(self, numbers_of_groups: Columns) -> Columns:
         """Return the features of these groups, group after group, increasing within each."""
         order, starts = self.order
-        sizes = self.sizes[numbers_of_groups]
-        ends = np.cumsum(sizes)
-        shift = np.repeat(starts[numbers_of_groups] - (ends - sizes), sizes)
-        return np.asarray(order[np.arange(shift.size) + shift])
+        return np.asarray(order[ranges(starts[numbers_of_groups], self.sizes[numbers_of_groups])])
 
     def norms(self, w: Array) -> Array:
         """Return the l2 norm of w over each group, safe at any scale, shape (n_groups,)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -24,14 +23,11 @@ from atomlearn.maps.settings import SETTINGS
 class SparsePairs(PairProducts):
     """Pairs of the columns of a sparse array: only pairs that meet in a row are ever formed.
 
-    Keeps X by columns with sorted rows, and by rows: what was given, and one copy. Where few
-    inputs can be among the best, which the first search tells, these are kept by rows once more.
+    Keeps X by columns with sorted rows, and by rows: what was given, and one copy.
     """
 
     def __init__(self, base: Design) -> None:
         self.base = base
-        self._strongest: tuple[Columns, float] | None = None
-        self._head: LeadingInputs | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SparsePairs, (self.base,)
@@ -80,16 +76,6 @@ class SparsePairs(PairProducts):
             reach = _kernels.sparse_dots(sizes, indices, indptr, peaks) * SETTINGS.inflation
         return low, high, reach
 
-    def _columns(self, inputs: Columns) -> sp.csc_array:
-        """Return some inputs by columns, in float64; X is not turned for their sake."""
-        if "matrix" in vars(self):
-            found = self.matrix[:, inputs]
-        else:
-            block = self.base.gather(inputs)
-            found = sp.csc_array(block.stored() if block.is_sparse else block.dense())
-            found.sort_indices()
-        return found.astype(np.float64)
-
     def linear(self, v: Array) -> Array:
         # By columns, which takes half the time where there are many.
         return _kernels.sparse_dots(*self._parts, v)
@@ -101,7 +87,7 @@ class SparsePairs(PairProducts):
         (n_samples, n_inputs), paired = self.shape, j >= 0
         inputs, places = np.unique([i, np.where(paired, j, i)], return_inverse=True)
         first, second = places.reshape(2, -1)
-        X = self._columns(inputs)
+        X = self.matrix[:, inputs].astype(np.float64)
         right = X[:, second]
         # One where there is nothing to multiply with: the pattern of x_i itself.
         right.data[np.repeat(~paired, np.diff(right.indptr))] = 1.0
@@ -140,8 +126,7 @@ class SparsePairs(PairProducts):
         Inputs with B_i below the threshold are left out. Sorted by r, the partners j of input i
         with r_i r_j above it are a leading block: what lies behind it in a row is never read.
         """
-        head = self._leading(finalists.least_magnitude(0.0) - finalists.error.absolute)
-        columns, radii, reach = self._bounds(v, finalists, head)
+        columns, radii, reach = self._bounds(v, finalists)
         if not math.isfinite(float(radii.max(initial=0.0)) ** 2):
             raise ValueError(
                 "scores of pairs overflow: entries of X are too large for products of two "
@@ -150,9 +135,6 @@ class SparsePairs(PairProducts):
         lengths = self._row_lengths[v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
         chosen = np.flatnonzero((radii > 0) & (reach >= finalists.least_magnitude(0.0)))
-        if head is not None and head.few(chosen.size):
-            _sum_leading(head, chosen, v, radii, index, finalists, square)
-            return
         chosen = chosen[np.argsort(-radii[chosen], kind="stable")]
         order = columns[chosen]
         by_rows = self._by_rows.data, self._by_rows.indices, self._by_rows.indptr
@@ -174,24 +156,10 @@ class SparsePairs(PairProducts):
 
         _share_out(work, costs)
 
-    def _leading(self, level: float) -> LeadingInputs | None:
-        """Return the inputs with sums that can reach the level, where they are few; remembered."""
-        if self._strongest is None:
-            self._strongest = strongest(self._fixed_bounds[2], np.diff(self.matrix.indptr))
-        columns, others = self._strongest
-        if others >= level:
-            return None
-        if self._head is None:
-            self._head = LeadingInputs.of(self.matrix, columns)
-        return self._head
-
-    def _bounds(
-        self, v: Array, finalists: Finalists, head: LeadingInputs | None
-    ) -> tuple[Columns, Array, Array]:
+    def _bounds(self, v: Array, finalists: Finalists) -> tuple[Columns, Array, Array]:
         """Return the inputs that may matter, their r_i and their B_i."""
         low, high, fixed = self._fixed_bounds
-        least = finalists.least_magnitude(0.0)
-        columns = np.flatnonzero(fixed >= least) if head is None else head.columns
+        columns = np.flatnonzero(fixed >= finalists.least_magnitude(0.0))
         reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high, columns)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             one_sign = not low.any() or not high.any()
@@ -202,30 +170,6 @@ class SparsePairs(PairProducts):
         # Underflow: what is not zero must not look so.
         reach[(reach == 0.0) & (radii > 0)] = np.finfo(np.float64).tiny
         return columns, radii, reach
-
-
-def _sum_leading(
-    head: LeadingInputs,
-    chosen: Columns,
-    v: Array,
-    radii: Array,
-    index: PairIndex,
-    finalists: Finalists,
-    square: float,
-) -> None:
-    """Offer all pairs of the leading inputs at ``chosen``, summed in one go over the rows."""
-    sums, products = head.sums(v, chosen)
-    places = np.arange(chosen.size)
-    sums[places, places] *= square if index.squares else 0.0
-    finalists.count(products=products)
-    bound = float(radii[chosen].max(initial=0.0)) ** 2
-    least = finalists.least_magnitude(finalists.error.relative * bound + finalists.error.absolute)
-    a, b = np.nonzero((np.abs(sums) >= least) & (sums != 0.0))
-    first, second = head.columns[chosen[a]], head.columns[chosen[b]]
-    of_columns = np.zeros(index.n_inputs)
-    of_columns[head.columns] = radii
-    i, j = np.minimum(first, second), np.maximum(first, second)
-    finalists.offer(i, j, np.abs(sums[a, b]), of_columns)
 
 
 def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:
@@ -255,44 +199,3 @@ def _share_out(work: Any, costs: Array) -> None:
     # A multiplication of sparse numbers takes as long as some twenty of dense ones.
     total = 20.0 * float(ends[-1]) if ends.size else 0.0
     _kernels.share_out(lambda piece: work(cuts[piece], cuts[piece + 1]), len(cuts) - 1, total)
-
-
-def strongest(F: Array, lengths: NDArray[np.int64]) -> tuple[Columns, float]:
-    """Return the inputs of the largest F, as many as may be kept apart, and max F of the others."""
-    order = np.argsort(-F, kind="stable")
-    most = SETTINGS.leading_share * float(lengths.sum())
-    number = int(np.searchsorted(np.cumsum(lengths[order]), most, side="right"))
-    return order[:number], float(F[order[number]]) if number < F.size else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class LeadingInputs:
-    """The strongest inputs by F_i = sum_k |x_ki| max_j |x_kj|.
-
-    While |v| <= 1 no sum of a pair with one of the others is larger than its F. columns : their
-    numbers, those with most entries first; X : (n_samples, m), by rows.
-    """
-
-    columns: Columns
-    X: sp.csr_array = field(repr=False)
-
-    @classmethod
-    def of(cls, X: sp.csc_array, columns: Columns) -> LeadingInputs:
-        """Return these inputs of X, whose rows are sorted."""
-        columns = columns[np.argsort(-np.diff(X.indptr)[columns], kind="stable")]
-        # Turned from columns to rows, each row has its entries in the order of the columns.
-        return cls(columns, X[:, columns].tocsr())
-
-    def few(self, number: int) -> bool:
-        """Return whether ``sums`` of this many inputs take little time and memory."""
-        return number <= SETTINGS.most_summed and number**2 <= self.X.nnz
-
-    def sums(self, v: Array, chosen: Columns) -> tuple[Array, int]:
-        """Return sum_k v_k x_ki x_kj of the inputs at ``chosen`` (increasing), for i <= j.
-
-        With how many multiplications that took: rows where v is zero take none.
-        """
-        X = self.X[:, chosen]
-        lengths = np.diff(X.indptr)[v != 0].astype(np.int64)
-        sums = _kernels.weighted_squares_csr(X.data, X.indices, X.indptr, v, chosen.size)
-        return np.triu(sums), int((lengths * (lengths + 1) // 2).sum())
