@@ -21,7 +21,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atom_generation import PATIENCE_WITH_NEW_ATOMS
 from atomlearn.core.solvers.atoms import AtomSet, truncation
 from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver, State
+from atomlearn.core.solvers.solver import TOLERANCE, Solver, State
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, factored_atoms, warm_factors
 from atomlearn.papers.hull import Hull, Move, slope_of_gauge
 
