@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextvars import copy_context
 from dataclasses import replace
 
 import numpy as np
@@ -167,30 +168,29 @@ def test_a_run_keeps_its_last_certified_point_where_time_ends_a_step() -> None:
 
 def test_ctrl_c_on_any_line_leaves_no_deadline_behind():
     """Else all later fits of the thread would end at once, with no word of why."""
-    limit = Deadline.after(-1.0)
-    lines = []
+    reached, place = [], 0
 
-    def interrupting(place):
-        def traced(frame, event, _):
-            if event == "line" and frame.f_code.co_name == "kept":
-                lines.append(frame.f_lineno)
-                if len(lines) == place:
-                    raise KeyboardInterrupt
-            return traced
-
+    def traced(frame, event, _):
+        if event == "line" and frame.f_code.co_name == "kept":
+            reached.append(frame.f_lineno)
+            if len(reached) == place:
+                raise KeyboardInterrupt
         return traced
 
-    for place in range(1, 20):
-        lines.clear()
+    def interrupted():
         before = sys.gettrace()
-        sys.settrace(interrupting(place))
+        sys.settrace(traced)
         try:
-            with limit.kept():
+            with Deadline().kept(), Deadline.after(-1.0).kept():  # as within ``drive``
                 pass
         except KeyboardInterrupt:
             pass
         finally:
             sys.settrace(before)
-        if len(lines) >= place and place < 5:  # in the last lines it is being put back
-            assert Deadline.current() == Deadline(), place
-    assert len(lines) >= 5
+        return Deadline.current()
+
+    while len(reached) >= place:
+        reached.clear()
+        place += 1
+        assert copy_context().run(interrupted) == Deadline(), place
+    assert place > 8

@@ -15,7 +15,7 @@ import numpy as np
 
 from atomlearn._kernels import share_out, single_threaded_blas
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Design, Scores
+from atomlearn.core.interfaces import Array, Deadline, Design, Scores
 from atomlearn.core.problem.result import Result
 
 #: Vectors of one reading.
@@ -71,8 +71,8 @@ def drive(design: Design, tasks: Sequence[Task], at_once: int | None = None) -> 
     asked: dict[int, Asked | None] = {}
     most = at_once if at_once != 1 else None
 
-    try:
-        with single_threaded_blas():
+    try:  # the outer deadline is back after Ctrl-C, wherever that fell
+        with Deadline.current().kept(), single_threaded_blas():
             while live := [number for number, task in enumerate(tasks) if not task.done]:
                 ready = [number for number in live if number not in waiting]
                 work = math.inf if most else sum(tasks[k].work for k in ready)
