@@ -51,8 +51,11 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
     """Read sets of column indices; names must have been resolved (``resolved``) before.
 
     ``groups`` is a list of index lists, a mapping from set names to index lists, a boolean matrix
-    or a sparse matrix of shape (n_features, n_sets).
+    or a sparse matrix of shape (n_features, n_sets), or a Membership.
     """
+    if isinstance(groups, Membership):
+        _checked_members(groups, n_features, owner)
+        return groups
     if needs_names(groups):
         raise TypeError(
             f"{owner}: groups name columns, but the columns of X have no names; pass X as a data "

@@ -90,7 +90,12 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
                 f"{frame.line(row)}; keep one of them"
             )
         known[key] = row
-    places = np.array([known.get(key, -1) for key in zip(*own, strict=True)], dtype=np.int64)
+    places = _places(own, known)
+    if (places < 0).all():
+        # 007 of one file may be 7 in the other, where a spreadsheet was in between.
+        short = {tuple(map(_without_zeros, key)): row for key, row in known.items()}
+        if len(short) == len(known):
+            places = _places([list(map(_without_zeros, part)) for part in own], short)
     found = places >= 0
     if not found.any():
         remedy = "both need the same names: give --id for the column of the data that has them"
@@ -121,6 +126,15 @@ def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]
     if target in columns:
         notes.append(f"{target!r} of {frame.path.name} is the target, and no covariate")
     return [name for name in columns if name != target]
+
+
+def _places(own: Sequence[Sequence[str]], known: dict[tuple[str, ...], int]) -> NDArray[np.int64]:
+    """Return the row of each sample, -1 where there is none."""
+    return np.array([known.get(key, -1) for key in zip(*own, strict=True)], dtype=np.int64)
+
+
+def _without_zeros(name: str) -> str:
+    return (name.lstrip("0") or "0") if name.isdecimal() else name
 
 
 def phenotype(
