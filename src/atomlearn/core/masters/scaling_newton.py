@@ -137,7 +137,7 @@ def _minimum(
     partition = Partition(groups.labels, groups.weights.size, groups.weights.size)
     limit = problem.regularizer.amount * groups.weights
     order, starts = partition.order
-    scalings, steps = partition.norms(weights) / limit, 0
+    scalings, steps, most = partition.norms(weights) / limit, 0, 2 * TUNING.few_steps
     # The kernel does not look at the clock. With a limit or without one it makes the same steps.
     while True:
         scalings, slopes, outcome = group_newton(
@@ -150,12 +150,13 @@ def _minimum(
             gram=model.gram,
             squared_target=model.squared_target,
             gap_target=gap_target,
-            max_steps=TUNING.few_steps,
+            max_steps=most,
         )
         steps += outcome.steps
         unfinished = outcome.status is NewtonStatus.STEP_LIMIT and steps < TUNING.inner_steps
         if not unfinished or problem.deadline.passed:
             return scalings[partition.labels] * slopes[positions], steps
+        most *= 2  # the best point may be its start, from which it has to go further
 
 
 def free_columns(problem: Problem) -> int:
