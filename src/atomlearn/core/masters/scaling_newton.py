@@ -137,7 +137,7 @@ def _minimum(
     partition = Partition(groups.labels, groups.weights.size, groups.weights.size)
     limit = problem.regularizer.amount * groups.weights
     order, starts = partition.order
-    scalings, steps, most = partition.norms(weights) / limit, 0, 2 * TUNING.few_steps
+    scalings, steps, most = partition.norms(weights) / limit, 0, 4 * TUNING.few_steps
     # The kernel does not look at the clock. With a limit or without one it makes the same steps.
     while True:
         scalings, slopes, outcome = group_newton(
@@ -198,10 +198,11 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     target = np.divide(response, root, out=np.zeros_like(root), where=root > 0)
     square = float(target @ target)
     if by_columns:
-        columns = np.array(base.dense(), dtype=np.float64)
+        columns = np.asarray(base.dense(), dtype=np.float64)
         if problem.fit_intercept:
-            columns -= base.transpose_dot(curvature) / total
-        columns *= root[:, None]
+            columns = columns - base.transpose_dot(curvature) / total
+        if (root != 1.0).any():
+            columns = columns * root[:, None]
         return _Quadratic(columns, target, False, square)
     if np.array_equal(curvature, problem.weight):
         curvature = problem.weight  # one array from call to call: Gram matrices are kept for it
