@@ -182,6 +182,7 @@ def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
     used = sorted({factor for pair in factors for factor in pair})
     place = {column: position for position, column in enumerate(used)}
     columns = () if schema.names is None else schema.restricted_to(used).columns
+    curves = fitted.map, fitted.columns, fitted.coefficients
     return SavedModel(
         task=target.task,
         loss=fitted.settings["loss"],
@@ -195,7 +196,7 @@ def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
                 index=int(column),
                 name=source.feature(int(column)),
                 factors=tuple(place[factor] for factor in pair),
-                curve=_curve_of(fitted, int(column)) if fitted.has_curves else None,
+                curve=ModelCurve(*curve_of(*curves, int(column))) if fitted.has_curves else None,
             )
             for column, pair in zip(fitted.units, factors, strict=True)
         ),
@@ -212,10 +213,6 @@ def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
         columns=columns,
         alleles=alleles_of(source, used),
     )
-
-
-def _curve_of(fitted: Fitted, unit: int) -> ModelCurve:
-    return ModelCurve(*curve_of(fitted.map, fitted.columns, fitted.coefficients, unit))
 
 
 def _roles_of(schema: Schema) -> dict[str, str]:

@@ -36,10 +36,6 @@ def _products(squares: bool | None, X: Design, weight: Array | None) -> Design:
     return Polynomial(X) if squares is None else Polynomial.interactions(X, squares=squares)
 
 
-def _polynomial(X: Design, gamma: float, r: float) -> Design:
-    return Polynomial(_inputs(X), gamma=gamma, r=r)
-
-
 def _inputs(X: Design) -> Design:
     if map_of(X).implicit:
         raise ValueError("X is a Polynomial design already; pass its inputs, or features='linear'")
@@ -51,7 +47,11 @@ FEATURES = {
     "linear": FeatureEntry(Inputs, lambda X, weight: X),
     "interactions": FeatureEntry(PolynomialMap, partial(_products, False)),
     "quadratic": FeatureEntry(PolynomialMap, partial(_products, True)),
-    "polynomial": FeatureEntry(PolynomialMap, partial(_products, None), _polynomial),
+    "polynomial": FeatureEntry(
+        PolynomialMap,
+        partial(_products, None),
+        lambda X, gamma, r: Polynomial(_inputs(X), gamma=gamma, r=r),
+    ),
     "splines": FeatureEntry(AdditiveMap, partial(_curves, "splines")),
     "intersection": FeatureEntry(AdditiveMap, partial(_curves, "intersection")),
     "additive_gaussian": FeatureEntry(AdditiveMap, partial(_curves, "gaussian")),

@@ -153,10 +153,6 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         shares = (counts * means + 0.5) / (counts + 1.0)
         self.mean_ = np.where(self._labels, logit(np.where(self._labels, shares, 0.5)), means)
 
-    def _targets(self, data: Array) -> Array:
-        """Return what the losses are of: standardized numbers, and the labels -1 and +1."""
-        return np.where(self._labels, 2 * data - 1, (data - self.mean_) / self.scale_)
-
     def _problem(self, data: Array, chosen: Mask, level: float) -> Problem:
         """Return the problem of these entries."""
         rows, cols = np.nonzero(chosen)
@@ -169,7 +165,9 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
             loss = Mixed([as_loss(name) for name in names], kinds[cols])
         design = Entries(rows, cols, (data.shape[0], data.shape[1]))
         regularizer = Regularizer(TraceNorm(), "penalized", level)
-        return Problem.build(design, self._targets(data)[chosen], loss, regularizer, offset=offset)
+        # What the losses are of: standardized numbers, and the labels -1 and +1.
+        targets = np.where(self._labels, 2 * data - 1, (data - self.mean_) / self.scale_)
+        return Problem.build(design, targets[chosen], loss, regularizer, offset=offset)
 
     def _level(self, data: Array, observed: Mask, settings: Settings) -> float:
         """Return the level as given, or by entries that are held out of a path."""

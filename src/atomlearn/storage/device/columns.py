@@ -113,12 +113,9 @@ class DeviceColumns:
             tile = xp.take(tile, to_device_of(tile, self.rows), axis=0)
         if self.shift is not None:
             tile = self.shift.of(tile, lo, hi)
-        return xp.astype(tile, _type(xp, dtype), copy=False)
+        kind = xp.float32 if np.dtype(dtype) == np.float32 else xp.float64
+        return xp.astype(tile, kind, copy=False)
 
     def _is_there(self, dtype: Any) -> bool:
         plain = self.rows is None and self.shift is None
         return plain and not self.tensor.is_sparse and self.tensor.dtype == dtype
-
-
-def _type(xp: Any, dtype: Any) -> Any:
-    return xp.float32 if np.dtype(dtype) == np.float32 else xp.float64

@@ -172,15 +172,11 @@ def _sums(values: Any, rows: Any, starts: Any, v: Any) -> Any:
     it has none for the device, run by run from the products of all entries.
     """
     if not _has_product(values.device.type, values.dtype):
-        return _add_up(values * v[rows.long()], starts)
+        terms = values * v[rows.long()]
+        return torch_module().segment_reduce(terms, "sum", offsets=starts.long())
     size = (starts.numel() - 1, v.numel())
     with as_written(values):
         return torch_module().mv(_compressed(starts, rows, values, size), v)
-
-
-def _add_up(values: Any, starts: Any) -> Any:
-    """Return the sum of each run of values."""
-    return torch_module().segment_reduce(values, "sum", offsets=starts.long())
 
 
 def _compressed(starts: Any, indices: Any, values: Any, size: tuple[int, int]) -> Any:

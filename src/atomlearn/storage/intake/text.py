@@ -60,7 +60,12 @@ class TextFile(TableFile):
             for _ in range(n_lines):  # the rows begin behind it
                 self._begin = sample.find("\n", self._begin) + 1 or len(sample)
             self.text |= {place for place in range(len(self.header)) if self._names(place, some)}
-        commas = {place for row in some for place, cell in enumerate(row) if self._is_marked(cell)}
+        commas = {
+            place
+            for row in some
+            for place, cell in enumerate(row)
+            if "," in cell and self.form.number(cell) is not None
+        }
         if commas:
             kind = "decimal commas" if delimiter != "," else "commas between thousands"
             self.notes.append(f"{len(commas)} columns have {kind} (--decimal . keeps them as text)")
@@ -84,9 +89,6 @@ class TextFile(TableFile):
         name = self.header[place]
         cells = (row[place].strip() for row in rows if place < len(row))
         return name in self.form.labels or (is_id_name(name) and any(map(is_code, cells)))
-
-    def _is_marked(self, cell: str) -> bool:
-        return "," in cell and self.form.number(cell) is not None
 
     def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:
         """Yield whole lines from a letter on, and the number of lines before; no quote is cut."""
