@@ -83,9 +83,9 @@ def verdict_words(content: Content) -> list[str]:
     if not verdict.n_rows:
         return [f"Nothing is known of how well this model predicts: {verdict.how['verdict']}."]
     first = {
-        "better": f"A model of selected features predicts {target} better than {verdict.guess}, if "
-        "rows are independent: no patient, family or stretch of time in several of them that was "
-        "not said to be.",
+        "better": f"A model of selected features predicts {target} better than {verdict.guess}. "
+        "This counts only if rows are independent: where one patient or family has several rows, "
+        "or rows follow in time, say so (--rows-of, --order; in Python groups=, order=).",
         "no better": f"On rows that it has not seen, such a model predicts {target} no better than "
         f"{verdict.guess}: what is listed below is no finding.",
         "too few rows to tell": "The rows are too few to tell whether such a model predicts "
