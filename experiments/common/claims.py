@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 #: What a claim can turn out to be.
-VERDICTS = ("holds", "does not hold", "data not at hand", "not run")
+VERDICTS = ("holds", "does not hold", "undecided")
 
 
 @dataclass(frozen=True)

@@ -233,7 +233,7 @@ def pursuit(record: Record, config: Config) -> None:
         try:
             X, _ = Digits(name).draw(0, config["each"][name])
         except FileNotFoundError as error:
-            record.add(Claim(f"Figure {figure}", name, "", "", "data not at hand", str(error)))
+            record.add(Claim(f"Figure {figure}", name, "", "", "undecided", str(error)))
             continue
         table: dict[int, dict[str, float]] = {}
         for k in config["ks"]:

@@ -54,7 +54,7 @@ def comparison(record: Record, config: Config) -> None:
     try:
         sets = {name: text(name, config["rows"]) for name in ("imdb", "newsgroups")}
     except FileNotFoundError as error:
-        record.add(Claim("Figure 7", STAND_INS, "", "", "data not at hand", str(error)))
+        record.add(Claim("Figure 7", STAND_INS, "", "", "undecided", str(error)))
         return
     for name, (X, y, Xt, yt) in sets.items():
         most = 10 * max(config["batches"])
@@ -139,7 +139,7 @@ def sensitivity(record: Record, config: Config) -> None:
     try:
         X, y, Xt, yt = text("newsgroups", config["rows"])
     except FileNotFoundError as error:
-        record.add(Claim("Figure 10", STAND_INS, "", "", "data not at hand", str(error)))
+        record.add(Claim("Figure 10", STAND_INS, "", "", "undecided", str(error)))
         return
     cut = f"20 newsgroups stands in for astro-ph; {config['rows']} rows"
     by_c = {c: generated(X, y, 20, C=c)[0].accuracy(Xt, yt) for c in config["Cs"]}
@@ -240,7 +240,7 @@ def polynomial(record: Record, config: Config) -> None:
     try:
         data = load("mnist", dtype=np.float32)
     except FileNotFoundError as error:
-        record.add(Claim("Figure 14a", "mnist38", "", "", "data not at hand", str(error)))
+        record.add(Claim("Figure 14a", "mnist38", "", "", "undecided", str(error)))
         return
     train = np.flatnonzero(np.isin(data.y, (3, 8)))[: config["rows"]]
     test = np.flatnonzero(np.isin(data.y_test, (3, 8)))
@@ -329,7 +329,7 @@ def _kddb(record: Record, shape: Config) -> None:
             "kddb: products do not improve the accuracy",
             "a plot",
             "",
-            "data not at hand",
+            "undecided",
             "kddb is not on this machine",
         )
     )

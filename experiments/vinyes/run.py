@@ -257,7 +257,7 @@ def table_1(record: Record, config: Config) -> None:
     if not problems:
         for value, paper in TABLE.items():
             record.add(
-                Claim(f"Table 1, lambda {value:g}", "", f"{paper} s", "", "data not at hand")
+                Claim(f"Table 1, lambda {value:g}", "", f"{paper} s", "", "undecided")
             )
         return
     whole = problems[0][1]
