@@ -87,7 +87,7 @@ def _pursued(kept: Kept, name: str) -> Panel:
     ks = sorted({one["k"] for one in kept.of(data=name)})
     parts = {k: [one["methods"] for one in kept.of(data=name, k=k)] for k in ks}
     curves = {
-        n: (ks, [_mean([one[n]["seconds"] for one in parts[k]], 8.0) for k in ks])
+        n: (ks, [_mean([one[n]["seconds"] for one in parts[k]], np.nan) for k in ks])
         for n in parts[ks[0]][0]
     }
     return Panel(name, "k", "processor seconds", curves, log_y=True)

@@ -146,7 +146,7 @@ def _figure_4(kept: Kept, times: Kept) -> Found:
             for share, of in pairs.items()
         )
         made["Figure 4a"] = ("; ".join(words), all_of(judged))
-    ratios = {share: _ratios(times.of(density=share)) for share in (0.08, 0.3, 1.0)}
+    ratios = {share: _ratios(times.of(density=share)) for share in (0.08, 1.0)}
     if all(ratios.values()):
         sides = (
             [at(one["rows"][n], "seconds", 200) for one in times.of(density=1.0)] for n in PAIR

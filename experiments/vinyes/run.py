@@ -96,7 +96,8 @@ def contest(
     for label, make in methods.items():
         limit = config["limit"] if label != OURS else config.get("ours", config["limit"])
         clock = raced(problem, make(), config["goal"], limit, size)
-        found[label] = {"seconds": clock.reached(config["goal"]), "least gap": min(clock.gaps)}
+        reached = clock.reached(config["goal"])
+        found[label] = {"seconds": reached, "limit": limit, "least gap": min(clock.gaps)}
         found[label]["curve"] = clock.curve()
         if label == OURS:
             calls = np.diff(clock.pivots)
