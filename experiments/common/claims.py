@@ -128,7 +128,7 @@ def faster(
     logs = [math.log(b / a) - math.log(times) for a, b in pairs]
     judged = more(logs, TENTH)
     cut = " or more" if None in theirs else " at most" if None in ours else ""
-    words = f"{math.exp(float(np.mean(logs))) * times:.2g} times as fast{cut}"
+    words = f"a factor of {math.exp(float(np.mean(logs))) * times:.2g}{cut}"
     verdict = judged.verdict
     if brief and max(float(np.mean(side)) for side in zip(*pairs, strict=True)) < brief:
         verdict, words = UNDECIDED, f"{words}; milliseconds decide nothing"

@@ -169,14 +169,14 @@ def _shift(whole: Sequence[Any], text: Sequence[Any]) -> Found:
     if not whole:
         return {}
     names = ("FGM", "FGM-SHIFT", "l1-SVM", "l1-SVM-SHIFT")
-    best = {n: [max(r["accuracy"] for r in one["rows"][n]) for one in whole] for n in names}
 
     def objectives(name: str, i: int) -> list[float]:
         return [one["rows"][name][i]["objective"] for one in whole]
 
     def above(first: str, *others: str) -> Judged:
-        rivals = [max(values) for values in zip(*(best[n] for n in others), strict=True)]
-        return more([a - b for a, b in zip(best[first], rivals, strict=True)], 0.0, " points")
+        counts = (200, 300, 400)
+        gaps = [apart(whole, "accuracy", first, others, n) for n in counts]
+        return all_of([more(of, 0.0, " points") for of in gaps])
 
     rows = range(len(whole[0]["rows"]["FGM"]))
     means_of = {
@@ -191,7 +191,7 @@ def _shift(whole: Sequence[Any], text: Sequence[Any]) -> Found:
         f"{spread(objectives('FGM-SHIFT', i))[0]:.3g} against {spread(objectives('FGM', i))[0]:.3g}"
         for i in rows
     )
-    words = ", ".join(f"{n} {spread(best[n])[0]:.1f}" for n in names) + " (best of each)"
+    words = means(whole, "accuracy", names, (200, 300, 400))
     gains = apart(text, "accuracy", "FGM-SHIFT", ("PROX-FGM",), 200)
     judged = more([0.5 - d for d in gains]) if text else untried("not run")
     return {

@@ -149,7 +149,7 @@ def _ratios(pieces: Sequence[Any]) -> str:
     words = []
     for name in ("CoGEnT", "BCD"):
         judged = faster(mine, seconds(pieces, name), limit=pieces[0]["methods"][name]["limit"])
-        words.append(f"{name} {judged.words.replace(' as fast', '')}")
+        words.append(f"{name} {judged.words}")
     return ", ".join(words)
 
 
