@@ -92,12 +92,13 @@ bench: $(BENCH)
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(BENCH_ARGS)
 	$(BENCH_VENV)/bin/python benchmarks/scoreboard.py
 
-# The tables and figures of the four papers: make paper-tan PAPER_ARGS=--smoke for small sizes.
+# The claims and figures of the four papers: make paper-tan PAPER_ARGS=--smoke for small sizes,
+# PAPER_ARGS="--resume small" for one part, keeping what is there. All of it: about an hour on 2 cores.
 papers: paper-argyriou paper-liu paper-vinyes paper-tan
 
 paper-argyriou paper-liu paper-vinyes paper-tan: paper-%: $(DEVELOP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.$*.run $(PAPER_ARGS)
-	$(BIN)/python -m experiments.pages
+	$(BIN)/python -m experiments.pages $(filter --smoke,$(PAPER_ARGS)) $*
 
 clean:
 	rm -rf build dist docs/_build docs/api/generated docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -75,6 +75,9 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         curves of them, as ``designs.Additive(X, normalize=True)`` makes it; ``curve(j)`` is that
         of input j. With "anova" terms are selected: a curve of an input, or a surface of two
         inputs (``designs.Anova``), all of which are searched; ``surface(i, j)`` is one of them.
+        Other maps are given as X itself: ``designs.Cubic(X)`` for products of three inputs, or
+        ``designs.Additive(X, kernel)``, kernel(x, z) = min(|x|^a, |z|^a), for the general
+        intersection kernel [1]_.
     groups : list of lists of columns, array of labels (n_features_in_,), or norm, optional
         Groups to select whole, of columns of X; not with products or "anova". Lists may overlap:
         a feature then has a copy in each of its groups; a norm such as ``norms.Trees(...)`` stands
