@@ -69,6 +69,7 @@ lint: $(DEVELOP)
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	PYTHONPATH=src $(BIN)/lint-imports
+	$(BIN)/numpydoc lint $(shell find src/atomlearn -name '*.py')
 ifneq ($(CPP),)
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 endif
