@@ -2,8 +2,8 @@
 The verdict: does the model predict at all?
 ===========================================
 
-A selection finds something even in pure noise, and its certificate is in order. So the verdict comes
-first: does the model predict rows that it has not seen?
+A selection finds something even in pure noise, and its certificate is in order. So the verdict
+comes first: does the model predict rows that it has not seen?
 """
 
 import matplotlib.pyplot as plt
