@@ -147,6 +147,13 @@ class Hunt:
             self.interrupted = True
         return self._told(search, part, bound, self._status(search))
 
+    def empty(self) -> SubsetResult:
+        """Return the set of no columns."""
+        part = self._part(self._first)
+        search = self._search(part)
+        search.offer(np.zeros(0, dtype=np.int64))
+        return replace(self._told(search, part, None, SubsetStatus.OPTIMAL), k=0)
+
     def _search(self, part: Part, ceiling: float = math.inf) -> Search:
         return Search(part.relaxation, self.k, self.wanted.gap, self.wanted.within, ceiling)
 
@@ -219,7 +226,10 @@ class Hunt:
             if search.is_alone:
                 fixed[:] = OUT
                 fixed[best.units] = IN
-            open_units, proved_in = part.numbers[fixed != OUT], part.numbers[fixed == IN]
+            left = fixed != OUT
+            if np.count_nonzero(left) == self.k:
+                fixed[left] = IN
+            open_units, proved_in = part.numbers[left], part.numbers[fixed == IN]
         point = best.point
         free = (np.zeros(0, dtype=np.int64), np.zeros(0))
         intercept = point.intercept
