@@ -202,8 +202,10 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
 
 @dataclass(frozen=True, slots=True)
 class SizeChoice:
-    """sizes : that were tried; scores : (n_sizes, n_folds), larger is better; chosen : of them;
-    interrupted : whether Ctrl-C ended the trials."""
+    """Sizes that were tried, and which of them was chosen.
+
+    scores : (n_sizes, n_folds), larger is better; interrupted : whether Ctrl-C ended the trials.
+    """
 
     sizes: tuple[int, ...]
     scores: Array

@@ -51,7 +51,7 @@ class ElasticNetNorm(VectorNorm):
         return self
 
     def value(self, w: Array) -> float:
-        """max(||w||_2, ||w||_1 / sqrt k)"""
+        """Return max(||w||_2, ||w||_1 / sqrt k)."""
         w = to_float64(w)
         return max(l2_norm(w), float(np.abs(w).sum()) / self._root())
 

@@ -62,8 +62,10 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def _fixed_bounds(self) -> tuple[Array, Array, Array]:
-        """Return min(0, min_j x_kj) and max(0, max_j x_kj) of each row k, and of each column i
-        sum_k |x_ki| max_j |x_kj|, which bounds its sums where |v| <= 1.
+        """Return bounds of each row and of each column.
+
+        min(0, min_j x_kj) and max(0, max_j x_kj) of row k; of column i sum_k |x_ki| max_j |x_kj|,
+        which bounds its sums where |v| <= 1.
         """
         data, indices, indptr = self._parts
         low, high = np.zeros((2, self.shape[0]))
