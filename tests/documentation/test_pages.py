@@ -108,7 +108,7 @@ FOUND: dict[str, Callable[[dict[str, Any], str], None]] = {
     "scaling.md": scaling,
     "structured.md": structured,
 }
-OTHERS = ("coming_from.md", "findings.md", "index.md", "interop.md")
+OTHERS = ("after-selection.md", "coming_from.md", "findings.md", "index.md", "interop.md")
 
 
 # The affinity of exact planes is one of blocks.
