@@ -10,6 +10,7 @@ import scipy.linalg as la
 from numpy.typing import ArrayLike
 from scipy.stats import chi2
 from scipy.stats import norm as normal
+from scipy.stats import t as student
 from sklearn.base import clone, is_classifier
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
@@ -224,11 +225,12 @@ class _Data:
 class Step:
     """One step of Newton: values b + A^-1 Z'r and their covariance A^-1 M A^-T, A = Z'W X.
 
-    information : A; spread : variance of r_i over W_i; covariance : where that is one number;
+    left : rows less coefficients; information : A; spread : variance of r_i over W_i; covariance : where that is one number;
     robust : with r_i^2 instead, summed over rows that belong together.
     """
 
     values: Array
+    left: int
     spread: float
     information: Array
     covariance: Array
@@ -257,7 +259,7 @@ class Step:
             factor *= count / max(count - 1, 1)
         model = spread * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
         robust = factor * inverse @ (scores.T @ scores) @ inverse.T
-        return cls(b + inverse @ Z.T @ r, spread, A, model, robust)
+        return cls(b + inverse @ Z.T @ r, left, spread, A, model, robust)
 
 
 def _named(estimator: Any, X: Any, y: Any, data: _Data, columns: Any, level: float) -> Estimates:
@@ -282,7 +284,7 @@ def _named(estimator: Any, X: Any, y: Any, data: _Data, columns: Any, level: flo
     values, errors = (np.concatenate(part) for part in zip(*steps, strict=True))
     every = np.concatenate(units)
     told = every, _coefficients(estimator, every), values
-    return _normal(*told, errors, level, "named", tuple(units), np.array(tests))
+    return _student(*told, errors, step.left, level, "named", tuple(units), np.array(tests))
 
 
 def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
@@ -307,12 +309,12 @@ def _chosen(data: _Data, step: Step) -> Array:
     return step.covariance if trusted else step.robust
 
 
-def _normal(
-    columns: Columns, penalized: Array, values: Array, errors: Array, level: float, how: Any,
-    groups: tuple[Columns, ...] = (), tests: Array | None = None,
+def _student(
+    columns: Columns, penalized: Array, values: Array, errors: Array, left: int, level: float,
+    how: Any, groups: tuple[Columns, ...] = (), tests: Array | None = None,
 ) -> Estimates:  # fmt: skip
-    width = float(normal.isf((1 - level) / 2)) * errors
-    p_values = 2 * normal.sf(np.abs(values) / errors)
+    width = float(student.isf((1 - level) / 2, left)) * errors
+    p_values = 2 * student.sf(np.abs(values) / errors, left)
     intervals = np.column_stack([values - width, values + width])
     return Estimates(columns, penalized, values, intervals, p_values, level, how, groups, tests)
 
@@ -354,9 +356,12 @@ def _selected(
     other = _refitted(data.rows(rest), columns)
     if how == "split" or not can:
         covariance = _chosen(data, other)[1:, 1:]
-        told = other.values[1:], np.sqrt(np.diag(covariance)), level, "split"
-        return _normal(columns, penalized, *told)
-    found = _carved(data, train, columns, weights[0], fitted, other.spread, level)
+        told = other.values[1:], np.sqrt(np.diag(covariance)), other.left, level, "split"
+        return _student(columns, penalized, *told)
+    side = (1 - level) / 2
+    # The variance is known as well as that of so many rows, so wider by as much as Student's t.
+    spread = other.spread * float(student.isf(side, other.left) / normal.isf(side)) ** 2
+    found = _carved(data, train, columns, weights[0], fitted, spread, level)
     values, *ends, p_values = np.reshape(found, (-1, 4)).T
     intervals = np.column_stack(ends)
     return Estimates(columns, penalized, values, intervals, p_values, level, "carved")
