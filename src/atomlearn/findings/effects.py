@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,21 +11,20 @@ from numpy.typing import ArrayLike
 from scipy.stats import chi2
 from scipy.stats import norm as normal
 from scipy.stats import t as student
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.data.parts import part_of
-from atomlearn.core.interfaces import Array, Columns, Design, Loss
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.norms.names import named_columns
 from atomlearn.designs import as_design
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import input_names, unpenalized_columns
-from atomlearn.estimators.classifier import AtomicClassifier
+from atomlearn.estimators.checks import input_names
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
-from atomlearn.estimators.dependent_rows import fit_parameters, held_out, unit_numbers
-from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.estimators.dependent_rows import fit_parameters, held_out
 from atomlearn.findings.carving import Found, carved
+from atomlearn.findings.given import Given, Step, refitted
 from atomlearn.findings.halves import own_problem
 from atomlearn.findings.held_out import rows_of
 from atomlearn.findings.nodewise import directions
@@ -34,8 +33,6 @@ from atomlearn.norms import L1
 #: Shares of a refit that the first fit of named columns chooses from: what it shrinks less, the
 #: others are mistaken for less.
 RELAX = (0.0, 0.5, 1.0)
-#: Newton steps of a refit to selected columns.
-MOST_STEPS = 50
 #: What each way of estimating is called, and the sentence without which its intervals say nothing.
 CONDITIONS = {
     "named": "for columns named before the data was seen, where few columns have an effect and "
@@ -153,7 +150,7 @@ def estimates(
     """
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {level!r}")
-    data = _Data.of(estimator, X, y, sample_weight, groups)
+    data = Given.of(estimator, X, y, sample_weight, groups)
     if columns is not None:
         if how != "auto":
             raise ValueError(f"how={how!r} is of selected columns; leave columns= or how= out")
@@ -161,108 +158,7 @@ def estimates(
     return _selected(estimator, X, y, data, how, level, fraction, rng)
 
 
-@dataclass(frozen=True, slots=True)
-class _Data:
-    """What a model was fitted to: X, the target as the loss takes it, weights of mean 1.
-
-    free : covariates; units : number of the group of each row, None where each stands for itself.
-    """
-
-    design: Design
-    y: Array
-    weight: Array
-    loss: Loss
-    free: Columns
-    units: Columns | None
-    model: AtomicModel
-
-    @classmethod
-    def of(cls, estimator: Any, X: Any, y: Any, weight: Any, groups: Any) -> _Data:
-        model: AtomicModel = AtomicClassifier() if is_classifier(estimator) else AtomicRegressor()
-        if isinstance(estimator, AtomicModel):
-            model = clone(estimator)
-        checked = model._checked(X, y, weight)
-        n_rows, n_columns = checked.design.shape
-        known = np.shape(getattr(estimator, "coef_", ()))
-        loss = checked.loss
-        if (
-            len(checked.targets) != 1
-            or int(np.prod(known, dtype=np.int64)) != n_columns
-            or loss.coupled != 1
-            or loss.smoothed(1.0) is not None
-            or not checked.design.listable
-        ):
-            raise ValueError(
-                f"estimates are of a fitted linear model with one output and a smooth loss: got "
-                f"loss {loss.name!r}, {len(checked.targets)} outputs, coef_ of shape {known} for "
-                f"{n_columns} columns; fit a regression or two classes to explicit columns"
-            )
-        free = unpenalized_columns(model, checked.design)
-        free = np.zeros(0, dtype=np.int64) if free is None else free
-        units = None if groups is None else unit_numbers(n_rows, groups)
-        weights = checked.weight * n_rows / checked.weight.sum()
-        return cls(checked.design, checked.targets[0], weights, loss, free, units, model)
-
-    def rows(self, rows: Columns) -> _Data:
-        """Return the same of these rows."""
-        units = None if self.units is None else self.units[rows]
-        design = part_of(self.design, rows=rows)
-        y, weight = self.y[rows], self.weight[rows]
-        return replace(self, design=design, y=y, weight=weight, units=units)
-
-    def lengths(self, weight: Array) -> Array:
-        """Return sqrt(sum_i w_i (x_ij - mean_j)^2) of each column, 1 where that is zero."""
-        total = float(weight.sum())
-        squares = self.design.squared_norms(weight)
-        squares = squares - self.design.scores(weight).full() ** 2 / total
-        return np.sqrt(np.where(squares > 1e-12 * total, squares, 1.0))
-
-    def columns_of(self, columns: Columns) -> Array:
-        return np.asarray(self.design.gather(columns).dense(), dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step of Newton: values b + A^-1 Z'r and their covariance A^-1 M A^-T, A = Z'W X.
-
-    left : rows less coefficients; information : A; spread : variance of r_i over W_i; covariance : where that is one number;
-    robust : with r_i^2 instead, summed over rows that belong together.
-    """
-
-    values: Array
-    left: int
-    spread: float
-    information: Array
-    covariance: Array
-    robust: Array
-
-    @classmethod
-    def of(cls, data: _Data, prediction: Array, Z: Array, X: Array, b: Array, used: int) -> Step:
-        """Return the step from predictions that took ``used`` coefficients, along Z for X."""
-        W = data.loss.curvature(data.y, prediction, data.weight)
-        r = -data.loss.gradient(data.y, prediction, data.weight)
-        rows = int(np.count_nonzero(data.weight))
-        left = max(rows - used, 1)
-        positive = W > 0
-        # Where the deviance has units of its own, as squares have, residuals tell them.
-        spread = (
-            float(np.sum(r[positive] ** 2 / W[positive])) / left if data.loss.dispersed else 1.0
-        )
-        A = Z.T @ (W[:, None] * X)
-        inverse = la.pinv(A)
-        scores = Z * r[:, None]
-        factor = rows / left
-        if data.units is not None:
-            sums = np.zeros((int(data.units.max()) + 1, Z.shape[1]))
-            np.add.at(sums, data.units, scores)
-            scores, count = sums, np.unique(data.units).size
-            factor *= count / max(count - 1, 1)
-        model = spread * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
-        robust = factor * inverse @ (scores.T @ scores) @ inverse.T
-        return cls(b + inverse @ Z.T @ r, left, spread, A, model, robust)
-
-
-def _named(estimator: Any, X: Any, y: Any, data: _Data, columns: Any, level: float) -> Estimates:
+def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, level: float) -> Estimates:
     units = _units(estimator, columns, data.design.shape[1])
     search = AtomicClassifierCV if data.loss.task == "classification" else AtomicRegressorCV
     norm = L1(weights=data.lengths(data.weight) / np.sqrt(data.y.size))
@@ -303,7 +199,7 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
     return units
 
 
-def _chosen(data: _Data, step: Step) -> Array:
+def _chosen(data: Given, step: Step) -> Array:
     """Return the covariance of the model for squares of independent rows, else the robust one."""
     trusted = data.loss.is_quadratic and data.units is None
     return step.covariance if trusted else step.robust
@@ -329,7 +225,14 @@ def _coefficients(fitted: Any, columns: Columns) -> Array:
 
 
 def _selected(
-    estimator: Any, X: Any, y: Any, data: _Data, how: str, level: float, fraction: float, rng: int
+    estimator: Any,
+    X: Any,
+    y: Any,
+    data: Given,
+    how: str,
+    level: float,
+    fraction: float,
+    rng: int,
 ) -> Estimates:
     n_rows, target = data.y.size, np.asarray(y)
     codes = data.y > 0 if data.loss.task == "classification" else None
@@ -353,7 +256,7 @@ def _selected(
             'alpha, for rows that do not belong together; use how="split"'
         )
     penalized = _coefficients(estimator, columns)
-    other = _refitted(data.rows(rest), columns)
+    other = refitted(data.rows(rest), columns)
     if how == "split" or not can:
         covariance = _chosen(data, other)[1:, 1:]
         told = other.values[1:], np.sqrt(np.diag(covariance)), other.left, level, "split"
@@ -367,7 +270,7 @@ def _selected(
     return Estimates(columns, penalized, values, intervals, p_values, level, "carved")
 
 
-def _is_one_lasso(fitted: Any, X: Any, y: Any, data: _Data) -> bool:
+def _is_one_lasso(fitted: Any, X: Any, y: Any, data: Given) -> bool:
     """Whether the selection is that of l1 at one level, by squares of independent rows."""
     problem = own_problem(clone(fitted), X, y)
     return (
@@ -379,42 +282,15 @@ def _is_one_lasso(fitted: Any, X: Any, y: Any, data: _Data) -> bool:
     )
 
 
-def _refitted(data: _Data, columns: Columns) -> Step:
-    """Return the step at the fit of these columns alone, with an intercept, which comes first.
-
-    Not the likelihood is maximized but that times the root of the determinant of the information
-    (Firth; nothing changes for squares): so effects are not too large where rows are few, and
-    finite for classes that can be separated.
-    """
-    Z = np.column_stack([np.ones(data.y.size), data.columns_of(columns)])
-    b, tiny, scale = np.zeros(Z.shape[1]), 1e-4, np.sqrt(np.mean(Z**2, axis=0))
-    for _ in range(MOST_STEPS):
-        z = Z @ b
-        W = data.loss.curvature(data.y, z, data.weight)
-        inverse = la.pinvh(Z.T @ (W[:, None] * Z))
-        up, down = (data.loss.curvature(data.y, z + h, data.weight) for h in (tiny, -tiny))
-        leverage = np.einsum("ij,jk,ik->i", Z, inverse, Z)
-        r = -data.loss.gradient(data.y, z, data.weight) + leverage * (up - down) / (4 * tiny)
-        change = inverse @ (Z.T @ r)
-        size = float(np.max(np.abs(change) * scale))
-        if data.loss.is_quadratic:
-            b = change
-            break
-        b = b + change * min(1.0, 2.0 / max(size, 1e-300))
-        if size < 1e-8:
-            break
-    return replace(Step.of(data, Z @ b, Z, Z, b, b.size), values=b)
-
-
 def _carved(
-    data: _Data, train: Columns, columns: Columns, weights: Array, fitted: Any, spread: float,
+    data: Given, train: Columns, columns: Columns, weights: Array, fitted: Any, spread: float,
     level: float,
 ) -> list[Found]:  # fmt: skip
     """Return what all rows say of these columns, given that a lasso of some rows selected them.
 
     ``spread`` : the variance of the noise, from rows that did not select.
     """
-    whole, part = _refitted(data, columns), data.rows(train)
+    whole, part = refitted(data, columns), data.rows(train)
     Z = np.column_stack([np.ones(train.size), part.columns_of(columns)])
     b = np.concatenate([np.ravel(fitted.intercept_)[:1], weights])
     # One step from the lasso to the fit without a penalty undoes it: the selection bounds that.
