@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.stats import norm as normal
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
 from sklearn.linear_model import LinearRegression
 
-from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV
+from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, report
 from atomlearn.estimators.dependent_rows import held_out
-from atomlearn.findings import estimates
+from atomlearn.findings import estimates, power
 from atomlearn.findings.carving import carved
 from atomlearn.findings.given import Given, refitted
 from atomlearn.findings.nodewise import directions
@@ -155,3 +160,45 @@ def test_what_cannot_be_asked_is_said() -> None:
     quantile = AtomicRegressor(alpha=0.1, loss="quantile").fit(X, y)
     with pytest.raises(ValueError, match="one output and a smooth loss"):
         estimates(quantile, X, y)
+
+
+def test_page_and_summary_have_each_interval_with_its_condition(tmp_path: Path) -> None:
+    X, y = data()
+    model = AtomicRegressor(alpha=0.3).fit(X, y)
+    found = estimates(model, X, y, [1])
+    report(model, X, y, tmp_path / "report.html", effects=found)
+    notes = json.loads((tmp_path / "summary.json").read_text())["notes"]
+    for text in (*notes, (tmp_path / "report.html").read_text()):
+        start = text.index("effect of column 1: ")
+        sentence = text[start : text.index("\n", start) if "\n" in text[start:] else None]
+        assert (
+            f"from {found.intervals[0, 0]:.4g} to {found.intervals[0, 1]:.4g} for col" in sentence
+        )
+        assert "named before the data was seen" in sentence
+
+
+def test_power_counts_what_a_selector_finds() -> None:
+    X, _ = data(120, 20)
+
+    class Largest(SelectorMixin, BaseEstimator):
+        """The three columns most correlated with the target."""
+
+        def fit(self, X: np.ndarray, y: np.ndarray) -> Largest:
+            self.n_features_in_ = X.shape[1]
+            self.score_ = np.abs((X - X.mean(axis=0)).T @ (y - y.mean()))
+            return self
+
+        def _get_support_mask(self) -> np.ndarray:
+            return np.asarray(np.argsort(np.argsort(-self.score_)) < 3)
+
+    for classes in (False, True):
+        curve = power(Largest(), X, [5.0, 0.01], n_true=2, n_draws=30, classes=classes)
+        assert curve.sizes.tolist() == [0.01, 5.0]
+        assert curve.found[1] > 0.8
+        assert abs(curve.found[0] - 3 / 20) < 0.2
+        # Three are told: two of them true leave one that is false.
+        np.testing.assert_allclose(3 * (1 - curve.false), 2 * curve.found)
+        assert 0.01 < curve.least_size(0.7) < 5.0
+        assert curve.least_size(1.01) == np.inf
+    with pytest.raises(ValueError, match="at most as many true features"):
+        power(Largest(), X, n_true=21)

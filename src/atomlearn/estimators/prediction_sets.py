@@ -21,6 +21,8 @@ from atomlearn.problem import Problem
 
 #: Numbers that are sorted together: what keeps the memory of many new rows small (32 MB).
 TOGETHER = 2**22
+#: Errors that a file keeps.
+MOST_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +104,7 @@ class OutOfFold:
         if self.loss.task == "classification":
             codes = np.argmax(y, axis=1) if y.shape[1] > 1 else (y[:, 0] > 0).astype(np.int64)
             return np.take_along_axis(self.ranked(decisions, u), codes[:, None], axis=1)[:, 0]
-        mean = self.loss.mean(decisions)
-        return np.asarray(np.abs(y - mean) / self.scale(mean))
-
-    def scale(self, mean: Array) -> Array:
-        """Return what errors are measured by: of amounts and counts the root of the mean."""
-        linked = type(self.loss).mean is not Loss.mean
-        root = np.sqrt(np.maximum(mean, np.finfo(float).tiny))
-        return np.asarray(root if linked else np.ones_like(mean))
+        return score_of(self.loss, self.loss.mean(decisions), y)
 
     def ranked(self, decisions: Array, u: Array) -> Array:
         """Return P(more probable labels) + u P(label) of each label, (n, n_classes)."""
@@ -125,7 +120,7 @@ class OutOfFold:
     def interval(self, design: Design, share: float, offset: Array | None) -> tuple[Array, Array]:
         """Return the ends of intervals that hold a share of new targets, each (n, n_outputs)."""
         means = self.loss.mean(self.decisions(design, offset))
-        scales = self.scale(means)
+        scales = scale_of(self.loss, means)
         low, high = np.empty((2, len(means), means.shape[2]))
         for some in gen_batches(len(means), max(1, TOGETHER // self.folds.size)):
             for output in range(means.shape[2]):
@@ -133,8 +128,7 @@ class OutOfFold:
                 far = self.scores[:, output] * scales[some, self.folds, output]
                 high[some, output] = _quantiles(middle + far, self.mass, share)
                 low[some, output] = -_quantiles(far - middle, self.mass, share)
-        linked = type(self.loss).mean is not Loss.mean
-        return (np.maximum(low, 0.0) if linked else low), high
+        return (low if is_signed(self.loss) else np.maximum(low, 0.0)), high
 
     def sets(self, design: Design, share: float, offset: Array | None) -> Mask:
         """Return which labels are in sets that hold a share of new labels, (n, n_classes)."""
@@ -147,6 +141,28 @@ class OutOfFold:
             ranked = self.ranked(decisions[:, fold], u)
             below = below + sums[np.searchsorted(self.scores[order], ranked)]
         return np.asarray(below < share)
+
+
+def is_signed(loss: Loss) -> bool:
+    """Whether targets may be below zero: not those of a loss with a link."""
+    return type(loss).mean is Loss.mean
+
+
+def scale_of(loss: Loss, mean: Array) -> Array:
+    """Return what errors are measured by: of amounts and counts the root of the mean."""
+    root = np.sqrt(np.maximum(mean, np.finfo(float).tiny))
+    return np.asarray(np.ones_like(mean) if is_signed(loss) else root)
+
+
+def score_of(loss: Loss, mean: Array, y: Array) -> Array:
+    """Return how far targets are from what was expected."""
+    return np.asarray(np.abs(y - mean) / scale_of(loss, mean))
+
+
+def thinned(errors: Array) -> list[float]:
+    """Return errors in increasing order, of many as many as a file should hold: none too small."""
+    shares = np.linspace(0.0, 1.0, min(errors.size, MOST_KEPT))
+    return np.quantile(errors, shares, method="higher").tolist() if errors.size else []
 
 
 def drawn(decisions: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -68,6 +69,15 @@ class Estimates:
     def condition(self) -> str:
         """What must hold for the intervals to cover as often as they say."""
         return CONDITIONS[self.how]
+
+    def sentences(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Return a sentence for each column that holds estimate, interval, and condition."""
+        rows = zip(self.columns, self.values, *self.intervals.T, strict=True)
+        return tuple(
+            f"effect of {f'column {j}' if names is None else names[j]}: {value:.4g}, with a "
+            f"{self.level:.0%} interval from {low:.4g} to {high:.4g} {self.condition}"
+            for j, value, low, high in rows
+        )
 
     def __str__(self) -> str:
         rows = zip(self.columns, self.values, *self.intervals.T, self.p_values, strict=True)
