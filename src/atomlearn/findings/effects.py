@@ -80,10 +80,7 @@ class Estimates:
         )
 
     def __str__(self) -> str:
-        rows = zip(self.columns, self.values, *self.intervals.T, self.p_values, strict=True)
-        told = [f"column {j}: {b:.4g} ({low:.4g} to {high:.4g}), p = {p:.2g}"
-                for j, b, low, high, p in rows]  # fmt: skip
-        return "\n".join([f"{self.level:.0%} intervals, {self.condition}:", *told])
+        return "\n".join(self.sentences())
 
 
 def estimates(
