@@ -77,7 +77,7 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
         selector = KnockoffSelector(fdr=plan.fdr, rng=plan.seed, loss=loss)
         selector.fit(X, y, **dependence)
     notes = [str(item.message) for item in told if "correlated" in str(item.message)]
-    columns = np.flatnonzero(selector.statistics_ >= selector.threshold_)
+    columns = np.flatnonzero(selector.get_support())
     if any(values is not None for values in dependence.values()):
         notes.append("--fdr counts rows as independent, and these are not: do not trust its share")
     if not columns.size:
