@@ -10,6 +10,7 @@ import scipy.linalg as la
 from sklearn.base import clone, is_classifier
 
 from atomlearn.core.data.parts import part_of
+from atomlearn.core.data.standardized import column_moments
 from atomlearn.core.interfaces import Array, Columns, Design, Loss
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import unpenalized_columns
@@ -72,10 +73,8 @@ class Given:
 
     def lengths(self, weight: Array) -> Array:
         """Return sqrt(sum_i w_i (x_ij - mean_j)^2) of each column, 1 where that is zero."""
-        total = float(weight.sum())
-        squares = self.design.squared_norms(weight)
-        squares = squares - self.design.scores(weight).full() ** 2 / total
-        return np.sqrt(np.where(squares > 1e-12 * total, squares, 1.0))
+        deviations = column_moments(self.design, weight)[1]
+        return np.asarray(np.sqrt(weight.sum()) * np.where(deviations > 0, deviations, 1.0))
 
     def columns_of(self, columns: Columns) -> Array:
         return np.asarray(self.design.gather(columns).dense(), dtype=np.float64)

@@ -25,24 +25,16 @@ class PowerCurve:
     """Of features with an effect the share that is found, and of what is found the false share.
 
     sizes : (m,) of effects, a standard deviation of the feature, in standard deviations of the
-    noise (of classes: in log odds); found, false : (m,) means over the draws, found_error and
-    false_error : their standard errors; n_true : features with an effect; n_draws : targets a size.
+    noise (of classes: in log odds); found, false : (m,) means over the draws, found_error : the
+    standard error of the first; n_true : features with an effect; n_draws : targets a size.
     """
 
     sizes: Array
     found: Array
     found_error: Array
     false: Array
-    false_error: Array
     n_true: int
     n_draws: int
-
-    def least_size(self, share: float = 0.8) -> float:
-        """Return the size from which on this share is found, infinity beyond what was tried."""
-        reached = np.maximum.accumulate(self.found)
-        if reached[-1] < share:
-            return float("inf")
-        return float(np.interp(share, [0.0, *reached], [0.0, *self.sizes]))
 
     def __str__(self) -> str:
         head = f"of {self.n_true} features with an effect, in targets made up on this X:"
@@ -125,6 +117,6 @@ def power(
                 chosen = selected_by(clone(selector).fit(X, y))[0]
             hits, all_of_them = int(chosen[true].sum()), int(chosen.sum())
             told[at, draw] = hits / n_true, (all_of_them - hits) / max(all_of_them, 1)
-    spread = told.std(axis=1, ddof=min(1, n_draws - 1)) / np.sqrt(n_draws)
-    found, false = zip(told.mean(axis=1).T, spread.T, strict=True)
-    return PowerCurve(asked, *found, *false, n_true, n_draws)
+    found, false = told.mean(axis=1).T
+    error = told[:, :, 0].std(axis=1, ddof=min(1, n_draws - 1)) / np.sqrt(n_draws)
+    return PowerCurve(asked, found, error, false, n_true, n_draws)
