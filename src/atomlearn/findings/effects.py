@@ -207,9 +207,15 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
 
 
 def _chosen(data: Given, step: Step) -> Array:
-    """Return the covariance of the model for squares of independent rows, else the robust one."""
-    trusted = data.loss.is_quadratic and data.units is None
-    return step.covariance if trusted else step.robust
+    """Return the covariance of the model for squares of independent rows, else the robust one.
+
+    That with the larger one of both errors: of few rows either may be too small.
+    """
+    if data.loss.is_quadratic and data.units is None:
+        return step.covariance
+    model, robust = np.diag(step.covariance), np.diag(step.robust)
+    factors = np.sqrt(np.maximum(model / np.maximum(robust, np.finfo(float).tiny), 1.0))
+    return np.asarray(factors[:, None] * step.robust * factors)
 
 
 def _student(
