@@ -132,6 +132,8 @@ class ModelOptions:
         among.
     fdr : share
         Instead: by knockoffs, with at most this share of false features on average (0.1).
+    power : bool
+        With --fdr: also tell which effects would have been found, by targets made up on these data.
     stability : bool
         Instead: select what most random halves of the rows select.
     alpha : number
@@ -159,6 +161,7 @@ class ModelOptions:
     n_features: CountOrAuto = None
     norm: str | None = None
     fdr: Share = None
+    power: bool = False
     stability: bool = False
     alpha: Positive = None
     cv: bool = False
@@ -298,6 +301,9 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         help="""CSV file (explanation.csv unless named) for what each feature adds to each score,
         against the mean over these rows: base and contributions sum to the score, exactly""",
     )
+    text = """Also tell between which numbers this share of targets lies, such as 0.9: those of rows
+        that come from where the held-out rows come from, by the errors on these."""
+    add_option(parser, "interval", Share, None, text, "share")
     add_options(parser, Reading, ("id", "covar", *_WRITTEN))
     _add_roles(parser, {role: ROLES[role] for role in ("offset", "exposure")})
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import LARGE, Plan
@@ -22,6 +23,7 @@ from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.generation import norm_of
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.knockoffs import KnockoffSelector
+from atomlearn.findings.power import power
 from atomlearn.findings.stability import StabilitySelector
 
 #: Levels of the path of each half of ``--stability``.
@@ -75,7 +77,7 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
         selector = KnockoffSelector(fdr=plan.fdr, rng=plan.seed, loss=loss)
         selector.fit(X, y, **dependence)
     notes = [str(item.message) for item in told if "correlated" in str(item.message)]
-    columns = np.flatnonzero(selector.statistics_ >= selector.threshold_)
+    columns = np.flatnonzero(selector.get_support())
     if any(values is not None for values in dependence.values()):
         notes.append("--fdr counts rows as independent, and these are not: do not trust its share")
     if not columns.size:
@@ -84,6 +86,11 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
             f"knockoffs at --fdr {plan.fdr:g} select nothing, or at least {least} features: fewer "
             "than that cannot be told from chance in this way"
         )
+    if plan.power:
+        anew = clone(selector).set_params(loss="auto")  # targets that are made up are numbers
+        true = min(int(np.ceil(2 / plan.fdr)), X.shape[1])
+        curve = power(anew, X, n_true=true, classes=data.target.classes is not None, rng=plan.seed)
+        notes.append("; ".join(str(curve).splitlines()))
     words = (
         f"knockoffs: of the features selected, on average at most {100 * plan.fdr:g}% are false "
         f"({selector.covariance_})"

@@ -24,7 +24,7 @@ OF_GROUPS = ("groups", "latentgroups", "latentksupport")
 USABLE = """l1, l2, linf, ksupport:k=20, elasticnet:k=20, chains:length=5, and with groups: groups,
 latentgroups, latentksupport:k=3"""
 #: Options, and the one that each of them goes with.
-NEEDED = {"time": "event", "event": "time"} | dict.fromkeys(
+NEEDED = {"time": "event", "event": "time", "power": "fdr"} | dict.fromkeys(
     ("alpha", "cv", "form", "one_se"), "norm"
 )
 _SELECTORS = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
@@ -60,7 +60,7 @@ class Plan:
     become curves, else None; chosen_by : how alpha was chosen, where an earlier fit did; one_se :
     whether cross-validation takes the sparsest within a standard error; norm : the text that
     norms are made of; time : column of survival times; fdr, stability : select by knockoffs or by
-    stability instead.
+    stability instead; power : whether to tell what knockoffs would have found.
 
     Examples
     --------
@@ -87,6 +87,7 @@ class Plan:
     time: str | None = None
     fdr: float | None = None
     stability: bool = False
+    power: bool = False
 
     @property
     def is_survival(self) -> bool:
