@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart
+from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart, own_parameters
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
@@ -27,6 +27,7 @@ from atomlearn.core.solvers.stopping import Seconds, StoppingRule
 SEVERAL_TARGETS: list[Callable[[Any, Any, Any, bool], tuple[object, object, object]]] = []
 
 
+@own_parameters
 def solve(
     X: object,
     y: object,

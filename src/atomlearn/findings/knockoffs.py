@@ -12,7 +12,16 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.convert import readable
-from atomlearn.core.interfaces import Array, Columns, Loss, Mask, Norm, is_number, whole_number
+from atomlearn.core.interfaces import (
+    Array,
+    Columns,
+    Loss,
+    Mask,
+    Norm,
+    OwnParameters,
+    is_number,
+    whole_number,
+)
 from atomlearn.core.norms.partition import Partition
 from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
@@ -56,7 +65,7 @@ def e_threshold(values: Array, fdr: float) -> float:
     return float(ordered[enough[-1]]) if enough.size else float("inf")
 
 
-class KnockoffSelector(SelectorMixin, BaseEstimator):
+class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     """Select features so that on average at most a share ``fdr`` of them is false.
 
     A feature is false if the target does not depend on it, given all other features. Each column

@@ -95,7 +95,13 @@ def report(
     >>> found.verdict.verdict, page.exists(), (page.parent / "summary.json").exists()
     ('better', True, True)
     """
-    check_is_fitted(estimator)
+    try:
+        check_is_fitted(estimator)
+    except TypeError as error:
+        given = ", ".join(type(one).__name__ for one in (estimator, X, y))
+        raise TypeError(f"report(estimator, X, y): the model comes first, got {given}") from error
+    if y is not None and np.ndim(y) == 0:
+        raise TypeError(f"report(estimator, X, y, path): y must be the target, got {y!r}")
     check_place(path)
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
