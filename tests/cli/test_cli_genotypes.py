@@ -182,7 +182,7 @@ def test_filters_count_what_they_leave_out(study: dict[str, Any]) -> None:
     assert 0 < kept.sum() < P
     assert list(table.feature_names or ()) == [f"rs{j}" for j in np.flatnonzero(kept)]
     assert table.variants.positions.size == kept.sum()
-    assert any(note.startswith("--maf") for note in table.notes)
+    assert any(note.startswith("maf=") for note in table.notes)
 
 
 def test_hardy_weinberg_is_the_sum_over_all_samples_of_these_alleles() -> None:

@@ -192,6 +192,8 @@ class RunOptions:
         The summary.json of an earlier run, to repeat it.
     json : bool
         Print the result as JSON.
+    verbose : bool
+        Say each pass over the data, its proved gap, and what was chosen.
     quiet : bool
         No progress; only the result and errors.
     """
@@ -205,6 +207,7 @@ class RunOptions:
     memory_limit: Size = None
     config: str | None = None
     json: bool = False
+    verbose: bool = False
     quiet: bool = False
 
 

@@ -108,6 +108,12 @@ class Plan:
         return not self.norms and not self.controls
 
     @property
+    def of_groups(self) -> bool:
+        """True where groups are selected, of --groups or of categories."""
+        name = (self.norm or "groups").partition(":")[0].lower().replace("-", "").replace("_", "")
+        return not self.controls and name in (*OF_GROUPS, "ksupport")
+
+    @property
     def controls(self) -> bool:
         """True where knockoffs or stability decide which features are selected."""
         return self.fdr is not None or self.stability

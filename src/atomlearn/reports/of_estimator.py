@@ -13,7 +13,6 @@ import numpy as np
 import scipy
 import sklearn
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.compressed import is_sparse
@@ -31,7 +30,7 @@ from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import report_html
 from atomlearn.reports.structure_displays import MatrixDisplay
 from atomlearn.reports.tables import summary_text
-from atomlearn.reports.view import View, outputs_of, target_names, view_of
+from atomlearn.reports.view import View, in_words, outputs_of, target_names, view_of
 
 #: What estimators make of a matrix: parts as large as it, and components, one a line.
 _PARTS = {"affinity_": "affinity of rows", "low_rank_": "low rank", "sparse_": "sparse"}
@@ -111,7 +110,7 @@ def report(
         target = target or (names[0] if len(names) == 1 else "the target")
         outputs = outputs_of(view, target, names)
         content = _content_of_model(fits, view, target, outputs, (test, test_fraction), positions)
-    shown, seed = " ".join(repr(clone(estimator)).split()), "" if y is None else f", rng={rng}"
+    shown, seed = in_words(estimator), "" if y is None else f", rng={rng}"
     given = "X" if y is None else "X, y"
     content = replace(
         content,
