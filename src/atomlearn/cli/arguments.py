@@ -54,7 +54,10 @@ what happens:
 files written:
   selected.csv   the features with their coefficients
   model.json     the model, for `atomlearn predict`: names and numbers only, no pickle
+  summary.json   verdict, scores, counts and warnings, for other programs
   report.html    one self-contained page (needs pip install "atomlearn[report]")
+  groups.csv     with --groups: the groups that were selected
+  score.tsv      of genotypes: weights for `plink2 --score score.tsv cols=+scoresums`
 """
 
 _PREDICT = """\

@@ -16,6 +16,7 @@ import numpy as np
 from atomlearn.cli.assembly import content_of_fit, model_of
 from atomlearn.cli.command_line import memory
 from atomlearn.cli.fitting import Fitted, fit, with_baseline
+from atomlearn.cli.genotypes import score_text
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan, read_plan
 from atomlearn.cli.source import Dataset, Given, read_source
@@ -298,9 +299,13 @@ def _trial(
 def _write(folder: Path, source: Dataset, fitted: Fitted, content: Content) -> list[str]:
     """Write the files, each as a whole; return the names of those written."""
     write_text(folder / "selected.csv", selected_csv(content))
-    write_model(folder / "model.json", model_of(source, fitted))
+    model = model_of(source, fitted)
+    write_model(folder / "model.json", model)
     write_text(folder / "summary.json", summary_text(content))
     written = ["selected.csv", "model.json", "summary.json"]
+    if scores := score_text(model):
+        write_text(folder / "score.tsv", scores)
+        written.append("score.tsv")
     if content.groups:
         write_text(folder / "groups.csv", groups_csv(content))
         written.append("groups.csv")
