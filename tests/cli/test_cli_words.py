@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,17 @@ def test_ten_classes_are_told_one_by_one(
     page = (tmp_path / "out" / "report.html").read_text()
     assert all(f"var(--series-{at})" in page for at in range(10))
     assert "a label that is long, number 9</th>" in page
+
+
+def test_each_key_of_the_summary_is_documented(expression: Path) -> None:
+    out = expression / "out"
+    words = ["--target", "y", "--n-features", "2", "--quiet", "--out", str(out)]
+    assert main(["select", str(expression / "expression.csv"), *words]) == 0
+    summary = json.loads((out / "summary.json").read_text())
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
+    lines = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert re.findall(r"`(\w+)`", "".join(lines)) == sorted(
+        summary, key=re.findall(r"`(\w+)`", "".join(lines)).index
+    )
+    assert summary["proved_gap_over"] == "the selected features"
+    assert len(summary["status"]) == 1

@@ -17,10 +17,11 @@ from atomlearn.findings import Verdict
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import plain
 from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, SelectedFeature
-from atomlearn.reports.data_displays import PredictionDisplay, TargetDisplay
+from atomlearn.reports.data_displays import PredictionDisplay
 from atomlearn.reports.displays import ConvergenceDisplay
 from atomlearn.reports.drawing import svg_of
 from atomlearn.reports.html import report_html
+from atomlearn.reports.profile import Profile
 from atomlearn.reports.structure_displays import GroupsDisplay, InteractionsDisplay, MatrixDisplay
 from atomlearn.reports.tables import selected_csv, summary_lines
 from atomlearn.result import Record
@@ -215,11 +216,14 @@ def test_regression_page_draws_predictions_and_distribution() -> None:
     drawn = [PredictionDisplay(values, values)]
     held_out = HeldOut(30, 900, (score,), verdict(), 3, 2, displays=drawn)
     content = make_content(
-        task="regression", class_counts=(), target_values=values, held_out=held_out
+        task="regression",
+        class_counts=(),
+        held_out=held_out,
+        columns=[Profile.of("price", values, 0)],
     )
     page = Page(report_html(content))
     assert page.tags.count("svg") == 3
-    assert "Distribution of the target" in page.words
+    assert "Columns, the selected ones first" in page.words
     # At most 600 dots of predictions, and some marks of axes.
     assert page.tags.count("use") <= 700
 
@@ -237,7 +241,6 @@ def test_extreme_gaps_stay_inside_the_picture(gap: float) -> None:
 
 def test_constant_and_single_values_are_drawn() -> None:
     for display in (
-        TargetDisplay(np.array([2.0, 2.0])),
         PredictionDisplay(np.ones(1), np.ones(1)),
         MatrixDisplay(np.zeros((2, 2))),
         ConvergenceDisplay([[record(0, 1e-9)]], 1e-6),

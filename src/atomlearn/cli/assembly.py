@@ -63,7 +63,6 @@ def content_of_fit(
         path = PathDisplay.of_view(scaled, data.y, **data.of_rows, **data.parameters)
     n_features = source.map.n_columns - len(given.covariates)
     more |= _terms(source, plan, fitted)
-    gaps = {name: plan.missing for plan in source.schema.columns for name in plan.made()}
     return content_of(
         view,
         target.values,
@@ -84,7 +83,7 @@ def content_of_fit(
         command=source.command,
         versions=versions(),
         chosen_first="selected_by" in fitted.settings,
-        missing={name: count for name, count in gaps.items() if count},
+        missing={n: plan.missing for plan in source.schema.columns for n in plan.made()},
         **more,
     )
 

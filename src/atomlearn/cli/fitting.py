@@ -312,7 +312,8 @@ def with_baseline(fitted: Fitted, design: Design, rows: Rows, given: Given) -> F
     risk, settings = fitted.decisions(design, rows, given.offset)[:, 0], dict(fitted.settings)
     with np.errstate(over="ignore"):
         baseline = Baseline.of(fitted.data.y, risk, weight)
-    if np.isfinite(baseline.cumulative).all():
+    one = np.unique(fitted.data.y["stratum"]).size == 1  # of several each has its own
+    if one and np.isfinite(baseline.cumulative).all():
         settings["baseline_times"] = baseline.times.tolist()
         settings["baseline_hazard"] = baseline.cumulative.tolist()
         settings["baseline_score"] = -float(fitted.intercepts[0])

@@ -24,7 +24,7 @@ OF_GROUPS = ("groups", "latentgroups", "latentksupport")
 USABLE = """l1, l2, linf, ksupport:k=20, elasticnet:k=20, chains:length=5, and with groups: groups,
 latentgroups, latentksupport:k=3"""
 #: Options, and the one that each of them goes with.
-NEEDED = {"time": "event", "event": "time"} | dict.fromkeys(
+NEEDED = {"time": "event", "event": "time", "entry": "time", "stratum": "time"} | dict.fromkeys(
     ("alpha", "cv", "form", "one_se"), "norm"
 )
 _SELECTORS = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -259,7 +260,17 @@ def _told(
         shares = np.exp(log_probabilities(loss, decisions, fitted.together))
     told = loss.mean(decisions) if task == "regression" else decisions
     parts = target.values[train], target.values[test]
-    return told_of_rows(task, *parts, told, target.outputs, probabilities=shares)
+    left = None
+    if "baseline_times" in fitted.settings:
+        left = partial(_left, fitted.settings, decisions[:, 0])
+    return told_of_rows(task, *parts, told, target.outputs, probabilities=shares, left=left)
+
+
+def _left(settings: dict[str, Any], risk: Array, time: float) -> Array:
+    """Return the share of rows of this risk that have no event until then, by the baseline."""
+    place = np.searchsorted(settings["baseline_times"], time, side="right")
+    hazard = np.r_[0.0, settings["baseline_hazard"]][place]
+    return np.asarray(np.exp(-hazard * np.exp(risk - settings["baseline_score"])))
 
 
 def _trial(

@@ -206,9 +206,17 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
         target,
         command,
         replace(given, row_groups=groups, order=order, on_disk=on_disk, center=not sparse),
-        (*told, *given.notes, *table.notes),
+        (*told, *given.notes, *_time_varying(options, told), *table.notes),
         table.variants,
     )
+
+
+def _time_varying(options: argparse.Namespace, told: Sequence[str]) -> list[str]:
+    """Return what is to be said of rows that are intervals."""
+    if options.entry is None:
+        return []
+    said = f"time-varying: a row is at risk after {options.entry} until {options.time}"
+    return [said + ("" if told else "; where one person has several rows, say --rows-of NAME")]
 
 
 def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target:
@@ -220,7 +228,8 @@ def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target
                 f"{options.data} is none"
             )
         extras = table.extras
-        return survival_of(extras["time"], extras["event"], options.time, options.event)
+        more = extras.get("entry"), extras.get("stratum")
+        return survival_of(extras["time"], extras["event"], options.time, options.event, *more)
     y = table.y
     assert y is not None
     task = options.task

@@ -119,10 +119,7 @@ def solve(
     weights included.
     """
     gap = positive("gap", gap, "relative duality gap to prove, for example 1e-6")
-    if time_limit is not None:
-        limit = Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
-        stop = limit if stop is None else limit | stop
-    settings = Settings(gap, max_iter, solver, stop, tuple(observers))
+    settings = Settings(gap, max_iter, solver, _limited(stop, time_limit), tuple(observers))
     amount = _amount(form, level, radius)
     shape: tuple[int, ...] = getattr(y, "shape", ())
     names = None if unpenalized is None else feature_names(X)
@@ -147,6 +144,14 @@ def solve(
         result = settings.run(problem, _start(warm_start, design.shape[1]))
         result.problem = problem
         return result
+
+
+def _limited(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:
+    """Return the stopping rule with a limit of seconds, where one is given."""
+    if time_limit is None:
+        return stop
+    limit = Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
+    return limit if stop is None else limit | stop
 
 
 def _start(given: Any, n_features: int) -> WarmStart | None:

@@ -9,11 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, Mask
+from atomlearn.core.interfaces import Columns, Mask
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.result import Record
 from atomlearn.findings.verdict import Verdict, no_verdict
-from atomlearn.reports.data_displays import CurveDisplay, TargetDisplay
+from atomlearn.reports.data_displays import CurveDisplay
 from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay
 from atomlearn.reports.drawing import Display
 from atomlearn.reports.profile import Profile
@@ -214,7 +214,6 @@ class Content:
     goal: float
     held_out: HeldOut | None = None
     class_counts: tuple[tuple[str, int], ...] = ()
-    target_values: Sequence[float] | Array = ()
     curves: Sequence[CurveDisplay] = ()
     evidence: Sequence[Display] = ()
     warnings: tuple[str, ...] = ()
@@ -301,10 +300,6 @@ class Content:
             for at, (label, row) in enumerate(zip(labels, table, strict=False))
         ]
 
-    def pictures(self, part: str) -> list[Display]:
-        """The pictures of one part of the page."""
-        return [display for display in self.displays if display.part == part]
-
     @property
     def displays(self) -> list[Display]:
         """All pictures of the page, in their order."""
@@ -324,8 +319,6 @@ class Content:
         if drawn and self.is_bounded:
             histories, labels = [fit.history for fit in drawn], [fit.label for fit in drawn]
             found.append(ConvergenceDisplay(histories, self.goal, labels))
-        if len(self.target_values):
-            found.append(TargetDisplay(np.asarray(self.target_values)))
         return found
 
     @property

@@ -235,17 +235,3 @@ class PredictionDisplay(Display):
         ax.plot(ends, ends, color=OTHERS, linestyle="--")
         ax.scatter(truth, predicted, **{"s": 12, "alpha": 0.5, "lw": 0, **options})
         ax.set(xlabel="true value", ylabel="predicted value")
-
-
-@dataclass
-class TargetDisplay(Display):
-    """Histogram of a numeric target."""
-
-    values: Array
-    title = "Distribution of the target"
-    part = "data"
-    about = "All rows."
-
-    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        ax.hist(self.values, **{"bins": 24, "rwidth": 0.95, **options})
-        ax.set(xlabel="target", ylabel="rows")

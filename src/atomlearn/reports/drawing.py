@@ -40,7 +40,7 @@ class Display:
     """What all displays share: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
 
     On a page: title and about; size, of the drawing in inches; wide : whether it takes a whole row;
-    part : of the page, "features", "prediction", "data" or "solving".
+    part : of the page, "features", "prediction" or "solving".
     needs : what an estimator lacks that cannot be drawn, and which one does not.
     """
 

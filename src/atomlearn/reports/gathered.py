@@ -33,7 +33,7 @@ from atomlearn.reports.data_displays import BoxesDisplay, CurveDisplay
 from atomlearn.reports.displays import ValidationDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
 from atomlearn.reports.halves import Half, band_of, curve_of, fitted_halves, shares
-from atomlearn.reports.profile import facts_of, profiles
+from atomlearn.reports.profile import Profile, facts_of, profiles
 from atomlearn.reports.structure_displays import GroupsDisplay, name_of_part, selected_groups
 from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, dense_columns, view_of
@@ -237,17 +237,14 @@ def content_of(
     were filled in; more : fields of ``Content``.
     """
     labels, is_times = view.labels, y.dtype.names is not None
-    selected, covariates = without_covariates([*map(known, selected_of(view))], free)
-    selected = with_twins(view, selected, asked) if looks else selected
-    shared = stability or (shares(halves) if halves else None)
-    if shared is not None:
-        selected = tuple(replace(f, stability=shared.get(f.index, 0.0)) for f in selected)
+    found, covariates = without_covariates([*map(known, selected_of(view))], free)
+    found = with_twins(view, found, asked) if looks else found
+    selected = _with_shares(found, stability or (shares(halves) if halves else None))
     counts = np.bincount(y, minlength=len(labels)).tolist() if labels else []
     warned, boxes = _seen(view, y, selected, target) if looks else ([], [])
     places = along_chromosomes(view, y, selected, positions)
     groups = None if "groups" in more else groups_of(view.model, selected)
-    pictures: list[Display | None] = [places, groups, *boxes]
-    pictures += [ValidationDisplay.of_estimator(view.model), path]
+    pictures = [places, groups, *boxes, ValidationDisplay.of_estimator(view.model), path]
     names = outputs if len(outputs) == len(results) else ("all outputs",) * len(results)
     return Content(
         target=target,
@@ -262,14 +259,22 @@ def content_of(
         goal=float(view.model.tol) if results else 0.0,
         held_out=held_out,
         class_counts=tuple(zip(labels or (), counts, strict=True)),
-        target_values=y if labels is None and y.ndim == 1 and not is_times else (),
         curves=curves_of(view, selected, halves, outputs),
         evidence=[picture for picture in pictures if picture is not None],
         scale=_scale_of(view),
-        **_seen_data(view, selected, missing) if looks and view.inputs.listable else {},
+        **_seen_data(view, y, target, selected, missing) if looks and view.inputs.listable else {},
         warnings=(*(held_out.warnings if held_out else ()), *warned),
         **more,
     )
+
+
+def _with_shares(
+    selected: tuple[SelectedFeature, ...], shared: dict[int, float] | None
+) -> tuple[SelectedFeature, ...]:
+    """Return features with the share of halves that select each, where these are known."""
+    if shared is None:
+        return selected
+    return tuple(replace(f, stability=shared.get(f.index, 0.0)) for f in selected)
 
 
 def _scale_of(view: View) -> str:
@@ -283,14 +288,18 @@ def _scale_of(view: View) -> str:
 
 
 def _seen_data(
-    view: View, selected: Sequence[SelectedFeature], missing: Mapping[str, int]
+    view: View,
+    y: NDArray[Any],
+    target: str,
+    selected: Sequence[SelectedFeature],
+    missing: Mapping[str, int],
 ) -> dict[str, Any]:
-    """Return the overview of the data, its selected columns first."""
+    """Return the overview of the data: a target of numbers, selected columns, and others."""
     first = np.array([*single_inputs(view, selected).values()], dtype=np.int64)
-    return {
-        "columns": profiles(view.inputs, view.names, first, missing),
-        "rows": facts_of(view.inputs, missing),
-    }
+    columns = profiles(view.inputs, view.names, first, missing)
+    if view.classes is None and y.ndim == 1 and y.dtype.names is None:
+        columns.insert(0, Profile.of(target, y.astype(np.float64), 0))
+    return {"columns": columns, "rows": facts_of(view.inputs, missing)}
 
 
 def _seen(

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from typing import Any
 
 from atomlearn.reports.cells import inert
 from atomlearn.reports.content import Content, SelectedFeature
@@ -97,7 +98,8 @@ def summary_text(content: Content) -> str:
 
     ``how`` says of each number how it was computed; what is not known is null.
     """
-    found = content.verdict.as_dict()
+    found: dict[str, Any] = {"format": "atomlearn-summary", "version": 1}
+    found |= content.verdict.as_dict()
     found["how"] |= {
         "proved_gap": f"(objective - lower bound) / objective, a duality gap over {content.over} "
         "of the model that is written, fitted to all rows; it says how exactly the problem was "
@@ -108,6 +110,7 @@ def summary_text(content: Content) -> str:
     found |= {
         "headline": content.headline,
         "proved_gap": content.headline_gap if math.isfinite(content.headline_gap) else None,
+        "proved_gap_over": content.over,
         "asked_gap": content.goal,
         "fitted_exactly": content.headline_gap <= content.goal,
         "n_selected": content.count,
@@ -124,7 +127,7 @@ def summary_text(content: Content) -> str:
         "task": content.task,
         "target": content.target,
         "data": content.data,
-        "status": [fit.status for fit in content.fits],
+        "status": list(dict.fromkeys(fit.status for fit in content.fits)),
         "warnings": list(content.warnings),
         "notes": list(content.notes),
         "command": content.command,
