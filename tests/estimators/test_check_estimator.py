@@ -74,6 +74,7 @@ for name in ("AtomicRegressor", "AtomicClassifier", "AtomicRegressorCV", "Atomic
 # Warnings that say what happened: hard little data sets, fewer features than asked for.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:the optimum has only:UserWarning")
+@pytest.mark.filterwarnings("ignore:n_features=:UserWarning")
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
 # These come from the checks themselves.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

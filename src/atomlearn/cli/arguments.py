@@ -54,7 +54,10 @@ what happens:
 files written:
   selected.csv   the features with their coefficients
   model.json     the model, for `atomlearn predict`: names and numbers only, no pickle
+  summary.json   verdict, scores, counts and warnings, for other programs
   report.html    one self-contained page (needs pip install "atomlearn[report]")
+  groups.csv     with --groups: the groups that were selected
+  score.tsv      of genotypes: weights for `plink2 --score score.tsv cols=+scoresums`
 """
 
 _PREDICT = """\
@@ -195,6 +198,8 @@ class RunOptions:
         The summary.json of an earlier run, to repeat it.
     json : bool
         Print the result as JSON.
+    verbose : bool
+        Say each pass over the data, its proved gap, and what was chosen.
     quiet : bool
         No progress; only the result and errors.
     """
@@ -208,6 +213,7 @@ class RunOptions:
     memory_limit: Size = None
     config: str | None = None
     json: bool = False
+    verbose: bool = False
     quiet: bool = False
 
 

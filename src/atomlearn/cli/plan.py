@@ -24,7 +24,8 @@ OF_GROUPS = ("groups", "latentgroups", "latentksupport")
 USABLE = """l1, l2, linf, ksupport:k=20, elasticnet:k=20, chains:length=5, and with groups: groups,
 latentgroups, latentksupport:k=3"""
 #: Options, and the one that each of them goes with.
-NEEDED = {"time": "event", "event": "time", "power": "fdr"} | dict.fromkeys(
+NEEDED = {"time": "event", "event": "time", "entry": "time", "stratum": "time", "power": "fdr"}
+NEEDED |= dict.fromkeys(
     ("alpha", "cv", "form", "one_se"), "norm"
 )
 _SELECTORS = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
@@ -107,6 +108,12 @@ class Plan:
     def generates(self) -> bool:
         """True for feature generation, which selects a number of features."""
         return not self.norms and not self.controls
+
+    @property
+    def of_groups(self) -> bool:
+        """True where groups are selected, of --groups or of categories."""
+        name = (self.norm or "groups").partition(":")[0].lower().replace("-", "").replace("_", "")
+        return not self.controls and name in (*OF_GROUPS, "ksupport")
 
     @property
     def controls(self) -> bool:

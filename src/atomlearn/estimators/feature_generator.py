@@ -253,6 +253,13 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         problem, n_units = problem_of(self, replace(data, design=units.design), offset)
         problem = replace(problem, deadline=settings.deadline)
         wanted = min(self.n_wanted_, n_units)
+        if self.n_wanted_ > n_units:
+            warnings.warn(
+                f"n_features={self.n_wanted_} of {n_units} candidates: nothing is left out; give a "
+                "smaller number, or n_features='auto'",
+                UserWarning,
+                stacklevel=3,
+            )
         selected, result = self._generated(problem, wanted, n_units, settings, len(data.targets))
         self.debiased_ = None
         if self.debias is not None:

@@ -29,7 +29,7 @@ from sklearn.utils.validation import (
 )
 
 from atomlearn.core.data.frames import as_table
-from atomlearn.core.interfaces import Array, Columns, Mask, is_number
+from atomlearn.core.interfaces import Array, Columns, Mask, OwnParameters, is_number
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -69,7 +69,7 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     return mask, np.where(mask, np.maximum(sizes, np.finfo(float).tiny), 0.0)
 
 
-class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
+class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     """Keep the features that an estimator selects from a share ``threshold`` of random halves.
 
     The rows are split into two halves, again and again, and the estimator is fitted to each half

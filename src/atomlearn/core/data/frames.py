@@ -76,10 +76,12 @@ def _refuse(name: str, bad: list[tuple[Any, Any]]) -> None:
         return
     shown = ", ".join(f"{column!r} ({kind})" for column, kind in bad[:5])
     more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+    words = [column for column, kind in bad if "date" not in str(kind)]
+    encoded = f"make_column_transformer((OneHotEncoder(), {words[:5]}), remainder='passthrough')"
+    way = f"in a pipeline behind scikit-learn's {encoded}, or " if words else ""
     raise TypeError(
         f"{name} has columns that are not numeric or boolean: {shown}{more}; encode them as "
-        "numbers (datasets.read(table, target, dates='elapsed') does; or for example "
-        "sklearn.preprocessing.OneHotEncoder), or leave them out"
+        f"numbers, {way}by datasets.read(table, target, dates='elapsed'); or leave them out"
     )
 
 
