@@ -36,9 +36,9 @@ class ElasticNetNorm(VectorNorm):
     Parameters
     ----------
     k : number >= 1, optional
-        None: the cross-validated estimators choose it, as that of ``KSupport``. 1 gives the l1 norm, the number of coordinates (or more) the l2 norm. Not only whole
+        1 gives the l1 norm, the number of coordinates (or more) the l2 norm. Not only whole
         numbers: a solution w of the elastic net, l1 plus squared l2 penalty, is one of this norm
-        with k = (||w||_1 / ||w||_2)^2.
+        with k = (||w||_1 / ||w||_2)^2. None: as in ``KSupport``.
 
     References
     ----------

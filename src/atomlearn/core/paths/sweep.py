@@ -94,7 +94,7 @@ class Support(Penalty):
 
 
 def penalty_of(problem: Problem, pool: Pool) -> Penalty | None:
-    """Return the penalty over the columns of a pool, which are all; None for one without a sweep."""
+    """Return the penalty over the columns of a pool, all there are; None: there is no sweep."""
     form, size = problem.regularizer.form, problem.design.shape[1]
     price, k = l1_weights(problem.regularizer.norm, size), support_size(problem)
     if price is not None and form == "penalized":
