@@ -27,7 +27,7 @@ _EXAMPLES = """\
 examples:
   atomlearn demo                                            see it work on bundled data
   atomlearn select patients.csv --target outcome --n-features 50 --out selected/
-  atomlearn select patients.csv --target age --norm ksupport:k=20 --cv --out selected/
+  atomlearn select patients.csv --target age --norm ksupport --out selected/
   atomlearn predict selected/model.json new_patients.csv --out predictions.csv
   atomlearn convert counts.svm.gz counts.store              for data larger than memory
 """
@@ -126,10 +126,10 @@ class ModelOptions:
         cross-validation; feature generation, the default, with N = 50); with more than two classes
         N for each class, where FeatureGenerator(n_features=N) shares them.
     norm : text
-        Instead: fit with this norm, NAME or NAME:k=K: l1, l2, linf, ksupport:k=20,
-        elasticnet:k=20, chains:length=5; with groups (of --groups, or of categories): groups,
-        latentgroups, ksupport:k=3, latentksupport:k=3. Several values, as in k=5,10, are chosen
-        among.
+        Instead: fit with this norm, NAME or NAME:k=K: l1, l2, linf, ksupport, elasticnet,
+        chains:length=5; with groups (of --groups, or of categories): groups, latentgroups,
+        ksupport, latentksupport:k=3. Several values, as in ksupport:k=5,10, are chosen among;
+        ksupport and elasticnet without k choose it from all.
     fdr : share
         Instead: by knockoffs, with at most this share of false features on average (0.1).
     stability : bool

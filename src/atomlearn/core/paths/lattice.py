@@ -49,11 +49,10 @@ def search_lattice(scored: Scored, norms: Sequence[Norm], levels: Array) -> Cros
         if not found.status.is_converged:
             break
         norm, level = found.choose()
-        beside = (r for r in (norm - 1, norm + 1) if 0 <= r < n_norms and not tried[r].any())
-        rows = np.array(list(beside), dtype=np.int64)
-        columns = np.arange(level - LEVELS_APART, level + LEVELS_APART + 1, LEVELS_APART)
-        if not rows.size:
-            rows, columns = np.array([norm]), np.array([level - 1, level + 1])
+        here = slice(max(level - 1, 0), level + 2)
+        beside = [r for r in (norm - 1, norm + 1) if 0 <= r < n_norms and not tried[r, here].any()]
+        rows = np.array(beside or [norm])
+        columns = level + np.array([-LEVELS_APART, 0, LEVELS_APART] if beside else [-1, 1])
         columns = columns[(columns >= 0) & (columns < n_levels)]
     assert found is not None
     return found
