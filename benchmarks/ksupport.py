@@ -94,7 +94,7 @@ def regressors(n: int, seed: int, draw: int) -> Iterator[tuple[str, Any]]:
     yield "k-support", AtomicRegressorCV("ksupport", cv=cv)
     thrice = RepeatedKFold(n_splits=5, n_repeats=3, random_state=seed)
     yield "k-support, three times five folds", AtomicRegressorCV("ksupport", cv=thrice)
-    if draw < 2:
+    if draw < 2:  # it takes seconds
         yield "elastic net norm", AtomicRegressorCV("elasticnet", cv=cv)
     for norm in norms.KSupport().candidates(n, 200):
         yield f"k = {norm.k}", AtomicRegressorCV(norm, cv=cv)

@@ -76,7 +76,9 @@ def test_folds_that_share_readings(monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(SharedLevels, "learn", interrupted)
-    found = cut(AtomicRegressorCV(norms.ElasticNetNorm(3), n_alphas=40)).cv_results_["mean_test_score"]
+    found = cut(AtomicRegressorCV(norms.ElasticNetNorm(3), n_alphas=40)).cv_results_[
+        "mean_test_score"
+    ]
     known = np.isfinite(found)
     np.testing.assert_allclose(found[known], whole.cv_results_["mean_test_score"][known])
 

@@ -13,6 +13,7 @@ from atomlearn.cli.options import (
     Fraction,
     Place,
     Positive,
+    PositiveOrAuto,
     Seed,
     Share,
     Size,
@@ -150,7 +151,8 @@ class ModelOptions:
         Name of a loss, such as squared_hinge (default: squared for regression, logistic for
         classification); one for regression settles that numbers are no classes.
     C : number
-        Weight of the loss with --n-features (default: 10).
+        Weight of the loss with --n-features, or auto: chosen by cross-validation (default: 10, or
+        auto with --n-features auto). A small one may select fewer than N.
     batch : number
         Features taken in at a time with --n-features (default: N / 10, at most 10, but N / 50
         where that is more).
@@ -166,7 +168,7 @@ class ModelOptions:
     groups: str | None = None
     form: Literal["penalized", "squared"] | None = None
     loss: str | None = None
-    C: Positive = None
+    C: PositiveOrAuto = None
     batch: Count = None
 
 

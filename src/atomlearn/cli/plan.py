@@ -71,7 +71,7 @@ class Plan:
     """
 
     n_features: int | str | None = 50
-    C: float = _USUAL.C
+    C: float | str | None = None
     batch: int | None = None
     norms: tuple[Norm, ...] = ()
     alpha: float | None = None
