@@ -71,7 +71,7 @@ class Groups(RatedNorm):
     def _groups(self, n_features: int) -> Partition:
         return self.partition(n_features)
 
-    def _ratings(self, scores: Scores) -> Scores:
+    def ratings(self, scores: Scores) -> Scores:
         partition, weights = self.parts(scores.n_columns)
         return ArrayScores(partition.norms_of_scores(scores) / weights)
 

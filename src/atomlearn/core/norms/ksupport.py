@@ -84,7 +84,7 @@ class KSupport(RatedNorm):
     def _least(self, n_ratings: int) -> int:
         return self._k(n_ratings)
 
-    def _ratings(self, scores: Scores) -> Scores:
+    def ratings(self, scores: Scores) -> Scores:
         groups = self._groups(scores.n_columns)
         return scores if groups is None else ArrayScores(groups.norms_of_scores(scores))
 

@@ -99,7 +99,7 @@ class L1(RatedNorm):
         sides = self._sides(scores.n_columns)
         return None if sides is None or sides.symmetric else sides.excess(scores.full())
 
-    def _ratings(self, scores: Scores) -> Scores:
+    def ratings(self, scores: Scores) -> Scores:
         """|z_j| / weight_j, over the signs that w_j can have."""
         sides = self._sides(scores.n_columns)
         return scores if sides is None else ArrayScores(sides.ratios(scores.full()))
