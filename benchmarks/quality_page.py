@@ -13,10 +13,12 @@ from benchmarks.quality_data import LARGE, NUMBERS, REAL
 
 Rows = dict[str, dict[str, list[dict[str, str]]]]
 OURS = (
-    "l1", "elastic net", "k-support", "generation", "latent groups", "hierarchy",
-    "products, generated", "curves", "steps", "l1, relaxed",
+    "l1", "elastic net", "k-support", "k-support, k searched", "generation", "latent groups",
+    "hierarchy", "products, generated", "curves", "steps", "l1, relaxed",
 )  # fmt: skip
-RIVALS = ("best subset (abess)", "EBM")
+RIVALS = (
+    "best subset (abess)", "EBM", "ridge", "linear SVM", "random forest", "gradient boosting",
+)  # fmt: skip
 HEAD = """# How well the models predict
 
 How good are predictions on rows that a model has not seen? Each table compares methods on one data

@@ -214,13 +214,14 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     )
     model.fit(data.design, data.y, **data.of_rows, **data.given.dependence)
     notes = list[str]()
-    if model.size_choice_ is not None and model.size_choice_.interrupted:
-        notes = [f"interrupted: {model.n_wanted_} features, of the numbers that were tried"]
+    if any(choice is not None and choice.interrupted for choice in model.choices_):
+        told = f"{model.n_wanted_} features, C = {model.C_:g}"
+        notes = [f"interrupted: {told}, of the values that were tried"]
     settings = {
         "method": "feature generation",
         "n_features": int(model.n_wanted_),
         "batch": norm_of(model, data.design)[0].k,
-        "C": plan.C,
+        "C": model.C_,
         "loss": loss,
     }
     if several:

@@ -21,8 +21,8 @@ LARGE = 200_000_000
 #: Norms that groups are part of.
 OF_GROUPS = ("groups", "latentgroups", "latentksupport")
 #: What --norm takes, in the form to type.
-USABLE = """l1, l2, linf, ksupport:k=20, elasticnet:k=20, chains:length=5, and with groups: groups,
-latentgroups, latentksupport:k=3"""
+USABLE = """l1, l2, linf, ksupport, ksupport:k=20, elasticnet:k=20, chains:length=5, and with
+groups: groups, latentgroups, latentksupport:k=3"""
 #: Options, and the one that each of them goes with.
 NEEDED = {"time": "event", "event": "time", "entry": "time", "stratum": "time", "power": "fdr"}
 NEEDED |= dict.fromkeys(
@@ -72,7 +72,7 @@ class Plan:
     """
 
     n_features: int | str | None = 50
-    C: float = _USUAL.C
+    C: float | str | None = None
     batch: int | None = None
     norms: tuple[Norm, ...] = ()
     alpha: float | None = None
@@ -153,7 +153,7 @@ def read_plan(options: argparse.Namespace) -> Plan:
     if options.norm is not None:
         norms = norms_of(options.norm, [[0]])
         for norm in norms:
-            norm.on(1)
+            (norm if options.alpha else norm.candidates(1, 1)[0]).on(1)
         if options.additive:
             norms = tuple(_over_inputs(norm) for norm in norms_of(options.norm, None))
         if len(norms) > 1 and options.alpha is not None:
