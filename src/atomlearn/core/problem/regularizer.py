@@ -10,7 +10,6 @@ from atomlearn.core.interfaces import Array, Form, Norm, ProxJacobian, ProxPoint
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.problem.checks import positive
 
-
 FORMS: tuple[str, ...] = get_args(Form)
 
 
