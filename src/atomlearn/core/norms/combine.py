@@ -123,6 +123,11 @@ class Scaled(Wrapper):
         return replace(inner, polar=polar, prices=prices)
 
     @property
+    def asks_large(self) -> bool:
+        """As the norm inside."""
+        return self.norm.asks_large
+
+    @property
     def rates_columns(self) -> bool:
         """As the norm inside."""
         return self.norm.rates_columns
