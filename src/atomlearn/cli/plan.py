@@ -25,9 +25,7 @@ USABLE = """l1, l2, linf, ksupport, ksupport:k=20, elasticnet:k=20, chains:lengt
 groups: groups, latentgroups, latentksupport:k=3"""
 #: Options, and the one that each of them goes with.
 NEEDED = {"time": "event", "event": "time", "entry": "time", "stratum": "time", "power": "fdr"}
-NEEDED |= dict.fromkeys(
-    ("alpha", "cv", "form", "one_se"), "norm"
-)
+NEEDED |= dict.fromkeys(("alpha", "cv", "form", "one_se"), "norm")
 _SELECTORS = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
 _NO_TARGET = ("target", "positive", "class_weight", "fdr", "stability", "pheno", "exposure", "task")
 #: Options, those that each of them excludes, and why.
