@@ -224,6 +224,17 @@ def ksupport_newton(
     most: int,
     /,
 ) -> int: ...
+def branch_newton(
+    h: Array,
+    free: Positions,
+    inside: Positions,
+    pull: Array,
+    k: int,
+    level: float,
+    weights: Array,
+    most: int,
+    /,
+) -> int: ...
 def max_threads() -> int: ...
 def set_threads(threads: int, /) -> None: ...
 def provide_blas(name: str, capsule: object, /) -> bool: ...

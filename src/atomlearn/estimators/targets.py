@@ -103,6 +103,15 @@ def checked_labels(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         if target.dtype == object and {type(label) for label in target} <= {bool, np.bool_}:
             target = target.astype(bool)
         check_classification_targets(target)
+    except ValueError as error:
+        if "Unknown label type" not in str(error):
+            raise
+        remedy = "bin it for classes, or use AtomicRegressor"
+        if estimator.task != "classification":  # it takes either, as its loss says
+            remedy = f"use {type(estimator).__name__}(loss='squared')"
+        raise ValueError(
+            f"{error} y holds numbers, and the loss {estimator.loss!r} is for classes; {remedy}"
+        ) from error
     except TypeError as error:
         raise ValueError(
             f"y holds labels that cannot be compared ({error}); drop samples without a label, and "

@@ -190,7 +190,7 @@ class Problem(Objective):
             loss, y = loss.bare if free is None else free.around(loss.bare), y - self.offset
         if self.fit_intercept or (free is not None and free.intercept):
             c = optimal_shift(loss.bare, y, self.weight, np.zeros(y.size))
-        return replace(self, loss=loss, y=y - c, origin=self.origin + c)
+        return replace(self, loss=loss, y=y - c, origin=self.origin + c, offset=None)
 
     def given_back(
         self, certificate: Certificate, intercept: float, prediction: Array

@@ -37,7 +37,7 @@ class PairProducts(ABC):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n_samples, n_inputs)"""
+        """(n_samples, n_inputs)."""
         return self.base.shape
 
     def linear(self, v: Array) -> Array:
@@ -65,7 +65,7 @@ class PairProducts(ABC):
     @property
     @abstractmethod
     def largest(self) -> float:
-        """max |x_ij|"""
+        """max |x_ij|."""
 
     @abstractmethod
     def uses_single(self) -> bool:

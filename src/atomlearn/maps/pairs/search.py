@@ -23,9 +23,7 @@ from atomlearn.storage.device.tensors import BUDGET
 
 @dataclass(slots=True)
 class PairWork:
-    """What searches did: ``products`` multiplications, of ``possible`` that they would have taken
-    without bounds.
-    """
+    """How many products searches formed, and how many they would have formed without bounds."""
 
     products: float
     possible: float
