@@ -80,11 +80,14 @@ class SparsePairs(PairProducts):
             peaks = np.maximum(-low, high)
             sizes = _kernels.sparse_dots(magnitudes, indices, indptr, peaks) * SETTINGS.inflation
         sizes = np.minimum(sizes, np.finfo(np.float64).max)
-        order = np.argsort(-sizes, kind="stable")
-        place = np.empty(order.size, dtype=np.int32)
+        # Of very many columns most may be empty.
+        order = np.flatnonzero(sizes)
+        order = order[np.argsort(-sizes[order], kind="stable")]
+        place = np.full(sizes.size, -1, dtype=np.int32)
         place[order] = np.arange(order.size, dtype=np.int32)
         by_rows = self._by_rows
-        table, costs = _kernels.pair_rows((by_rows.data, by_rows.indices, by_rows.indptr), place)
+        parts = by_rows.data, by_rows.indices, by_rows.indptr
+        table, costs = _kernels.pair_rows(parts, place, order.size)
         return _Ordered(order, place, sizes[order], table, costs)
 
     def linear(self, v: Array) -> Array:
@@ -193,8 +196,8 @@ class SparsePairs(PairProducts):
 class _Ordered:
     """X for searches: its columns in the order of bounds on their sums, the largest first.
 
-    columns : the column at each position; places : the position of each column; sizes, by position:
-    sum_k |x_ki| max_j |x_kj|, which bounds sums where |v| <= 1; table, costs : see ``pair_rows``.
+    columns : the column at each position; places : the position of each column, -1 of an empty one;
+    sizes, by position : sum_k |x_ki| max_j |x_kj|, which bounds sums where |v| <= 1; table, costs : see ``pair_rows``.
     """
 
     columns: Columns
