@@ -216,10 +216,10 @@ def is_tall(problem: Problem) -> bool:
     A model is then minimized to the end for next to nothing: half the time of semismooth steps,
     whose searches look at all samples. Below a millisecond or two of a step they are as quick.
     """
-    n_samples, loss = problem.design.shape[0], problem.loss
-    size = block_of(problem).n_distinct
+    loss, base = problem.loss, block_of(problem).distinct()[0]
+    n_samples, size = base.shape
     many = n_samples * size > TUNING.small_entries and n_samples >= TALL * size
-    fits = many and size <= TUNING.few_columns
+    fits = many and size <= TUNING.few_columns and base.keeps_gram
     return fits and loss.coupled == 1 and not loss.is_quadratic
 
 
