@@ -15,7 +15,7 @@ from atomlearn.maps.pairs.search import Finalists, Listing, PairWork
 from atomlearn.maps.settings import SETTINGS
 
 #: So many more pairs than are asked for are listed, each of them.
-LISTED = 32
+LISTED = 16
 
 
 @dataclass(frozen=True, slots=True)
