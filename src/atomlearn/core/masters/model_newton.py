@@ -206,10 +206,6 @@ def is_coupled(problem: Problem) -> bool:
     return fits and not problem.fit_intercept and problem.loss.coupled != 1
 
 
-#: From so many samples a distinct column on, those of all Newton steps are summed by few models.
-TALL = 100
-
-
 def is_tall(problem: Problem) -> bool:
     """Return whether the samples are so many that what is done over all of them takes the time.
 
@@ -218,7 +214,7 @@ def is_tall(problem: Problem) -> bool:
     """
     loss, base = problem.loss, block_of(problem).distinct()[0]
     n_samples, size = base.shape
-    many = n_samples * size > TUNING.small_entries and n_samples >= TALL * size
+    many = n_samples * size > TUNING.small_entries and n_samples >= TUNING.tall * size
     fits = many and size <= TUNING.few_columns and base.keeps_gram
     return fits and loss.coupled == 1 and not loss.is_quadratic
 
