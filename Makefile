@@ -33,7 +33,7 @@ demo: say-demo $(DEMO)
 # For one process, with the output of a debugger: make test PYTEST_ARGS="-n 0 tests/norms".
 # Bytecode is kept, whatever the environment says: every worker and every command starts sooner.
 say-test:
-	@echo "make test: runs the tests, one worker a core, up to the first failure: about 3 minutes"
+	@echo "make test: runs the tests, one worker a core, up to the first failure: about 4 minutes"
 	@echo "on 2 cores$(if $(wildcard $(DEVELOP)),., after setting up $(VENV): some minutes the first time.)"
 
 test: say-test $(DEVELOP)
@@ -69,6 +69,7 @@ lint: $(DEVELOP)
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	PYTHONPATH=src $(BIN)/lint-imports
+	$(BIN)/numpydoc lint $(shell find src/atomlearn -name '*.py')
 ifneq ($(CPP),)
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 endif
