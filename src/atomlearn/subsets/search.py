@@ -203,22 +203,28 @@ class Search:
         """Bound branches until none is left open; yield after each few."""
         with ThreadPoolExecutor(threads) as pool:
             while self._open and not stop():
-                batch: list[Branch] = []
-                while self._open and len(batch) < AT_ONCE:
-                    branch = heapq.heappop(self._open)
-                    if branch.bound < self.cutoff:
-                        batch.append(branch)
-                    else:
-                        self._cut = min(self._cut, branch.bound)
+                batch = self._next()
                 try:
-                    bounds = list((map if threads == 1 else pool.map)(self._bounded, batch))
-                except BaseException:
+                    bounds = (map if threads == 1 else pool.map)(self._bounded, list(batch))
+                    for branch, bound in zip(list(batch), bounds, strict=True):
+                        self._taken(branch, bound)
+                        batch.remove(branch)
+                finally:
+                    # After Ctrl-C they are open still: what is proved holds for all sets.
                     for branch in batch:
                         heapq.heappush(self._open, branch)
-                    raise
-                for branch, bound in zip(batch, bounds, strict=True):
-                    self._taken(branch, bound)
                 yield
+
+    def _next(self) -> list[Branch]:
+        """Return the open branches of the lowest bounds; those that need no look are cut."""
+        batch: list[Branch] = []
+        while self._open and len(batch) < AT_ONCE:
+            branch = heapq.heappop(self._open)
+            if branch.bound < self.cutoff:
+                batch.append(branch)
+            else:
+                self._cut = min(self._cut, branch.bound)
+        return batch
 
     def _bounded(self, branch: Branch) -> Bound | None:
         """Return the bound of a branch; None where it is to be looked through, set by set."""
