@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.problem.objective import Objective
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +66,7 @@ def verification(problem: Any, result: Any) -> Verification:
         prediction = prediction + (result.intercept - inner.origin)
     price = inner.price(columns, weights, prediction)
     found = inner.given_back(price.certificate, result.intercept - inner.origin, prediction)
-    dual = _feasible(inner, inner.negative_gradient(prediction), found.polar)
+    dual, level = inner.negative_gradient(prediction), inner.regularizer.amount
+    if inner.regularizer.form == "penalized" and not inner.tau:
+        dual *= min(1.0, level / found.polar) if found.polar > 0 else 1.0
     return Verification(found.objective, found.objective - found.gap, found.rounding, dual)
-
-
-def _feasible(problem: Objective, v: Array, polar: float) -> Array:
-    """Return the dual point scaled into the dual ball, where its form has one."""
-    level, form = problem.regularizer.amount, problem.regularizer.form
-    scales = form == "penalized" and not problem.tau and polar > level
-    return v * (level / polar) if scales else v
