@@ -14,7 +14,7 @@ from atomlearn.core.interfaces import Array
 class Verification:
     """Two bounds: no w, b have an objective below ``lower``, and these have at most ``upper``.
 
-    upper : F(w, b), (1) from X w + b as it is computed now; lower : upper less the duality gap, by
+    upper : F(w, b), of X w + b as it is computed now; lower : upper less the duality gap, by
     the better of two bounds at the dual point; rounding : how much of the gap is what floating
     point may have lost; dual : (n_samples,) v = -f'(X w + b), for "penalized" without ridge scaled
     until gauge°(X'v) <= level, so that -f*(-v) bounds F* by itself.
@@ -41,7 +41,10 @@ class Verification:
 
 
 def verification(problem: Any, result: Any) -> Verification:
-    """Return the bounds of a result on its problem, from the data and the coefficients alone."""
+    """Return the bounds of a result on its problem, from the data and the coefficients alone.
+
+    Of norms with latent parts from the coefficients of the parts, whose sum these are.
+    """
     if problem is None:
         raise ValueError(
             "this result does not hold its data (it is of an estimator, a path, or a pickle); "
@@ -59,6 +62,7 @@ def verification(problem: Any, result: Any) -> Verification:
         columns, weights = columns[kept], weights[kept]
     if result.matrix_parts is not None:
         columns, weights = None, result.coef.ravel()
+        weights[[] if problem.free is None else problem.free] = 0.0  # the loss has those
         prediction = inner.design.predict(weights)
     else:
         prediction = inner.design.gather(columns).dot(weights)
