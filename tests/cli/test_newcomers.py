@@ -87,7 +87,7 @@ def test_a_biologist_with_a_matrix_and_pathways(
     assert "1 groups have no column of the data: 'LOST'" in told.err
     assert rows(Path("out/groups.csv"))[0]["group"] == "PATHWAY_1"
     page = Path("out/report.html").read_text()
-    assert "Selected groups" in page
+    assert "Which groups?" in page
     assert "array([" not in page
 
 
