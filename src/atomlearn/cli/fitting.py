@@ -198,10 +198,13 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     options = _options(data, plan, watch)
     search = ESTIMATORS[target.task][1]
     model = search(list(plan.norms), cv=cv, selection=rule, **options)
-    watch.searches = len(plan.norms) * model.n_alphas * n_folds * len(target.outputs)
+    tried = plan.norms[0].candidates(*data.design.shape)
+    is_open, n_norms = len(tried) > 1, max(len(plan.norms), len(tried))
+    # Of an open k only what is near the best is fitted, which nobody can count before.
+    watch.searches = 0 if is_open else n_norms * model.n_alphas * n_folds * len(target.outputs)
     watch.say(
-        f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {len(plan.norms)} norm"
-        f"{'s' if len(plan.norms) > 1 else ''}"
+        f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {n_norms} norm"
+        f"{'s' if n_norms > 1 else ''}{', near the best of them' if is_open else ''}"
     )
     try:
         model.fit(data.design, y, **data.of_rows, **data.given.dependence)
@@ -210,8 +213,9 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
             raise
         by = "Ctrl-C, before a level was scored: the last one that was fitted"
         watch.say(f"  alpha chosen by {by}")
-        norm, alpha = plan.norms[0], watch.alpha
-        outcome = _estimate(data, replace(plan, alpha=alpha, chosen_by=by), watch)
+        norm, alpha = tried[0], watch.alpha
+        plan = replace(plan, norms=(norm,), alpha=alpha, chosen_by=by)
+        outcome = _estimate(data, plan, watch)
         outcome.results[0].status = Status.INTERRUPTED
         return replace(outcome, chosen=(norm, alpha))
     by = _chosen_by(model, n_folds, y.size, watch)

@@ -28,6 +28,7 @@ from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
 from atomlearn.estimators.dependent_rows import held_out as held_out_rows
+from atomlearn.estimators.prediction_sets import score_of, thinned
 from atomlearn.estimators.survival import StepFunction
 from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
@@ -170,7 +171,7 @@ def _fits(
         return final, None, [], final.interrupted
     watch.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
     began = time.process_time()
-    final = first = one(train, plan, 0.5)
+    final = first = one(train, replace(plan, power=False), 0.5)
     seconds = np.inf if options.time_limit else time.process_time() - began
     repeats = not (given.on_disk or options.time_limit)
     trial = _trial(source, plan, first, watch.stage, repeats)
@@ -182,7 +183,12 @@ def _fits(
     if interrupted := final is first or final.interrupted:
         final, seconds = first, np.inf
         notes = [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
-    held_out = _held_out(source, design, train, test, first, final, trial, seconds)
+    decisions = first.decisions(design, test, given.offset)
+    held_out = _held_out(source, design, train, test, first, final, trial, seconds, decisions)
+    if target.task == "regression":
+        loss = as_loss(first.settings["loss"])
+        errors = score_of(loss, loss.mean(decisions[:, 0]), target.values[test])
+        final = replace(final, settings=final.settings | {"held_out_errors": thinned(errors)})
     return final, held_out, notes, interrupted
 
 
@@ -225,9 +231,9 @@ def _held_out(
     final: Fitted,
     trial: Trial,
     seconds: float,
+    decisions: Array,
 ) -> HeldOut:
-    target, given = source.target, source.given
-    decisions, known = first.decisions(design, test, given.offset), trial.copies(train, test)
+    target, given, known = source.target, source.given, trial.copies(train, test)
     told = _told(target, train, test, decisions, first)
     if trial.known is not None:
         # The model of covariates and offset alone, where there are none with no weight on a column.
@@ -279,7 +285,7 @@ def _trial(
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
     given, target, X = source.given, source.target, source.X
     inputs, loss = as_design(X), as_loss(fitted.settings["loss"])
-    plan = replace(plan, gap=max(plan.gap, LOOSE_GAP))
+    plan = replace(plan, gap=max(plan.gap, LOOSE_GAP), power=False)
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()
     if free.size:

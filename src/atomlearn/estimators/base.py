@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
-from atomlearn.core.interfaces import Array, Design, Loss, Norm, Task, WarmStart
+from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Task, WarmStart
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import FeatureMap, map_of
@@ -145,7 +145,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         if design.matrix_shape is None:  # W has one column, unless the norm knows its shape
             shape: Any = the_norm.matrix_shape or (design.shape[1], 1)
             the_norm = the_norm.on(design.shape[1], shape)
-        penalty = Regularizer(the_norm, self.form, amount)
+        penalty = Regularizer(the_norm, self._form_of(the_norm), amount)
         first = Problem.of_checked(
             design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
@@ -154,6 +154,10 @@ class AtomicModel(CallbackSupport, FitParameters):
             offset = None if data.offset is None else data.offset[:, output]
             problems.append(replace(first, y=y).with_offset(offset).freed(free))
         return problems
+
+    def _form_of(self, norm: Norm) -> Form:
+        """Return how the norm enters."""
+        return self.form or norm.usual_form
 
     def _starts(
         self, n_outputs: int, n_columns: int, classes: NDArray[Any] | None = None

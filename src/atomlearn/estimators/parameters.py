@@ -132,7 +132,7 @@ def entries_of(result: Result) -> tuple[Columns, Array]:
 class FitParameters(ProvedModel):
     """How columns are made and penalized; estimators add what they fit."""
 
-    form: Form = "penalized"
+    form: Form | None = "penalized"
     features: str = "linear"
     unpenalized: Any = None
     relax: Any = 0.0

@@ -28,6 +28,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from atomlearn.core.data.frames import as_table
 from atomlearn.core.interfaces import Array, Columns, Mask, OwnParameters, is_number
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep
@@ -165,6 +166,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
         series, and an estimator that holds out rows itself is told, too.
         """
         self._check()
+        X = as_table(X)
         base = AtomicRegressor() if self.estimator is None else self.estimator
         if _num_samples(X) < 2:
             raise ValueError("halves of 1 sample are empty; give at least 2 (n_samples = 1)")

@@ -20,6 +20,7 @@ from atomlearn.designs import feature_names as names_in
 from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
 from atomlearn.estimators.feature_generator import FeatureGenerator
+from atomlearn.findings.effects import Estimates
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.atomic_write import check_place, write_text
 from atomlearn.reports.content import Content, FitSummary
@@ -51,6 +52,7 @@ def report(
     positions: tuple[Sequence[str], ArrayLike] | None = None,
     groups: Any = None,
     order: Any = None,
+    effects: Estimates | None = None,
 ) -> Content:
     """Write the page about a fitted estimator, and ``summary.json`` beside it.
 
@@ -76,6 +78,9 @@ def report(
 
     groups, order : (n_samples,) arrays, optional
         Rows that belong together, or a series: held out and halved as ``held_out_verdict`` does.
+    effects : Estimates, optional
+        What ``findings.estimates`` said: page and summary have each interval in one sentence with
+        its condition.
 
     Returns
     -------
@@ -121,6 +126,9 @@ def report(
         versions=versions(),
         files=("summary.json",),
     )
+    if effects is not None:
+        told = effects.sentences(names_in(X) if feature_names is None else feature_names)
+        content = replace(content, notes=(*content.notes, *told))
     write_text(path, report_html(content))
     write_text(Path(path).with_name("summary.json"), summary_text(content))
     return content

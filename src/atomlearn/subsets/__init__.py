@@ -2,7 +2,7 @@
 
 from atomlearn.subsets.norm import BranchNorm
 from atomlearn.subsets.result import NearSubset, SubsetRecord, SubsetResult, SubsetStatus
-from atomlearn.subsets.solve import solve_subset
+from atomlearn.subsets.solve import solve_subset, subset_path
 
 __all__ = [
     "BranchNorm",
@@ -11,4 +11,5 @@ __all__ = [
     "SubsetResult",
     "SubsetStatus",
     "solve_subset",
+    "subset_path",
 ]

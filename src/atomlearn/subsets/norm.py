@@ -83,7 +83,9 @@ class BranchNorm(RatedNorm):
         """sqrt(sum of z_j^2 over what is in and the k largest of what is free)."""
         squares = self.squares(scores)
         free = squares[self.fixed == 0]
-        if self.k < free.size:
+        if not self.k:
+            free = free[:0]
+        elif self.k < free.size:
             free = np.partition(free, free.size - self.k)[free.size - self.k :]
         return math.sqrt(float(squares[self.fixed == IN].sum()) + float(free.sum()))
 

@@ -104,6 +104,10 @@ class Relaxation:
 
     def fit(self, units: Columns) -> tuple[Point, float, float]:
         """Return the ridge fit of these units, with its objective and a bound on it from below."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._fit(units)
+
+    def _fit(self, units: Columns) -> tuple[Point, float, float]:
         fixed = np.full(self.n_units, OUT, dtype=np.int8)
         fixed[units] = IN
         columns = np.sort(self.members(units))
@@ -123,6 +127,10 @@ class Relaxation:
 
         start, near : weights of the branch before, and the columns to begin with.
         """
+        with np.errstate(over="ignore", invalid="ignore"):  # trial steps of steep losses
+            return self._bound(norm, start, near, cutoff)
+
+    def _bound(self, norm: BranchNorm, start: Point, near: Columns, cutoff: float) -> Bound:
         problem, fixed = self._of(norm, self.problem.design), norm.fixed
         inside = self.members(np.flatnonzero(fixed == IN))
         columns = np.union1d(inside, near)
@@ -142,7 +150,9 @@ class Relaxation:
             proved = price.certificate
             squares, sizes = norm.squares(price.scores), self.sizes(point)
             bar = (self.level * norm.bar(sizes)) ** 2
+            # Where a step has left the floats nothing is proved.
             lower = proved.objective - proved.gap
+            lower = lower if math.isfinite(lower) else -math.inf
             if best is None or lower > best.lower:
                 near = self.members(np.flatnonzero((squares >= NEAR * bar) | (sizes > 0.0)))
                 slope = float(np.linalg.norm(problem.negative_gradient(prediction)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solve import SEVERAL_TARGETS
 from atomlearn.subsets.hunt import Hunt, Wanted
-from atomlearn.subsets.result import SubsetRecord, SubsetResult
+from atomlearn.subsets.result import SubsetRecord, SubsetResult, SubsetStatus
 
 #: The ridge, where none is given, in units of the curvature of f along a column of usual length.
 USUAL_RIDGE = 0.1
@@ -135,49 +135,152 @@ def solve_subset(
     >>> result.columns.tolist(), result.gap <= 1e-4
     ([3, 7], True)
     """
-    wanted = _wanted(gap, within, max_sets, time_limit, max_nodes, observers)
-    names = feature_names(X)
-    if len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:  # type: ignore[attr-defined]
-        groups = _rows_of_tasks(groups, as_design(X).shape[1], y.shape[1])  # type: ignore[attr-defined]
-        for read in SEVERAL_TARGETS:
-            X, y, sample_weight = read(X, y, sample_weight, intercept)
-    if ridge is not None:
-        ridge = _checked_ridge(ridge)
-    design = as_design(X)
-    norm = named(KSupport(whole_number("solve_subset", "k", k), groups), names)
+    wanted = wanted_of(gap, within, max_sets, time_limit, max_nodes, observers)
+    price = None if penalty is None else positive("penalty", penalty, "for each column")
     with single_threaded_blas():
-        problem = Problem.build(
-            design,
-            y,
-            as_loss(loss),
-            Regularizer(norm, "squared", 1.0 if ridge is None else ridge),
-            fit_intercept=intercept,
-            sample_weight=sample_weight,
-            offset=None if offset is None else np.reshape(np.asarray(offset), -1),
-            unpenalized=named_columns(unpenalized, names, "unpenalized"),
+        problem = _problem(
+            X, y, k, ridge, loss, groups, intercept, sample_weight, offset, unpenalized
         )
-        _check_size(problem, k, penalty is not None)
-        if problem.loss.smoothed(1.0) is not None:
-            raise ValueError(
-                f"the loss {problem.loss.name!r} has kinks: best subsets need a smooth loss, such "
-                "as losses.Huber(), 'logistic' or 'squared_hinge'"
-            )
-        if ridge is None:
-            problem = problem.at(usual_ridge(problem))
         starts = [np.unique(np.asarray(each, dtype=np.int64)) for each in start]
-        if penalty is None:
-            return Hunt(problem, wanted).run(starts)
-        return _penalized(problem, wanted, positive("penalty", penalty, "for each column"), starts)
+        if price is not None:
+            return _penalized(problem, wanted, price, starts)
+        _check_size(problem, k)
+        return best_subset(problem, k, wanted, starts)
 
 
-def _wanted(
+def subset_path(
+    X: object,
+    y: object,
+    *,
+    ks: Iterable[int] = range(1, 11),
+    ridge: float | None = None,
+    loss: str | Loss = "squared",
+    groups: Any = None,
+    intercept: bool = False,
+    sample_weight: object = None,
+    offset: object = None,
+    unpenalized: object = None,
+    gap: float = GAP,
+    time_limit: float | None = None,
+    max_nodes: int | None = None,
+) -> list[SubsetResult]:
+    """Return the best subsets of several sizes, each search beginning at the sets before it.
+
+    Parameters
+    ----------
+    ks : iterable of int
+        Sizes, in any order; the results are in the order of increasing size.
+    time_limit : float, optional
+        Seconds for all of them: each size gets an equal share of what is left.
+
+    Others : see ``solve_subset``.
+
+    Returns
+    -------
+    list of SubsetResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        As ``solve_subset`` does.
+
+    References
+    ----------
+    Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm, NeurIPS 25,
+    arXiv:1204.5043.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.subsets import subset_path
+    >>> X = np.random.default_rng(0).standard_normal((100, 50))
+    >>> y = X[:, 3] - 2.0 * X[:, 7]
+    >>> [result.columns.tolist() for result in subset_path(X, y, ks=[1, 2], ridge=10.0)]
+    [[7], [3, 7]]
+    """
+    sizes = sorted({whole_number("subset_path", "ks", k) for k in ks})
+    if not sizes:
+        raise ValueError("subset_path: ks holds no size; pass ks=range(1, 11), for example")
+    whole = Deadline()
+    if time_limit is not None:
+        whole = Deadline.after(positive("time_limit", time_limit, "seconds, for example 60"))
+    results: list[SubsetResult] = []
+    with single_threaded_blas():
+        problem = _problem(
+            X, y, sizes[-1], ridge, loss, groups, intercept, sample_weight, offset, unpenalized
+        )
+        _check_size(problem, sizes[-1])
+        for left, k in zip(range(len(sizes), 0, -1), sizes, strict=True):
+            share = None if time_limit is None else max(whole.left / left, 1e-3)
+            wanted = wanted_of(gap, None, MOST_SETS, share, max_nodes)
+            starts = [_chosen(result) for result in results[-1:]]
+            results.append(best_subset(problem, k, wanted, starts))
+    return results
+
+
+def best_subset(
+    problem: Problem, k: int, wanted: Wanted, starts: Sequence[Columns] = ()
+) -> SubsetResult:
+    """Return the best k columns, or groups, of a problem under the squared k-support norm."""
+    problem = problem.with_norm(KSupport(k, _norm(problem).groups))
+    return Hunt(problem, wanted).run(starts)
+
+
+def _norm(problem: Problem) -> KSupport:
+    norm = problem.regularizer.norm
+    assert isinstance(norm, KSupport)
+    return norm
+
+
+def _problem(
+    X: object,
+    y: Any,
+    k: int,
+    ridge: float | None,
+    loss: str | Loss,
+    groups: Any,
+    intercept: bool,
+    sample_weight: object,
+    offset: object,
+    unpenalized: object,
+) -> Problem:
+    """Return the problem under the squared k-support norm, checked."""
+    k = whole_number("solve_subset", "k", k)
+    level = 1.0 if ridge is None else checked_ridge(ridge)
+    names, design = feature_names(X), as_design(X)
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        groups = _rows_of_tasks(groups, design.shape[1], shape[1])
+        for read in SEVERAL_TARGETS:
+            read_X, y, sample_weight = read(X, y, sample_weight, intercept)
+            design = as_design(read_X)
+    problem = Problem.build(
+        design,
+        y,
+        as_loss(loss),
+        Regularizer(named(KSupport(k, groups), names), "squared", level),
+        fit_intercept=intercept,
+        sample_weight=sample_weight,
+        offset=None if offset is None else np.reshape(np.asarray(offset), -1),
+        unpenalized=named_columns(unpenalized, names, "unpenalized"),
+    )
+    if problem.loss.smoothed(1.0) is not None:
+        raise ValueError(
+            f"the loss {problem.loss.name!r} has kinks: best subsets need a smooth loss, such as "
+            "losses.Huber(), 'logistic' or 'squared_hinge'"
+        )
+    return problem if ridge is not None else problem.at(usual_ridge(problem))
+
+
+def wanted_of(
     gap: float,
     within: float | None,
     max_sets: int,
     time_limit: float | None,
     max_nodes: int | None,
-    observers: Iterable[Callable[[SubsetRecord], object]],
+    observers: Iterable[Callable[[SubsetRecord], object]] = (),
 ) -> Wanted:
+    """Return what a search is asked for, checked; its time begins now."""
     deadline = Deadline()
     if time_limit is not None:
         deadline = Deadline.after(positive("time_limit", time_limit, "seconds, for example 60"))
@@ -191,7 +294,8 @@ def _wanted(
     )
 
 
-def _checked_ridge(ridge: float) -> float:
+def checked_ridge(ridge: float) -> float:
+    """Return the ridge, or say why there must be one."""
     if isinstance(ridge, int | float) and ridge == 0:
         raise ValueError(
             "ridge must be above 0, got 0: without a ridge the bound over all subsets is that of "
@@ -201,20 +305,23 @@ def _checked_ridge(ridge: float) -> float:
     return positive("ridge", ridge, "weight of ||w||^2 / 2, for example 0.1 * n_samples")
 
 
-def _check_size(problem: Problem, k: int, is_most: bool) -> None:
+def _check_size(problem: Problem, k: int) -> None:
     """Raise where there are fewer columns, or groups, than a subset is to have."""
-    norm, n_features = problem.regularizer.norm, problem.design.shape[1]
-    free = 0 if problem.free is None else problem.free.size
-    groups = getattr(norm, "groups", None)
-    count, what = n_features - free, "columns"
-    if groups is not None:
-        count, what = norm.partition(n_features).n_groups - free, "groups"  # type: ignore[attr-defined]
-    if k > count and not is_most:
+    count, free = n_units(problem), 0 if problem.free is None else problem.free.size
+    if k > count:
+        what = "columns" if _norm(problem).groups is None else "groups"
         left = f" ({free} columns are unpenalized and belong to every subset)" if free else ""
         raise ValueError(
             f"solve_subset: k={k}, but X has {count} {what} to choose from{left}; use k={count} or "
             "less"
         )
+
+
+def n_units(problem: Problem) -> int:
+    """Return how many columns, or groups, there are to choose from."""
+    norm, n_features = _norm(problem), problem.design.shape[1]
+    count = n_features if norm.groups is None else norm.partition(n_features).n_groups
+    return count - (0 if problem.free is None else problem.free.size)
 
 
 def _rows_of_tasks(groups: Any, n_features: int, n_tasks: int) -> Columns:
@@ -250,39 +357,46 @@ def usual_ridge(problem: Problem) -> float:
 
 
 def _penalized(
-    problem: Problem, wanted: Wanted, penalty: float, starts: list[Columns]
+    problem: Problem, wanted: Wanted, penalty: float, given: list[Columns]
 ) -> SubsetResult:
     """Return the best subset of any size up to k, of which each column costs ``penalty``."""
-    most, level = problem.regularizer.norm.k, problem.regularizer.amount  # type: ignore[attr-defined]
-    size = problem.design.shape[1] - (0 if problem.free is None else problem.free.size)
-    hunts: list[tuple[float, Hunt]] = []
+    norm, level, hunts = _norm(problem), problem.regularizer.amount, []
+    most = min(norm.k, n_units(problem))
     best: SubsetResult | None = None
-    for k in range(1, min(most, size) + 1):
-        norm = KSupport(k, problem.regularizer.norm.groups)  # type: ignore[attr-defined]
-        hunt = Hunt(problem.with_norm(norm), replace(wanted, max_nodes=0))
-        found = hunt.run(starts).plus(k, penalty)
-        starts = [*starts[:1], _chosen(found)]
-        hunts.append((hunt.lower + k * penalty, hunt))
-        if best is None or found.objective < best.objective:
-            best = found
-        # More columns lower the bound by less than they cost.
-        if hunt.following <= 2.0 * level * penalty and hunts[-1][0] >= best.objective:
-            break
-        if wanted.deadline.passed:
+    lower = math.inf
+    for k in range(1, most + 1):
+        some = problem.with_norm(KSupport(k, norm.groups))
+        hunt = Hunt(some, replace(wanted, max_nodes=0))
+        found = [hunt.run([*given, *([] if best is None else [_chosen(best)])]).plus(k, penalty)]
+        if best is None:
+            found.append(hunt.empty())
+        best = min([*([] if best is None else [best]), *found], key=lambda each: each.objective)
+        hunts.append((hunt.dual + k * penalty, hunt))
+        # A further column lowers the bound by ``slope`` less than it costs.
+        slope = penalty - hunt.following / (2.0 * level)
+        beyond = hunts[-1][0] + min(slope, (most - k) * slope) if k < most else math.inf
+        if beyond >= best.objective or wanted.deadline.passed:
+            lower = min(lower, beyond)
             break
     assert best is not None
-    lower = math.inf
+    statuses = [SubsetStatus.OPTIMAL]
     for bound, hunt in sorted(hunts, key=lambda each: each[0]):
         if bound >= best.objective * (1.0 - wanted.gap):
             lower = min(lower, bound)
             continue
-        hunt.wanted = wanted
-        cost = hunt.k * penalty
-        found = hunt.run([_chosen(best)], best.objective - cost).plus(hunt.k, penalty)
-        lower = min(lower, found.lower_bound)
-        if found.objective < best.objective:
-            best = found
-    return replace(best, lower_bound=min(lower, best.objective))
+        hunt.wanted, cost = wanted, hunt.k * penalty
+        result = hunt.run([_chosen(best)], best.objective - cost).plus(hunt.k, penalty)
+        statuses.append(result.status)
+        lower = min(lower, result.lower_bound)
+        best = min(best, result, key=lambda each: each.objective)
+    # What is proved in and out is so of one size only.
+    nothing = np.zeros(0, dtype=np.int64)
+    best = replace(best, proved_in=nothing, n_proved_out=0, open_columns=None)
+    best = replace(best, lower_bound=min(lower, best.objective))
+    reached = best.gap <= wanted.gap
+    others = [each for each in statuses if each is not SubsetStatus.OPTIMAL]
+    status = SubsetStatus.TIME_LIMIT if not others else others[0]
+    return replace(best, status=SubsetStatus.OPTIMAL if reached else status)
 
 
 def _chosen(result: SubsetResult) -> Columns:

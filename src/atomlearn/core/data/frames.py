@@ -20,6 +20,25 @@ def is_table(X: object) -> bool:
     return library_of(X) in ("pandas", "polars", "pyarrow")
 
 
+def is_arrow(X: object) -> bool:
+    """Return whether X is a table of yet another library, which offers its columns as Arrow."""
+    return hasattr(X, "__arrow_c_stream__") and not is_table(X)
+
+
+def as_table(X: Any) -> Any:
+    """Return such a table as one of pyarrow, which shares its memory; anything else as it is."""
+    if not is_arrow(X):
+        return X
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError(
+            f"{type(X).__name__} offers its columns as Arrow does, which pyarrow reads; "
+            "pip install pyarrow"
+        ) from error
+    return pa.table(X)
+
+
 def table_names(X: object) -> list[str] | None:
     """Return the column names of a table as strings, None where X has none.
 

@@ -126,6 +126,10 @@ class Wrapper(VectorNorm):
         """The same norm with names of columns in the norm inside replaced by their indices."""
         return self._of(self.norm.with_names(names))
 
+    def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
+        """The same of each candidate for the norm inside."""
+        return [self._of(inner) for inner in self.norm.candidates(n_samples, n_features)]
+
     def restrict(self, columns: Columns, n_features: int) -> Norm | None:
         """The same of the restriction of the norm inside; None where it has none."""
         inner = self.norm.restrict(columns, n_features)

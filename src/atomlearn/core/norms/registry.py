@@ -16,8 +16,8 @@ from atomlearn.core.norms.ordered import OWL, LInf
 NAMES: dict[str, tuple[type[Norm], tuple[str, ...]]] = {
     "l1": (L1, ()),
     "l2": (L2, ()),
-    "ksupport": (KSupport, ("k",)),
-    "elasticnet": (ElasticNetNorm, ("k",)),
+    "ksupport": (KSupport, ()),
+    "elasticnet": (ElasticNetNorm, ()),
     "groups": (Groups, ("groups",)),
     "owl": (OWL, ("weights",)),
     "linf": (LInf, ()),

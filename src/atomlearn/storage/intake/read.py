@@ -41,7 +41,7 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
 
     Parameters
     ----------
-    path : file, folder of a column store, or data frame of pandas or polars
+    path : file, folder of a column store, or data frame (pandas, polars, Arrow)
         CSV, TSV and other delimited text (delimiter, decimal mark, encoding and compression are
         found out), Parquet, Arrow, Feather, Excel, libsvm, .npz, .npy, .mat, .h5ad, PLINK .bed and
         .pgen, column stores.
