@@ -46,7 +46,7 @@ def test_the_terminal_is_quiet_unless_asked(
     assert main([*words, "--verbose", "--out", str(expression / "b")]) == 0
     told = capsys.readouterr().err
     assert "proved gap on these" in told
-    assert "task: regression" in told
+    assert "regression, as 'y' has 80 different numbers (--task says otherwise)" in told
     assert main([*words, "--quiet", "--out", str(expression / "c")]) == 0
     assert capsys.readouterr().err == ""
 
@@ -121,3 +121,14 @@ def test_each_key_of_the_summary_is_documented(expression: Path) -> None:
     )
     assert summary["proved_gap_over"] == "the selected features"
     assert len(summary["status"]) == 1
+
+
+def test_a_task_that_is_a_guess_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    grade = rng.integers(1, 6, 150)
+    table = pd.DataFrame({"a": grade + rng.normal(size=150), "b": rng.normal(size=150)})
+    table.assign(grade=grade).to_csv(tmp_path / "a.csv", index=False)
+    words = ["--target", "grade", "--n-features", "1", "--quiet", "--out", str(tmp_path / "out")]
+    assert main(["select", str(tmp_path / "a.csv"), *words]) == 0
+    said = "note: classification, as 'grade' has 5 different values (--task says otherwise)"
+    assert said in capsys.readouterr().err

@@ -30,6 +30,10 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "offset": (Y, {"level": 20.0, "offset": np.linspace(0, 9, 60), "intercept": True}),
     "hazards": (TIMES, {"loss": "cox", "level": 3.0}),
     "several targets": (np.column_stack([Y, -Y]), {"norm": "rows", "level": 40.0}),
+    "low rank, free rows": (
+        np.column_stack([Y, -Y]),
+        {"norm": "trace", "level": 40.0, "unpenalized": [3]},
+    ),
     "low rank": (np.column_stack([Y, -Y]), {"norm": "trace", "level": 40.0}),
 }
 

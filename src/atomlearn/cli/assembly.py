@@ -130,40 +130,32 @@ def group_names_of(given: Given, names: Sequence[str]) -> dict[int, str]:
 
 def _terms(source: Dataset, plan: Plan, fitted: Fitted) -> dict[str, Any]:
     """Return how many units were selected of how many, where columns make up units; and groups."""
-    given, free = source.given, source.given.covariates
-    if given.groups is None or fitted.has_curves or not (given.group_names or plan.generates):
+    given, free, n_columns = source.given, source.given.covariates, source.map.n_columns
+    if given.groups is None or fitted.has_curves:
         return {}
-    columns = np.setdiff1d(np.arange(source.map.n_columns), free)
-    used = np.setdiff1d(fitted.columns, free)
-    if not given.group_names:  # categories, a group each
-        return {"terms": (given.terms(used).size, given.terms(columns).size)}
+    every, used = np.setdiff1d(np.arange(n_columns), free), np.setdiff1d(fitted.columns, free)
+    if not given.group_names:  # categories, a unit each
+        return {"terms": (given.terms(used).size, given.terms(every).size)}
     if not plan.of_groups:
         return {}
-    groups = [np.asarray(members) for members in given.groups]
-    scales = moments_of(source.design(), fitted.columns)[1]
-    sizes = dict(
-        zip(
-            fitted.columns.tolist(),
-            np.linalg.norm(fitted.coefficients * scales, axis=0).tolist(),
-            strict=True,
-        )
-    )
-    found = []
-    if has_parts(fitted.model.parts_):  # of several groups each, and not whole in each
-        parts = [part for part in fitted.model.parts_ if part.group < len(groups)]
-        mine = [(part.group, np.abs(part.weights[part.weights != 0])) for part in parts]
+    if has_parts(fitted.model.parts_):  # a column may be of several groups
+        weights = {part.group: part.weights for part in fitted.model.parts_}
     else:
-        values = [[sizes[j] for j in members.tolist() if j in sizes] for members in groups]
-        mine = list(enumerate(map(np.asarray, values)))
-    for number, weights in mine:
-        if weights.size:
-            weight = float(np.linalg.norm(weights))
-            name, size = given.group_names[number], groups[number].size
-            found.append(SelectedGroup(name, size, int(weights.size), weight))
-    lone = np.setdiff1d(columns, np.concatenate(groups))
-    selected = len(found) + np.intersect1d(used, lone).size
-    found.sort(key=lambda group: -group.weight)
-    return {"terms": (selected, len(groups) + lone.size), "groups": tuple(found), "unit": "group"}
+        sizes = np.zeros(n_columns)
+        scales = moments_of(source.design(), fitted.columns)[1]
+        sizes[fitted.columns] = np.linalg.norm(fitted.coefficients * scales, axis=0)
+        weights = {number: sizes[members] for number, members in enumerate(given.groups)}
+    groups = [
+        SelectedGroup(name, members.size, int((mine != 0).sum()), float(np.linalg.norm(mine)))
+        for number, (name, members) in enumerate(zip(given.group_names, given.groups, strict=True))
+        if (mine := weights.get(number, np.zeros(1))).any()
+    ]
+    lone = np.setdiff1d(every, np.concatenate([*given.groups]))
+    return {
+        "terms": (len(groups) + np.intersect1d(used, lone).size, len(given.groups) + lone.size),
+        "groups": sorted(groups, key=lambda group: -group.weight),
+        "unit": "group",
+    }
 
 
 def _told(notes: Sequence[str], most: int = 12) -> list[str]:

@@ -90,7 +90,6 @@ def fit(
     part, mine = _rows_of(design, rows, plan), given.rows(rows)
     units = _units(part, plan, given.center, mine.weight)
     data = Data(units.design, target, target.values[rows], mine)
-    watch.labels = list(target.outputs) if len(target.outputs) > 1 else []
     how = generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
     how = _controlled if plan.controls else how
     with warnings.catch_warnings():

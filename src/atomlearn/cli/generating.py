@@ -202,7 +202,6 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     loss, several = plan.loss_for(data.target.task), len(data.target.outputs) > 1
     if several and np.unique(data.y).size < len(data.target.outputs):
         raise CommandError("a class has no row to fit on; join classes with --positive")
-    watch.labels = []
     model = FeatureGenerator(
         plan.n_features or 1,
         plan.batch or "auto",

@@ -29,6 +29,7 @@ from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
 from atomlearn.estimators.dependent_rows import held_out as held_out_rows
 from atomlearn.estimators.prediction_sets import score_of, thinned
+from atomlearn.estimators.survival import StepFunction
 from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
@@ -274,8 +275,7 @@ def _told(
 
 def _left(settings: dict[str, Any], risk: Array, time: float) -> Array:
     """Return the share of rows of this risk that have no event until then, by the baseline."""
-    place = np.searchsorted(settings["baseline_times"], time, side="right")
-    hazard = np.r_[0.0, settings["baseline_hazard"]][place]
+    hazard = StepFunction(settings["baseline_times"], settings["baseline_hazard"], 0.0)(time)
     return np.asarray(np.exp(-hazard * np.exp(risk - settings["baseline_score"])))
 
 

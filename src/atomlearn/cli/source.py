@@ -187,8 +187,10 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
     kind = "on disk" if on_disk else "sparse" if sparse else "dense"
     say = watch.say
     say(f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}")
-    if target.guessed:
-        say(f"task: {target.task} ({target.guessed}; --task says otherwise)")
+    task = f"{target.task}, as {target.guessed} (--task says otherwise)" if target.guessed else ""
+    say(task)
+    certain = target.guessed.endswith(("labels", "numbers", " 2 different values"))
+    doubts = [task] if task and not certain else []
     plan.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
     features = features_of(table.X, options.interactions)
@@ -206,7 +208,7 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
         target,
         command,
         replace(given, row_groups=groups, order=order, on_disk=on_disk, center=not sparse),
-        (*told, *given.notes, *_time_varying(options, told), *table.notes),
+        (*doubts, *told, *given.notes, *_time_varying(options, told), *table.notes),
         table.variants,
     )
 

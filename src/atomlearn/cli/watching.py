@@ -23,10 +23,9 @@ class Watch(RunObserver):
 
     deadline : when the fits are to end; quiet : print nothing; verbose : print a line a pass, with
     its proved gap, and not one line for all; checkpoint : folder for the state of each fit, or
-    None; doing : what goes on; labels : names of the outputs that are fitted next, printed as their
-    turn comes; searches : number of fits of a cross-validation that are still to come and are only
-    counted; searches_a_line : how many of these fits one line of progress stands for; alpha : of
-    the last of them that ended, or None.
+    None; doing : what goes on; searches : number of fits of a cross-validation that are still to
+    come and are only counted; searches_a_line : how many of these fits one line of progress stands
+    for; alpha : of the last of them that ended, or None.
 
     Examples
     --------
@@ -45,7 +44,6 @@ class Watch(RunObserver):
     verbose: bool = False
     checkpoint: Path | None = None
     doing: str = ""
-    labels: list[str] = field(default_factory=list)
     searches: int = 0
     searches_a_line: int = 50
     alpha: float | None = None
@@ -76,8 +74,6 @@ class Watch(RunObserver):
         """See one step."""
         if progress.search:
             return
-        if len(progress.history) == 1 and self.labels:
-            self.say(f"  {self.labels.pop(0)}")
         self.note(progress)
 
     def end(self, progress: Progress) -> None:

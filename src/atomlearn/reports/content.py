@@ -230,7 +230,7 @@ class Content:
     scale: str = ""
     terms: tuple[int, int] | None = None
     unit: str = "feature"
-    groups: tuple[SelectedGroup, ...] = ()
+    groups: Sequence[SelectedGroup] = ()
     columns: Sequence[Profile] = ()
     rows: str = ""
 

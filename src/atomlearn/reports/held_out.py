@@ -31,6 +31,7 @@ from atomlearn.findings.held_out import (
 )
 from atomlearn.reports.content import HeldOut, Score
 from atomlearn.reports.data_displays import PredictionDisplay, curves_of_classes
+from atomlearn.reports.drawing import Display
 from atomlearn.reports.gathered import Fits
 from atomlearn.reports.survival_displays import CalibratedAtDisplay, SurvivalDisplay
 from atomlearn.reports.view import View, outputs_of, view_of
@@ -120,8 +121,10 @@ def told_of_rows(
         records, risk = checked_survival(truth), told[:, 0]
         index = concordance(records, risk)
         score = Score("concordance", index, 0.5, "a guess", False)
-        drawn = [SurvivalDisplay(records, risk), *CalibratedAtDisplay.of(records, left)]
-        return {"scores": () if np.isnan(index) else (score,), "displays": drawn}
+        pictures: list[Display] = [SurvivalDisplay(records, risk)]
+        if left is not None and records["event"].any():
+            pictures.append(CalibratedAtDisplay.of(records, left))
+        return {"scores": () if np.isnan(index) else (score,), "displays": pictures}
     if task == "regression":
         told = told.reshape(truth.shape)
         drawn = [PredictionDisplay(truth, told)] if truth.ndim == 1 else []

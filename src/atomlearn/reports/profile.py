@@ -9,6 +9,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, Design
 from atomlearn.reports.drawing import MOST_NAMED
+from atomlearn.reports.view import dense_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,9 @@ class Profile:
     def of(cls, name: str, values: Array, missing: int) -> Profile:
         """Return the profile of a column without gaps; ``missing`` : those that were filled in."""
         counts = np.histogram(values, bins=16)[0]
-        low, middle, high = np.quantile(values, [0.0, 0.5, 1.0]).tolist()
-        bars = tuple((counts / counts.max()).tolist())
-        return cls(name, missing, int(np.unique(values).size), (low, middle, high), bars)
+        least, middle, most = np.quantile(values, [0.0, 0.5, 1.0]).tolist()
+        bars = (counts / counts.max()).tolist()
+        return cls(name, missing, np.unique(values).size, (least, middle, most), tuple(bars))
 
 
 def profiles(
@@ -38,19 +39,20 @@ def profiles(
 ) -> list[Profile]:
     """Return the profiles of these columns, and of others as far as a page has room."""
     others = np.setdiff1d(np.arange(min(design.shape[1], 2 * MOST_NAMED)), first)
-    found = []
-    for column in [*first, *others][:MOST_NAMED]:
-        values = np.asarray(design.gather(np.array([column])).dense()[:, 0], dtype=np.float64)
-        found.append(Profile.of(names[column], values, missing.get(names[column], 0)))
-    return found
+    return [
+        Profile.of(
+            names[column], dense_columns(design, [column])[:, 0], missing.get(names[column], 0)
+        )
+        for column in [*first, *others][:MOST_NAMED]
+    ]
 
 
 def facts_of(design: Design, missing: Mapping[str, int]) -> str:
     """Return in words how many rows are alike, and in how many columns values were missing."""
     n_rows, n_columns = design.shape
-    weights = np.random.default_rng(0).standard_normal(n_columns)
-    sums = np.round(design.predict(weights), 9)
-    alike = n_rows - np.unique(sums).size
-    gaps = sum(count > 0 for count in missing.values())
-    told = f"{n_rows:,} rows, {alike or 'none'} of them like an earlier row; "
-    return told + f"{n_columns:,} columns, values were missing in {gaps or 'none'} of them"
+    sums = design.predict(np.random.default_rng(0).standard_normal(n_columns))
+    alike, gaps = n_rows - np.unique(sums.round(9)).size, sum(map(bool, missing.values()))
+    return (
+        f"{n_rows:,} rows, {alike or 'none'} of them like an earlier row; {n_columns:,} columns, "
+        f"values were missing in {gaps or 'none'} of them"
+    )

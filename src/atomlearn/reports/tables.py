@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from atomlearn.reports.cells import inert
@@ -18,30 +19,32 @@ def selected_csv(content: Content) -> str:
 
     Names that a spreadsheet would run stand behind an apostrophe (``cells.inert``).
     """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")  # which writes floats by all their digits
     outputs = content.outputs
     suffixes = [""] if len(outputs) == 1 else [f"[{output}]" for output in outputs]
     kinds = ("coefficient", "standardized_coefficient")
     numbers = [f"{kind}{suffix}" for kind in kinds for suffix in suffixes]
     more = list(dict.fromkeys(key for feature in content.selected for key, _ in feature.about))
     header = ["rank", "feature", "index", *numbers, *more]
-    writer.writerow(map(inert, header))
+    lines: list[list[Any]] = [[*map(inert, header)]]
     for item in content.selected:
         told = [dict(item.about).get(key, "") for key in more]
         values = (*item.coefficients, *item.standardized)
-        writer.writerow([item.rank, inert(item.name), item.index, *values, *told])
-    return stream.getvalue()
+        lines.append([item.rank, inert(item.name), item.index, *values, *told])
+    return _csv(lines)
 
 
 def groups_csv(content: Content) -> str:
     """Return one line a group with a selected member, the heaviest first."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["group", "members", "selected", "share", "weight"])
+    lines: list[list[Any]] = [["group", "members", "selected", "share", "weight"]]
     for group in content.groups:
-        share = group.n_selected / group.n_members
-        writer.writerow([inert(group.name), group.n_members, group.n_selected, share, group.weight])
+        counts = group.n_members, group.n_selected, group.n_selected / group.n_members
+        lines.append([inert(group.name), *counts, group.weight])
+    return _csv(lines)
+
+
+def _csv(lines: Iterable[Iterable[Any]]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(lines)  # floats by all their digits
     return stream.getvalue()
 
 

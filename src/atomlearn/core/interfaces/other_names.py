@@ -15,7 +15,6 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "level": "level=alpha * n_samples (the losses are summed, not averaged)",
         "C": "C=1 / (alpha * n_samples), or AtomicClassifier and AtomicRegressor",
     },
-    "alphas": {"alpha": "alpha=, or AtomicRegressorCV(alphas=) and AtomicClassifierCV(alphas=)"},
     "cv": {"alpha": "AtomicRegressorCV, AtomicClassifierCV or AtomicSurvivalCV, which take cv="},
     "lambda": {"alpha": "alpha=lambda", "level": "level=lambda * n_samples"},
     "l1_ratio": {
@@ -24,18 +23,15 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "norms": "norms=[norms.ElasticNetNorm(k)], or solve(level=, tau=) for l1 and ridge",
     },
     "penalty": {"norm": "norm='l1', or an object of atomlearn.norms", "norms": "norms='l1'"},
-    "norm": {"norms": "norms=, one or several of them"},
     "random_state": {
         "rng": "rng=0",
         "cv": "cv=KFold(5, shuffle=True, random_state=0)",
-        "tol": "to leave it out, as nothing here is random",
-        "gap": "to leave it out, as nothing here is random",
+        "max_iter": "to leave it out, as nothing here is random",
     },
     "fit_intercept": {"intercept": "intercept=True"},
     "intercept": {"fit_intercept": "fit_intercept=True"},
     "tol": {"gap": "gap=1e-6, the relative duality gap to prove"},
     "gap": {"tol": "tol=1e-6, the relative duality gap to prove"},
-    "k": {"n_features": "n_features=k", "norm": "norm=norms.KSupport(k)"},
     "normalize": {"norm": "make_pipeline(StandardScaler(), ...) of scikit-learn"},
     "groups": {"norm": "norm=norms.Groups(groups)", "norms": "norms=norms.Groups(groups)"},
 }

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.problem.objective import Objective
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
     """Two bounds: no w, b have an objective below ``lower``, and these have at most ``upper``.
 
-    upper : F(w, b), (1) from X w + b as it is computed now; lower : upper less the duality gap, by
+    upper : F(w, b), of X w + b as it is computed now; lower : upper less the duality gap, by
     the better of two bounds at the dual point; rounding : how much of the gap is what floating
     point may have lost; dual : (n_samples,) v = -f'(X w + b), for "penalized" without ridge scaled
     until gauge°(X'v) <= level, so that -f*(-v) bounds F* by itself.
@@ -42,7 +41,10 @@ class Verification:
 
 
 def verification(problem: Any, result: Any) -> Verification:
-    """Return the bounds of a result on its problem, from the data and the coefficients alone."""
+    """Return the bounds of a result on its problem, from the data and the coefficients alone.
+
+    Of norms with latent parts from the coefficients of the parts, whose sum these are.
+    """
     if problem is None:
         raise ValueError(
             "this result does not hold its data (it is of an estimator, a path, or a pickle); "
@@ -60,6 +62,7 @@ def verification(problem: Any, result: Any) -> Verification:
         columns, weights = columns[kept], weights[kept]
     if result.matrix_parts is not None:
         columns, weights = None, result.coef.ravel()
+        weights[[] if problem.free is None else problem.free] = 0.0  # the loss has those
         prediction = inner.design.predict(weights)
     else:
         prediction = inner.design.gather(columns).dot(weights)
@@ -67,12 +70,7 @@ def verification(problem: Any, result: Any) -> Verification:
         prediction = prediction + (result.intercept - inner.origin)
     price = inner.price(columns, weights, prediction)
     found = inner.given_back(price.certificate, result.intercept - inner.origin, prediction)
-    dual = _feasible(inner, inner.negative_gradient(prediction), found.polar)
+    dual, level = inner.negative_gradient(prediction), inner.regularizer.amount
+    if inner.regularizer.form == "penalized" and not inner.tau:
+        dual *= min(1.0, level / found.polar) if found.polar > 0 else 1.0
     return Verification(found.objective, found.objective - found.gap, found.rounding, dual)
-
-
-def _feasible(problem: Objective, v: Array, polar: float) -> Array:
-    """Return the dual point scaled into the dual ball, where its form has one."""
-    level, form = problem.regularizer.amount, problem.regularizer.form
-    scales = form == "penalized" and not problem.tau and polar > level
-    return v * (level / polar) if scales else v
