@@ -27,6 +27,7 @@ def write(results: Path, page: Path) -> None:
     tables = {
         "regression": settings(rules),
         "rules": losses(rules),
+        "estimators": draws(kept(results / "ksupport.csv")),
         "classes": draws(kept(results / "ksupport_classes.csv")),
         "cost": plain(kept(results / "ksupport_cost.csv")),
         "real": real(kept(results / "quality.csv")),
@@ -85,6 +86,8 @@ def draws(rows: Rows) -> str:
         return ""
     found: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
+        if row["method"].startswith("k = "):
+            continue
         numbers = [float(row[name]) for name in ("score", "found", "false")]
         found[row["setting"]][row["method"]][row["draw"]] = numbers
     methods = max((list(of) for of in found.values()), key=len)
