@@ -13,6 +13,7 @@ from atomlearn.cli.options import (
     Fraction,
     Place,
     Positive,
+    PositiveOrAuto,
     Seed,
     Share,
     Size,
@@ -27,7 +28,7 @@ _EXAMPLES = """\
 examples:
   atomlearn demo                                            see it work on bundled data
   atomlearn select patients.csv --target outcome --n-features 50 --out selected/
-  atomlearn select patients.csv --target age --norm ksupport:k=20 --cv --out selected/
+  atomlearn select patients.csv --target age --norm ksupport --out selected/
   atomlearn predict selected/model.json new_patients.csv --out predictions.csv
   atomlearn convert counts.svm.gz counts.store              for data larger than memory
 """
@@ -54,7 +55,10 @@ what happens:
 files written:
   selected.csv   the features with their coefficients
   model.json     the model, for `atomlearn predict`: names and numbers only, no pickle
+  summary.json   verdict, scores, counts and warnings, for other programs
   report.html    one self-contained page (needs pip install "atomlearn[report]")
+  groups.csv     with --groups: the groups that were selected
+  score.tsv      of genotypes: weights for `plink2 --score score.tsv cols=+scoresums`
 """
 
 _PREDICT = """\
@@ -126,10 +130,10 @@ class ModelOptions:
         cross-validation; feature generation, the default, with N = 50); with more than two classes
         N for each class, where FeatureGenerator(n_features=N) shares them.
     norm : text
-        Instead: fit with this norm, NAME or NAME:k=K: l1, l2, linf, ksupport:k=20,
-        elasticnet:k=20, chains:length=5; with groups (of --groups, or of categories): groups,
-        latentgroups, ksupport:k=3, latentksupport:k=3. Several values, as in k=5,10, are chosen
-        among.
+        Instead: fit with this norm, NAME or NAME:k=K: l1, l2, linf, ksupport, elasticnet,
+        chains:length=5; with groups (of --groups, or of categories): groups, latentgroups,
+        ksupport, latentksupport:k=3. Several values, as in ksupport:k=5,10, are chosen among;
+        ksupport and elasticnet without k choose it from all.
     fdr : share
         Instead: by knockoffs, with at most this share of false features on average (0.1).
     power : bool
@@ -152,7 +156,8 @@ class ModelOptions:
         Name of a loss, such as squared_hinge (default: squared for regression, logistic for
         classification); one for regression settles that numbers are no classes.
     C : number
-        Weight of the loss with --n-features (default: 10).
+        Weight of the loss with --n-features, or auto: chosen by cross-validation (default: 10, or
+        auto with --n-features auto). A small one may select fewer than N.
     batch : number
         Features taken in at a time with --n-features (default: N / 10, at most 10, but N / 50
         where that is more).
@@ -169,7 +174,7 @@ class ModelOptions:
     groups: str | None = None
     form: Literal["penalized", "squared"] | None = None
     loss: str | None = None
-    C: Positive = None
+    C: PositiveOrAuto = None
     batch: Count = None
 
 
@@ -195,6 +200,8 @@ class RunOptions:
         The summary.json of an earlier run, to repeat it.
     json : bool
         Print the result as JSON.
+    verbose : bool
+        Say each pass over the data, its proved gap, and what was chosen.
     quiet : bool
         No progress; only the result and errors.
     """
@@ -208,6 +215,7 @@ class RunOptions:
     memory_limit: Size = None
     config: str | None = None
     json: bool = False
+    verbose: bool = False
     quiet: bool = False
 
 

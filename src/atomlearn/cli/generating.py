@@ -25,6 +25,7 @@ from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.power import power
 from atomlearn.findings.stability import StabilitySelector
+from atomlearn.reports.view import in_words
 
 #: Levels of the path of each half of ``--stability``.
 N_LEVELS = 10
@@ -137,11 +138,6 @@ def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
     )
 
 
-def in_words(model: Any) -> str:
-    """Return the estimator as it would be typed, on one line."""
-    return " ".join(repr(model).split())
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What a way to fit gives back; ``model`` : the (last) estimator.
@@ -217,13 +213,15 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         **watch.options,
     )
     model.fit(data.design, data.y, **data.of_rows, **data.given.dependence)
-    if model.size_choice_ is not None and model.size_choice_.interrupted:
-        watch.say(f"  interrupted: {model.n_wanted_} features, of the numbers that were tried")
+    notes = list[str]()
+    if any(choice is not None and choice.interrupted for choice in model.choices_):
+        told = f"{model.n_wanted_} features, C = {model.C_:g}"
+        notes = [f"interrupted: {told}, of the values that were tried"]
     settings = {
         "method": "feature generation",
         "n_features": int(model.n_wanted_),
         "batch": norm_of(model, data.design)[0].k,
-        "C": plan.C,
+        "C": model.C_,
         "loss": loss,
     }
     if several:
@@ -235,6 +233,7 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         (model.selected_gap_,),
         moments=model.moments_ if plan.standardize else None,
         scaled_by=model.scaled_by_ if plan.standardize else "",
+        notes=tuple(notes),
         # Curves are columns of their own.
         selected=model.selected_[:0] if plan.additive else np.sort(model.selected_),
     )

@@ -21,12 +21,11 @@ LARGE = 200_000_000
 #: Norms that groups are part of.
 OF_GROUPS = ("groups", "latentgroups", "latentksupport")
 #: What --norm takes, in the form to type.
-USABLE = """l1, l2, linf, ksupport:k=20, elasticnet:k=20, chains:length=5, and with groups: groups,
-latentgroups, latentksupport:k=3"""
+USABLE = """l1, l2, linf, ksupport, ksupport:k=20, elasticnet:k=20, chains:length=5, and with
+groups: groups, latentgroups, latentksupport:k=3"""
 #: Options, and the one that each of them goes with.
-NEEDED = {"time": "event", "event": "time", "power": "fdr"} | dict.fromkeys(
-    ("alpha", "cv", "form", "one_se"), "norm"
-)
+NEEDED = {"time": "event", "event": "time", "entry": "time", "stratum": "time", "power": "fdr"}
+NEEDED |= dict.fromkeys(("alpha", "cv", "form", "one_se"), "norm")
 _SELECTORS = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
 _NO_TARGET = ("target", "positive", "class_weight", "fdr", "stability", "pheno", "exposure", "task")
 #: Options, those that each of them excludes, and why.
@@ -71,7 +70,7 @@ class Plan:
     """
 
     n_features: int | str | None = 50
-    C: float = _USUAL.C
+    C: float | str | None = None
     batch: int | None = None
     norms: tuple[Norm, ...] = ()
     alpha: float | None = None
@@ -107,6 +106,12 @@ class Plan:
     def generates(self) -> bool:
         """True for feature generation, which selects a number of features."""
         return not self.norms and not self.controls
+
+    @property
+    def of_groups(self) -> bool:
+        """True where groups are selected, of --groups or of categories."""
+        name = (self.norm or "groups").partition(":")[0].lower().replace("-", "").replace("_", "")
+        return not self.controls and name in (*OF_GROUPS, "ksupport")
 
     @property
     def controls(self) -> bool:
@@ -146,7 +151,7 @@ def read_plan(options: argparse.Namespace) -> Plan:
     if options.norm is not None:
         norms = norms_of(options.norm, [[0]])
         for norm in norms:
-            norm.on(1)
+            (norm if options.alpha else norm.candidates(1, 1)[0]).on(1)
         if options.additive:
             norms = tuple(_over_inputs(norm) for norm in norms_of(options.norm, None))
         if len(norms) > 1 and options.alpha is not None:

@@ -23,10 +23,11 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.parts import check_rows
-from atomlearn.core.interfaces import Array, Norm, Rows
+from atomlearn.core.interfaces import Array, Form, Norm, Rows
 from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.folds import Fold, Score, training_part
+from atomlearn.core.paths.lattice import search_lattice
 from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import Counted, is_opened
@@ -39,7 +40,7 @@ from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
 from atomlearn.norms import Groups, as_norm
-from atomlearn.paths import End, Settings, cross_validate, held_out_loss
+from atomlearn.paths import CrossValidation, End, Settings, cross_validate, held_out_loss
 from atomlearn.problem import Problem
 from atomlearn.result import Result, Status
 
@@ -51,6 +52,7 @@ class CrossValidatedModel(AtomicModel):
     norms: str | Norm | Sequence[str | Norm] = "l1"
     alphas: Any = None
     _: KW_ONLY
+    form: Form | None = None
     n_alphas: int = 20
     alpha_ratio: float | None = None
     cv: Any = None
@@ -128,6 +130,10 @@ class CrossValidatedModel(AtomicModel):
             return float(scorer(stand_in, decisions, y[test], **of_fold))
 
         return score
+
+    def _form_of(self, norm: Norm) -> Form:
+        """Return how all candidates enter: without a form as the first one usually does."""
+        return self.form or self._candidates()[0].usual_form
 
     def _candidates(self) -> list[Norm]:
         norms: Any = self.norms
@@ -240,21 +246,33 @@ class CrossValidatedModel(AtomicModel):
         """Choose norm and alpha by held-out scores; return the final problems and their results."""
         candidates, power = self._candidates(), power_of(self.adaptive)
         norms = [norm_for(self, norm, data.design) for norm in candidates]
+        families = [norm.candidates(*data.design.shape) for norm in norms]
+        is_open = [family[0] is not norm for family, norm in zip(families, norms, strict=True)]
+        if len(norms) == 1:
+            [norms] = families
+        elif any(is_open):
+            raise ValueError(
+                f"norms: {candidates[is_open.index(True)]!r} has no k, and is searched by itself; "
+                "pass it alone, or each candidate with its k"
+            )
         counted = Counted(data.design)
         problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
         for norm in norms[1:]:
             norm.on(data.design.shape[1])
         score = score or held_out_loss(problems)
 
-        def best(norms: Sequence[Norm]) -> tuple[int, list[Problem], list[Result]]:
-            chosen, starts = self._choose(problems, norms, folds, score, settings)
+        def best(norms: Sequence[Norm], is_open: bool) -> tuple[int, list[Problem], list[Result]]:
+            chosen, starts = self._choose(problems, norms, folds, score, settings, is_open)
             final = self._problems(data, norms[chosen], self.alpha_)
             if not self.refit:  # the one training part is what is kept
                 final = [training_part(p, folds[0][0]) for p in final]
             return chosen, final, self._solve(final, starts, settings)
 
-        chosen, final, results = best(norms)
-        self.norm_ = clone(candidates[chosen], safe=False)
+        chosen, final, results = best(norms, is_open[0])
+        if is_open[0]:
+            self.norm_ = filled(candidates[0], norms[chosen])
+        else:
+            self.norm_ = clone(candidates[chosen], safe=False)
         if power:
             if len(final) > 1:
                 raise ValueError(
@@ -263,7 +281,7 @@ class CrossValidatedModel(AtomicModel):
                 )
             self.first_results_ = results
             self.norm_ = adapted(final[0], results[0], power).regularizer.norm
-            _, final, results = best([self.norm_])
+            _, final, results = best([self.norm_], False)
         self.n_passes_ = counted.passes
         return final, results
 
@@ -274,18 +292,25 @@ class CrossValidatedModel(AtomicModel):
         folds: Sequence[Fold],
         score: Score,
         settings: Settings,
+        is_open: bool,
     ) -> tuple[int, list[Any]]:
         """Choose alpha and the share of a refit; return the number of the norm, and starts."""
         shares, half, rule = checked_shares(self.relax), settings.within(0.5), self.selection
         if self.alphas is None:
             levels = level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
         else:
-            levels = np.tile(check_levels(self.alphas, self.form, "alphas"), (len(norms), 1))
-        more = problems, norms, levels
-        if rule in CRITERIA:
-            scores = criterion_scores(*more, rule, half, shares, self.until)
-        else:
-            scores = cross_validate(*more, folds, score, half, self.n_jobs, shares, self.until)
+            form = problems[0].regularizer.form
+            levels = np.tile(check_levels(self.alphas, form, "alphas"), (len(norms), 1))
+
+        def scored(norms: Sequence[Norm], levels: Array) -> CrossValidation:
+            if rule in CRITERIA:
+                return criterion_scores(problems, norms, levels, rule, half, shares, self.until)
+            more = folds, score, half, self.n_jobs, shares, self.until
+            return cross_validate(problems, norms, levels, *more)
+
+        # Shares of a refit are compared over the whole grid.
+        near = is_open and len(shares) == 1
+        scores = search_lattice(scored, norms, levels) if near else scored(norms, levels)
         chosen, position = scores.choose(rule)
         self._out_of_fold = None
         if rule not in CRITERIA and scores.status.is_converged:
@@ -317,3 +342,12 @@ class CrossValidatedModel(AtomicModel):
                 "pass cv=[(train, validation)] or ShuffleSplit(n_splits=1), or refit=True"
             )
         return folds
+
+
+def filled(norm: Any, chosen: Any) -> Norm:
+    """Return a norm with the k that it leaves open, its own or of a norm inside, as chosen."""
+    values: Any = chosen.get_params()
+    given = norm.get_params().items()
+    ks = [name for name, value in given if value is None and name.split("__")[-1] == "k"]
+    found: Norm = clone(norm).set_params(**{name: values[name] for name in ks})
+    return found

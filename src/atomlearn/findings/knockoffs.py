@@ -17,7 +17,16 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.convert import readable
-from atomlearn.core.interfaces import Array, Columns, Loss, Mask, Norm, is_number, whole_number
+from atomlearn.core.interfaces import (
+    Array,
+    Columns,
+    Loss,
+    Mask,
+    Norm,
+    OwnParameters,
+    is_number,
+    whole_number,
+)
 from atomlearn.core.norms.partition import Partition
 from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
@@ -91,7 +100,7 @@ def means_of(X: Array, labels: Columns) -> Array:
     return np.asarray(X @ sp.csr_array((signs / np.bincount(labels)[labels], (columns, labels))))
 
 
-class KnockoffSelector(SelectorMixin, BaseEstimator):
+class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     """Select features so that on average at most a share ``fdr`` of them is false.
 
     A feature is false if the target does not depend on it, given all other features. Each column

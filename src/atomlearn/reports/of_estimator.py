@@ -13,7 +13,6 @@ import numpy as np
 import scipy
 import sklearn
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.compressed import is_sparse
@@ -32,7 +31,7 @@ from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import report_html
 from atomlearn.reports.structure_displays import MatrixDisplay
 from atomlearn.reports.tables import summary_text
-from atomlearn.reports.view import View, outputs_of, target_names, view_of
+from atomlearn.reports.view import View, in_words, outputs_of, target_names, view_of
 
 #: What estimators make of a matrix: parts as large as it, and components, one a line.
 _PARTS = {"affinity_": "affinity of rows", "low_rank_": "low rank", "sparse_": "sparse"}
@@ -100,7 +99,13 @@ def report(
     >>> found.verdict.verdict, page.exists(), (page.parent / "summary.json").exists()
     ('better', True, True)
     """
-    check_is_fitted(estimator)
+    try:
+        check_is_fitted(estimator)
+    except TypeError as error:
+        given = ", ".join(type(one).__name__ for one in (estimator, X, y))
+        raise TypeError(f"report(estimator, X, y): the model comes first, got {given}") from error
+    if y is not None and np.ndim(y) == 0:
+        raise TypeError(f"report(estimator, X, y, path): y must be the target, got {y!r}")
     check_place(path)
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
@@ -110,7 +115,7 @@ def report(
         target = target or (names[0] if len(names) == 1 else "the target")
         outputs = outputs_of(view, target, names)
         content = _content_of_model(fits, view, target, outputs, (test, test_fraction), positions)
-    shown, seed = " ".join(repr(clone(estimator)).split()), "" if y is None else f", rng={rng}"
+    shown, seed = in_words(estimator), "" if y is None else f", rng={rng}"
     given = "X" if y is None else "X, y"
     content = replace(
         content,
