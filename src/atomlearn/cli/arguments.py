@@ -129,6 +129,9 @@ class ModelOptions:
         Select exactly N features (or auto: the fewest within a standard error of the best in
         cross-validation; feature generation, the default, with N = 50); with more than two classes
         N for each class, where FeatureGenerator(n_features=N) shares them.
+    best_subset : bool
+        With --n-features: the best N features of all subsets, with a bound on how much better any
+        other subset can be.
     norm : text
         Instead: fit with this norm, NAME or NAME:k=K: l1, l2, linf, ksupport, elasticnet,
         chains:length=5; with groups (of --groups, or of categories): groups, latentgroups,
@@ -164,6 +167,7 @@ class ModelOptions:
     """
 
     n_features: CountOrAuto = None
+    best_subset: bool = False
     norm: str | None = None
     fdr: Share = None
     power: bool = False

@@ -20,8 +20,9 @@ from atomlearn.core.interfaces import Array, Columns, Design, Norm
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.feature_generator import FeatureGenerator
-from atomlearn.estimators.generation import norm_of
+from atomlearn.estimators.generation import SIZES, norm_of
 from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.estimators.subsets import SECONDS, SubsetClassifier, SubsetRegressor
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.power import power
 from atomlearn.findings.stability import StabilitySelector
@@ -196,6 +197,8 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     But that the coefficients of the selected features are computed to the gap asked for: half of
     it, so that what is reported is at most that, rounding included.
     """
+    if plan.best_subset:
+        return best_subset(data, plan, watch)
     loss, several = plan.loss_for(data.target.task), len(data.target.outputs) > 1
     if several and np.unique(data.y).size < len(data.target.outputs):
         raise CommandError("a class has no row to fit on; join classes with --positive")
@@ -236,4 +239,52 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         notes=tuple(notes),
         # Curves are columns of their own.
         selected=model.selected_[:0] if plan.additive else np.sort(model.selected_),
+    )
+
+
+def best_subset(data: Data, plan: Plan, watch: Watch) -> Outcome:
+    """Select the best subset of columns, or groups, as from Python."""
+    loss, several = plan.loss_for(data.target.task), len(data.target.outputs) > 1
+    kind = SubsetRegressor if data.target.classes is None else SubsetClassifier
+    most = max(1, data.y.size // 2)
+    sizes: Any = plan.n_features
+    if sizes == "auto":
+        sizes = [size for size in SIZES if size <= most][:8]
+    seconds = watch.options["time_limit"]
+    model = kind(
+        sizes,
+        None,
+        loss,
+        data.given.groups,
+        standardize=plan.standardize,
+        time_limit=SECONDS if seconds is None else seconds,
+        **data.parameters,
+    )
+    model.fit(data.design, data.y, **data.of_rows, **data.given.dependence)
+    found = model.result_
+    what = "groups" if data.given.groups is not None else "columns"
+    settings = {
+        "method": "best subset",
+        "n_features": model.n_selected_,
+        "ridge": model.ridge_,
+        "loss": loss,
+        "bound": f"no other subset is better by more than {100 * found.gap:.2g}%",
+        "proved_out": f"{found.n_proved_out:,} {what} are in no best subset",
+        "branches": found.nodes,
+    }
+    if several:
+        settings["classes"] = "together"
+    note = (
+        f"best of all subsets of {model.n_selected_} {what}, within {100 * found.gap:.2g}%: of the "
+        "objective on these rows; other rows may have another best subset"
+    )
+    return Outcome(
+        model.results_,
+        model,
+        settings,
+        (0.0,),
+        moments=model.moments_ if plan.standardize else None,
+        scaled_by=model.scaled_by_ if plan.standardize else "",
+        notes=(note,),
+        selected=model.selected_,
     )

@@ -6,7 +6,6 @@ import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -126,17 +125,13 @@ class SubsetModel(SelectsColumns, AtomicModel):
     def _record(self, data: Checked, problem: Problem, result: SubsetResult, units: Any) -> None:
         """Set what was fitted, in the units of the data."""
         count = len(data.targets)
-        point = SimpleNamespace(
-            columns=np.append(result.columns, result.free[0]).astype(np.int64),
-            weights=np.append(result.weights, result.free[1]),
-            intercept=result.intercept,
-        )
-        columns, weights, intercepts = point_of(problem, point, count)  # type: ignore[arg-type]
+        columns, weights, intercepts = point_of(problem, result.fitted, count)
         means, scales = units.of(columns)
+        self.moments_, self.scaled_by_ = (columns, means, scales), units.words
         weights = weights / scales
         entries = [(columns, row) for row in weights]
         n_columns = data.design.shape[1]
-        coef = coefficient_rows(entries, n_columns, result.dtype, self.feature_map_.implicit)
+        coef = coefficient_rows(entries, n_columns, result.fitted.dtype, self.feature_map_.implicit)
         intercept: Any = intercepts - weights @ means
         if data.classes is None:
             coef, intercept = single_row(coef), float(intercept[0])
@@ -145,7 +140,8 @@ class SubsetModel(SelectsColumns, AtomicModel):
         self.coef_, self.intercept_ = coef, intercept
         self.selected_ = np.unique(result.columns // count)
         self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
-        self.result_, self.status_, self.history_ = result, result.status, result.history
+        self.result_, self.results_ = result, [result.fitted]
+        self.status_, self.history_, self.parts_ = result.status, result.history, None
         self.objective_, self.lower_bound_ = result.objective, result.lower_bound
         self.gap_ = max(result.objective - result.lower_bound, 0.0)
         self.ridge_, self.n_selected_ = result.ridge, result.k
