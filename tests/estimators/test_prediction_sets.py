@@ -114,3 +114,10 @@ def test_what_has_no_interval_says_so() -> None:
         target = y > 0 if isinstance(other, AtomicClassifierCV) else y
         with pytest.raises(ValueError, match="held-out rows of each fold"):
             other.fit(X, target).predict(X, interval=0.9)
+
+
+def test_a_model_without_columns_has_an_interval_about_its_constant() -> None:
+    X, y = data()
+    prediction, lower, upper = AtomicRegressorCV(alphas=[100.0]).fit(X, y).predict(X, interval=0.9)
+    assert np.ptp(prediction) == 0
+    assert 0.8 < ((lower <= y) & (y <= upper)).mean() < 1

@@ -116,6 +116,7 @@ def test_split_intervals_are_those_of_the_other_rows() -> None:
     model = AtomicRegressorCV(n_alphas=8).fit(X, y)
     found = estimates(model, X, y, rng=3)
     assert found.how == "split"  # a level that was searched for is no plain lasso
+    assert estimates(AtomicRegressor(alpha=0.1, fit_intercept=False).fit(X, y), X, y).how == "split"
     _, rest = held_out(150, 0.5, 3)
     plain = LinearRegression().fit(X[rest][:, found.columns], y[rest])
     np.testing.assert_allclose(found.values, plain.coef_)

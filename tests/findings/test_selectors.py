@@ -28,7 +28,8 @@ from atomlearn.findings import (
 )
 from atomlearn.findings.gaussian import _ends, generator, knockoffs_of, standardized
 from atomlearn.findings.importance import path_with_scores
-from atomlearn.findings.knockoffs import e_threshold, e_values, means_of, near_duplicates
+from atomlearn.findings.knockoffs import e_threshold, e_values
+from atomlearn.findings.precision import means_of, near_duplicates
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:No features were selected:UserWarning",

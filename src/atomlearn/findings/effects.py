@@ -292,6 +292,7 @@ def _is_one_lasso(fitted: Any, X: Any, y: Any, data: Given) -> bool:
         and l1_weights(problem.regularizer.norm, problem.design.shape[1]) is not None
         and data.loss.is_quadratic
         and data.units is None
+        and fitted.fit_intercept  # which the refit has
     )
 
 

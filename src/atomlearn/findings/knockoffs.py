@@ -6,14 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial.distance import squareform
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.convert import readable
@@ -32,11 +27,8 @@ from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled, standardized
 from atomlearn.findings.importance import coefficients
-from atomlearn.findings.precision import TOGETHER
+from atomlearn.findings.precision import means_of, near_duplicates
 from atomlearn.norms import Groups, KSupport, as_norm
-
-#: Correlation beyond which columns are near-duplicates.
-NEAR = 0.95
 
 
 def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> float:
@@ -72,32 +64,6 @@ def e_threshold(values: Array, fdr: float) -> float:
     ordered = np.sort(values)[::-1]
     enough = np.flatnonzero(ordered >= values.size / (fdr * np.arange(1, values.size + 1)))
     return float(ordered[enough[-1]]) if enough.size else float("inf")
-
-
-def near_duplicates(X: Array) -> Columns:
-    """Return labels of standardized columns: one where all pairs are correlated by over 0.95."""
-    n_rows, n_columns = X.shape
-    pieces = gen_batches(n_columns, TOGETHER)
-    near = sp.vstack([sp.csr_array(np.abs(X[:, some].T @ X) > NEAR * n_rows) for some in pieces])
-    of = connected_components(near)[1]
-    labels, count = np.zeros(n_columns, dtype=np.int64), 0
-    for part in np.split(np.argsort(of, kind="stable"), np.cumsum(np.bincount(of))[:-1]):
-        own = np.ones(1, dtype=np.int64)
-        if part.size > 1:
-            far = 1.0 - np.abs(X[:, part].T @ X[:, part]) / n_rows
-            tree = linkage(squareform(far, checks=False), "complete")
-            own = fcluster(tree, 1.0 - NEAR, "distance").astype(np.int64)
-        labels[part] = count + own - 1
-        count += int(own.max())
-    return labels
-
-
-def means_of(X: Array, labels: Columns) -> Array:
-    """Return the mean of the columns with each label, turned to point where the first one does."""
-    _, first = np.unique(labels, return_index=True)
-    signs = np.where(np.einsum("ij,ij->j", X, X[:, first[labels]]) < 0, -1.0, 1.0)
-    columns = np.arange(labels.size)
-    return np.asarray(X @ sp.csr_array((signs / np.bincount(labels)[labels], (columns, labels))))
 
 
 class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
