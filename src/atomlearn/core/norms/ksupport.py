@@ -60,11 +60,11 @@ class KSupport(RatedNorm):
         if w.size == 0:
             return 0.0
         magnitudes = w if self.groups is None else self.partition(w.size).norms(w)
-        scale = power_of_two(magnitudes)
-        return scale * float(_kernels.ksupport_gauge(magnitudes / scale, self._k(magnitudes.size)))
+        scale, k = power_of_two(magnitudes), self._least(magnitudes.size)
+        return scale * float(_kernels.ksupport_gauge(magnitudes / scale, k))
 
     def _least(self, n_ratings: int) -> int:
-        return self._k(n_ratings)
+        return min(self.k, max(1, n_ratings))
 
     def _ratings(self, scores: Scores) -> Scores:
         groups = self._groups(scores.n_columns)
@@ -78,9 +78,9 @@ class KSupport(RatedNorm):
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         if self.groups is None or v.size == 0:
-            return ksupport_point(v, self._k(v.size), amount, form)
+            return ksupport_point(v, self._least(v.size), amount, form)
         partition = self.partition(v.size)
-        k = self._k(partition.n_groups)
+        k = self._least(partition.n_groups)
         return lifted_point(v, partition, lambda norms: ksupport_point(norms, k, amount, form))
 
     def restrict(self, columns: Columns, n_features: int) -> KSupport:
@@ -104,9 +104,6 @@ class KSupport(RatedNorm):
         if self.groups is not None or np.count_nonzero(w) <= self.k:
             return 0.0
         return fair_share(w, self.k) / self.value(w)
-
-    def _k(self, size: int) -> int:
-        return min(whole_number("KSupport", "k", self.k), max(1, size))
 
 
 def fair_share(w: Array, k: int) -> float:
