@@ -33,7 +33,7 @@ demo: say-demo $(DEMO)
 # For one process, with the output of a debugger: make test PYTEST_ARGS="-n 0 tests/norms".
 # Bytecode is kept, whatever the environment says: every worker and every command starts sooner.
 say-test:
-	@echo "make test: runs the tests, one worker a core, up to the first failure: about 3 minutes"
+	@echo "make test: runs the tests, one worker a core, up to the first failure: about 4 minutes"
 	@echo "on 2 cores$(if $(wildcard $(DEVELOP)),., after setting up $(VENV): some minutes the first time.)"
 
 test: say-test $(DEVELOP)
@@ -73,6 +73,7 @@ lint: $(DEVELOP)
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	PYTHONPATH=src $(BIN)/lint-imports
+	$(BIN)/numpydoc lint $(shell find src/atomlearn -name '*.py')
 ifneq ($(CPP),)
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 endif
@@ -96,12 +97,13 @@ bench: $(BENCH)
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(BENCH_ARGS)
 	$(BENCH_VENV)/bin/python benchmarks/scoreboard.py
 
-# The tables and figures of the four papers: make paper-tan PAPER_ARGS=--smoke for small sizes.
+# The claims and figures of the four papers: make paper-tan PAPER_ARGS=--smoke for small sizes,
+# PAPER_ARGS="--resume small" for one part, keeping what is there. All of it: about an hour on 2 cores.
 papers: paper-argyriou paper-liu paper-vinyes paper-tan
 
 paper-argyriou paper-liu paper-vinyes paper-tan: paper-%: $(DEVELOP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.$*.run $(PAPER_ARGS)
-	$(BIN)/python -m experiments.pages
+	$(BIN)/python -m experiments.pages $(filter --smoke,$(PAPER_ARGS)) $*
 
 clean:
 	rm -rf build dist docs/_build docs/api/generated docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

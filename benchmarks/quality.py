@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--only", help="a data set by name")
+    parser.add_argument("--methods", help="some methods by name, with semicolons between them")
     parser.add_argument("--write", action="store_true", help="make the page of what is kept")
     options = parser.parse_args()
     path = options.out / "quality.csv"
@@ -55,7 +56,10 @@ def main() -> None:
         return
     warnings.simplefilter("ignore")
     known = {(row["repeat"], row["data"], row["method"]) for row in kept(path)}
-    for row in rows(options.repeats, options.only, known):
+    methods = [
+        m for m in METHODS if options.methods is None or m.name in options.methods.split(";")
+    ]
+    for row in rows(options.repeats, options.only, known, methods):
         print(row, flush=True)
         new = not path.exists()
         with path.open("a", newline="", encoding="utf-8") as file:
@@ -73,7 +77,9 @@ def kept(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def rows(repeats: int, only: str | None, known: set[tuple[str, str, str]]) -> Iterator[Row]:
+def rows(
+    repeats: int, only: str | None, known: set[tuple[str, str, str]], methods: list[Method]
+) -> Iterator[Row]:
     """Yield the rows that are missing: one repeat of all, then all others, the large sets last."""
     small = {**REAL, **MADE}
     turns = [(0, small), *((r, small) for r in range(1, 3)), (0, LARGE)]
@@ -84,7 +90,7 @@ def rows(repeats: int, only: str | None, known: set[tuple[str, str, str]]) -> It
                 continue
             if repeat >= repeats:
                 continue
-            wanted = [m for m in METHODS if (str(repeat), name, m.name) not in known]
+            wanted = [m for m in methods if (str(repeat), name, m.name) not in known]
             data = load(repeat) if wanted else None
             if data is None:
                 continue

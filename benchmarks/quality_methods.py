@@ -7,8 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegressionCV, RidgeCV
 from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import PolynomialFeatures
+from sklearn.svm import LinearSVC, LinearSVR
 
 from atomlearn import AtomicClassifierCV, AtomicRegressorCV, FeatureGenerator, norms
 from benchmarks.quality_data import Table
@@ -51,9 +61,8 @@ def searched(
 
     def fit(data: Table, X: Array, y: Array) -> Model:
         kind = AtomicClassifierCV if data.classes else AtomicRegressorCV
-        model = kind(
-            candidates(data), form=form, n_alphas=10, tol=1e-4, time_limit=30.0, **settings
-        ).fit(X, y)
+        given = {"form": form, "n_alphas": 10, "tol": 1e-4, "time_limit": 30.0, **settings}
+        model = kind(candidates(data), **given).fit(X, y)
         decide = model.decision_function if data.classes else model.predict
         linear = settings.get("features", "linear") == "linear"
         columns = np.flatnonzero(np.asarray(model.coef_).ravel()) if linear else None
@@ -112,6 +121,23 @@ def boosted(data: Table, X: Array, y: Array) -> Model:
     return Model(decide, data.classes, None, X.shape[1])
 
 
+def peers(classifier: Any, regressor: Any) -> Callable[[Table, Array, Array], Model]:
+    """Return a method of scikit-learn, which has all columns in use."""
+
+    def fit(data: Table, X: Array, y: Array) -> Model:
+        model = clone(classifier if data.classes else regressor).fit(X, y)
+        decides = hasattr(model, "decision_function")
+        decide = model.decision_function if decides else model.predict
+        if data.classes and not decides:
+            decide = lambda X: model.predict_proba(X)[:, 1]  # noqa: E731
+        return Model(decide, data.classes, None, X.shape[1])
+
+    return fit
+
+
+STRENGTHS = np.geomspace(1e-1, 1e5, 13)
+
+
 def ks(data: Table) -> list[int]:
     """Return the candidates for k."""
     return [k for k in (3, 20) if k <= data.X.shape[1]]
@@ -126,6 +152,7 @@ METHODS = (
     Method("l1", searched(lambda data: ["l1"])),
     Method("elastic net", searched(lambda d: [norms.ElasticNetNorm(k) for k in ks(d)], "squared")),
     Method("k-support", searched(lambda d: [norms.KSupport(k) for k in ks(d)], "squared")),
+    Method("k-support, k searched", searched(lambda data: ["ksupport"], "squared", n_alphas=20)),
     Method("generation", generated()),
     Method(
         "latent groups",
@@ -139,4 +166,37 @@ METHODS = (
     Method("l1, relaxed", searched(lambda d: ["l1"], relax=(0.0, 0.5, 1.0))),
     Method("best subset (abess)", best_subset),
     Method("EBM", boosted, few),
+    Method(
+        "ridge",
+        peers(
+            LogisticRegressionCV(
+                Cs=1 / STRENGTHS,
+                cv=5,
+                scoring="neg_log_loss",
+                l1_ratios=(0.0,),
+                use_legacy_attributes=False,
+            ),
+            RidgeCV(STRENGTHS),
+        ),
+    ),
+    Method(
+        "linear SVM",
+        peers(
+            GridSearchCV(LinearSVC(), {"C": 1 / STRENGTHS}, scoring="roc_auc"),
+            GridSearchCV(LinearSVR(), {"C": 1 / STRENGTHS}, scoring="r2"),
+        ),
+    ),
+    Method(
+        "random forest",
+        peers(
+            RandomForestClassifier(300, random_state=0), RandomForestRegressor(300, random_state=0)
+        ),
+    ),
+    Method(
+        "gradient boosting",
+        peers(
+            HistGradientBoostingClassifier(random_state=0),
+            HistGradientBoostingRegressor(random_state=0),
+        ),
+    ),
 )

@@ -95,7 +95,7 @@ def _fitted(X: Any, y: Any, words: list[str], folder: Path) -> Any:
     options = build_parser().parse_args(given)
     options.given = given
     plan = read_plan(options)
-    source = read_source(options, plan, lambda text: None)
+    source = read_source(options, plan, Watch(quiet=True))
     plan = plan.with_groups(source.given.groups, source.given.overlap)
     design, target = source.design(), source.target
     return fit(design, target, np.arange(len(y)), plan, Watch(quiet=True), source.given)
@@ -146,6 +146,7 @@ def test_what_is_selected_does_not_depend_on_the_exactness_of_the_weights() -> N
 WINDOWS = [list(range(start, min(start + 6, 16))) for start in range(0, 14, 4)]
 NORMS: dict[str, Any] = {
     "l1": norms.L1(),
+    "ksupport": norms.KSupport(),
     "ksupport:k=2,6": [norms.KSupport(2), norms.KSupport(6)],
     "elasticnet:k=4": norms.ElasticNetNorm(4),
     "chains:length=3": norms.Chains(3),
@@ -172,8 +173,7 @@ def test_norms_with_a_search_for_the_level_are_the_same(
     kind = AtomicRegressorCV if task == "numbers" else AtomicClassifierCV
     split = KFold if task == "numbers" else StratifiedKFold
     given = NORMS[name]
-    first = given[0] if isinstance(given, list) else given
-    search = kind(given, form=first.usual_form, cv=split(5, shuffle=True, random_state=0), tol=1e-7)
+    search = kind(given, cv=split(5, shuffle=True, random_state=0), tol=1e-7)
     make_pipeline(StandardScaler(), search).fit(X, y)
     assert fitted.chosen[1] == pytest.approx(search.alpha_, rel=1e-6)
     used = np.atleast_2d(search.coef_)[:, fitted.columns]

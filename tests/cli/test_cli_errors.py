@@ -46,6 +46,7 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         (["--target", "label", "--norm", "ksupport:20"], "ksupport:k=20"),
         (["--target", "label", "--norm", "ksupport:q=2"], "--norm 'ksupport:q=2'"),
         (["--target", "label", "--norm", "ksupport:k=1,2", "--alpha", "1"], "candidates"),
+        (["--target", "label", "--norm", "ksupport", "--alpha", "1"], "has no k"),
         (["--target", "label", "--norm", "l1", "--n-features", "3"], "leave one of the two"),
         (["--target", "label", "--norm", "l1", "--cv", "--alpha", "1"], "leave one of the two"),
         (["--target", "label", "--one-se"], "--one-se goes with --norm"),
@@ -236,5 +237,5 @@ def test_the_help_says_what_each_value_is_and_the_defaults_of_python(
         known["test_fraction"].default,
         known["rng"].default,
     )
-    for value in (f"with --n-features (default: {model.C:g})", "to prove (default: 1e-6)"):
+    for value in ("(default: 10, or auto with --n-features auto)", "to prove (default: 1e-6)"):
         assert value in told

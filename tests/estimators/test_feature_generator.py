@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from atomlearn import FeatureGenerator, norms, solve
@@ -286,3 +287,28 @@ def test_covariates_are_free_and_an_offset_is_added() -> None:
     assert set(np.flatnonzero(model.coef_)) == {0, 3, 7}
     residual = y - known - model.predict(frame)
     np.testing.assert_allclose(residual @ (X[:, 0] - X[:, 0].mean()), 0.0, atol=1e-6)
+
+
+def test_a_chosen_weight_of_the_loss_predicts_better_than_no_features() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((160, 60))
+    y = X[:, 0] + rng.standard_normal(160) > 0
+    train, test = slice(0, 60), slice(60, None)
+
+    def loss(C: Any) -> float:
+        model = FeatureGenerator(10, batch=5, C=C, tol=1e-3).fit(X[train], y[train])
+        return float(log_loss(y[test], model.predict_proba(X[test])))
+
+    base = float(log_loss(y[test], np.full(100, y[train].mean())))
+    assert loss(10.0) > 1.5 * base  # rows are few: it fits noise
+    assert loss("auto") < 0.97 * base
+
+
+def test_both_may_be_chosen() -> None:
+    X, y = labels(20, 6, 2)
+    chosen = FeatureGenerator("auto", tol=1e-3).fit(X, y)
+    assert chosen.C_choice_.chosen == chosen.C_
+    assert chosen.size_choice_.chosen == chosen.n_wanted_ <= 6
+    assert FeatureGenerator(2).fit(X, y).C_ == 10.0
+    with pytest.raises(TypeError, match="C must be a positive number"):
+        FeatureGenerator(5, C="best").fit(X, y)

@@ -36,8 +36,8 @@ class TestNames:
     def test_refusals(self):
         with pytest.raises(ValueError, match=r"'lasso' is unknown; use one of 'l1'"):
             as_norm("lasso")
-        with pytest.raises(ValueError, match=r"needs k: pass an object such as norms.KSupport"):
-            as_norm("ksupport")
+        with pytest.raises(ValueError, match=r"needs weights: pass an object such as norms.OWL"):
+            as_norm("owl")
         with pytest.raises(TypeError, match=r"got type; write KSupport\(...\)|write KSupport"):
             as_norm(KSupport)
         with pytest.raises(TypeError, match="got int"):
@@ -87,7 +87,7 @@ class TestRefusals:
             (KSupport(3.0), TypeError, r"KSupport: k must be a whole number.*use k=3$"),
             (KSupport(True), TypeError, "k must be a whole number"),
             (KSupport(np.nan), TypeError, "k must be a whole number"),
-            (KSupport(None), TypeError, "k must be a whole number"),
+            (KSupport(None), ValueError, "has no k: a cross-validated estimator"),
             (ElasticNetNorm(-3), ValueError, "ElasticNetNorm: k must be at least 1, got -3"),
             (ElasticNetNorm(np.inf), ValueError, "ElasticNetNorm: k must be at least 1"),
             (ElasticNetNorm("3"), TypeError, "ElasticNetNorm: k must be a number"),

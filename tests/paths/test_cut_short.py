@@ -66,7 +66,7 @@ def test_folds_that_take_their_own_steps(levels: int, monkeypatch: pytest.Monkey
 
 
 def test_folds_that_share_readings(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = AtomicRegressorCV(norms.KSupport(3), n_alphas=40).fit(X, Y)
+    whole = AtomicRegressorCV(norms.ElasticNetNorm(3), n_alphas=40).fit(X, Y)
     learn, calls = SharedLevels.learn, []
 
     def interrupted(self: Any, *arguments: Any) -> None:
@@ -76,7 +76,9 @@ def test_folds_that_share_readings(monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(SharedLevels, "learn", interrupted)
-    found = cut(AtomicRegressorCV(norms.KSupport(3), n_alphas=40)).cv_results_["mean_test_score"]
+    found = cut(AtomicRegressorCV(norms.ElasticNetNorm(3), n_alphas=40)).cv_results_[
+        "mean_test_score"
+    ]
     known = np.isfinite(found)
     np.testing.assert_allclose(found[known], whole.cv_results_["mean_test_score"][known])
 
@@ -88,7 +90,7 @@ def test_a_time_limit_keeps_the_levels_that_were_solved(
     """Levels that were only begun are no candidates; one that none of the folds solved is."""
     from atomlearn.core.interfaces import Deadline
 
-    whole = AtomicRegressorCV(norms.KSupport(3), n_alphas=40).fit(X, Y)
+    whole = AtomicRegressorCV(norms.ElasticNetNorm(3), n_alphas=40).fit(X, Y)
     calls, read = [], schedule._read
 
     def counted(*arguments: Any) -> Any:
@@ -102,7 +104,7 @@ def test_a_time_limit_keeps_the_levels_that_were_solved(
         AtomicRegressorCV, "_solve", lambda *given: (calls.clear(), final(*given))[1]
     )
     monkeypatch.setattr(Deadline, "passed", property(lambda self: len(calls) >= after))
-    model = cut(AtomicRegressorCV(norms.KSupport(3), n_alphas=40), Status.TIME_LIMIT)
+    model = cut(AtomicRegressorCV(norms.ElasticNetNorm(3), n_alphas=40), Status.TIME_LIMIT)
     found = model.cv_results_["mean_test_score"]
     known = np.isfinite(found)
     assert known.sum() == np.flatnonzero(known)[-1] + 1

@@ -20,7 +20,8 @@ from atomlearn.solvers import ColumnGeneration
 from atomlearn.testing.cases import each
 
 
-def drawn(seed: int) -> Problem:
+def drawn(seed: int, form: Any = "penalized", k: int | None = None) -> Problem:
+    """Return a problem of l1, weighted or not, or of the k-support norm."""
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(5, 90)), int(rng.integers(1, 40))
     X = rng.standard_normal((n, p)) * 10.0 ** rng.integers(-2, 3) + rng.choice([0.0, 5.0, 300.0])
@@ -30,11 +31,12 @@ def drawn(seed: int) -> Problem:
         X = X.astype(np.float32)
     y = X[:, : min(p, 4)].sum(axis=1) + X.std() * rng.standard_normal(n) + rng.choice([0.0, 1e4])
     weight = rng.uniform(0.5, 2, n) * (rng.uniform(size=n) < 0.8) + (np.arange(n) < 3)
+    norm: Any = norms.L1(rng.uniform(0.5, 2, p) if seed % 3 == 0 else None)
     return Problem.build(
         as_design(np.asfortranarray(X) if seed % 2 else X),
         y,
         losses.as_loss("squared"),
-        Regularizer(norms.L1(rng.uniform(0.5, 2, p) if seed % 3 == 0 else None), "penalized", 1.0),
+        Regularizer(norm if k is None else norms.KSupport(k), form, 1.0),
         tau=0.3 * (seed % 2),
         fit_intercept=bool(seed % 3),
         sample_weight=weight if seed % 7 else None,
@@ -53,9 +55,13 @@ def swept(problem: Problem, n_levels: int = 12) -> tuple[Sweep, list[Any]]:
     return path.sweep, [level.run.inner for level in path.levels]
 
 
+#: Form and k; None: the l1 norm.
+KINDS = [("penalized", None), ("penalized", 1), ("penalized", 7), ("squared", 2), ("squared", 90)]
+
+
 @each("seed", range(20))
 def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
-    sweep, problems = swept(drawn(seed))
+    sweep, problems = swept(drawn(seed, *KINDS[seed % 5]))
     design = problems[0].design
     scores = np.array([z.full() for z in design.scores_many(np.ascontiguousarray(sweep.duals.T))])
     for point, problem, ours in zip(
@@ -68,7 +74,7 @@ def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
         slow = problem.given_back(slow, intercept, point.prediction)
         scale = slow.objective
         assert ours.objective == pytest.approx(slow.objective, rel=1e-12)
-        assert ours.gap == pytest.approx(slow.gap, rel=0.05, abs=1e-12 * scale)  # rounding
+        assert ours.gap == pytest.approx(slow.gap, rel=0.05, abs=1e-11 * scale)  # rounding
         assert ours.polar == pytest.approx(
             slow.polar, rel=1e-9, abs=1e-9 * problem.regularizer.amount
         )
@@ -76,7 +82,7 @@ def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
 
 @each("seed", range(20, 40))
 def test_paths_are_those_of_levels_one_by_one(seed: int) -> None:
-    problem = drawn(seed)
+    problem = drawn(seed, *KINDS[seed % 5])
     grid = paths.level_grid(paths.largest_useful_level(problem), 8, 1e-2)
     fast = paths.path_of(problem, grid, Settings(1e-9))
     slow = paths.path_of(problem, grid, Settings(1e-9, solver=ColumnGeneration(tolerance=1e-10)))

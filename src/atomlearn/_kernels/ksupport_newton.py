@@ -1,4 +1,4 @@
-"""A quadratic under the k-support norm: gradient and Newton steps, start to end."""
+"""A quadratic under the k-support norm, or that of a branch: gradient and Newton steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
-from atomlearn._kernels._checks import Array
+from atomlearn._kernels._checks import Array, Positions
 from atomlearn._kernels.threads import load_blas
 
 
@@ -52,3 +52,39 @@ def ksupport_newton(
     given = array, gram, line, min(k, max(size, 1)), level, squared
     steps = _native.ksupport_newton(*given, point, most)
     return point, steps
+
+
+def branch_newton(
+    gram: Array,
+    free: Positions,
+    inside: Positions,
+    pull: Array,
+    weights: Array,
+    *,
+    k: int,
+    level: float,
+    most: int,
+) -> int:
+    """Move w toward argmin of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + gauge_k(w_free)^2).
+
+    Over the rows and columns ``free`` and ``inside`` of a symmetric matrix H; what is in is
+    minimized out first. As ``ksupport_newton`` otherwise.
+
+    Parameters
+    ----------
+    gram : (m, m) float64, symmetric, rows contiguous
+    free, inside : int64 positions in H
+    pull : (m,) float64
+    weights : (n_free + n_inside,) float64, overwritten
+    k : int >= 0
+    level : float > 0
+    most : int
+        Bound on steps.
+
+    Returns
+    -------
+    steps : int
+    """
+    matrix = _checks.symmetric(gram, gram.shape[0])
+    load_blas()
+    return _native.branch_newton(matrix, free, inside, pull, k, level, weights, most)

@@ -13,6 +13,7 @@ from atomlearn.cli.options import (
     Fraction,
     Place,
     Positive,
+    PositiveOrAuto,
     Seed,
     Share,
     Size,
@@ -27,7 +28,7 @@ _EXAMPLES = """\
 examples:
   atomlearn demo                                            see it work on bundled data
   atomlearn select patients.csv --target outcome --n-features 50 --out selected/
-  atomlearn select patients.csv --target age --norm ksupport:k=20 --cv --out selected/
+  atomlearn select patients.csv --target age --norm ksupport --out selected/
   atomlearn predict selected/model.json new_patients.csv --out predictions.csv
   atomlearn convert counts.svm.gz counts.store              for data larger than memory
 """
@@ -54,7 +55,10 @@ what happens:
 files written:
   selected.csv   the features with their coefficients
   model.json     the model, for `atomlearn predict`: names and numbers only, no pickle
+  summary.json   verdict, scores, counts and warnings, for other programs
   report.html    one self-contained page (needs pip install "atomlearn[report]")
+  groups.csv     with --groups: the groups that were selected
+  score.tsv      of genotypes: weights for `plink2 --score score.tsv cols=+scoresums`
 """
 
 _PREDICT = """\
@@ -125,13 +129,18 @@ class ModelOptions:
         Select exactly N features (or auto: the fewest within a standard error of the best in
         cross-validation; feature generation, the default, with N = 50); with more than two classes
         N for each class, where FeatureGenerator(n_features=N) shares them.
+    best_subset : bool
+        With --n-features: the best N features of all subsets, with a bound on how much better any
+        other subset can be.
     norm : text
-        Instead: fit with this norm, NAME or NAME:k=K: l1, l2, linf, ksupport:k=20,
-        elasticnet:k=20, chains:length=5; with groups (of --groups, or of categories): groups,
-        latentgroups, ksupport:k=3, latentksupport:k=3. Several values, as in k=5,10, are chosen
-        among.
+        Instead: fit with this norm, NAME or NAME:k=K: l1, l2, linf, ksupport, elasticnet,
+        chains:length=5; with groups (of --groups, or of categories): groups, latentgroups,
+        ksupport, latentksupport:k=3. Several values, as in ksupport:k=5,10, are chosen among;
+        ksupport and elasticnet without k choose it from all.
     fdr : share
         Instead: by knockoffs, with at most this share of false features on average (0.1).
+    power : bool
+        With --fdr: also tell which effects would have been found, by targets made up on these data.
     stability : bool
         Instead: select what most random halves of the rows select.
     alpha : number
@@ -150,15 +159,18 @@ class ModelOptions:
         Name of a loss, such as squared_hinge (default: squared for regression, logistic for
         classification); one for regression settles that numbers are no classes.
     C : number
-        Weight of the loss with --n-features (default: 10).
+        Weight of the loss with --n-features, or auto: chosen by cross-validation (default: 10, or
+        auto with --n-features auto). A small one may select fewer than N.
     batch : number
         Features taken in at a time with --n-features (default: N / 10, at most 10, but N / 50
         where that is more).
     """
 
     n_features: CountOrAuto = None
+    best_subset: bool = False
     norm: str | None = None
     fdr: Share = None
+    power: bool = False
     stability: bool = False
     alpha: Positive = None
     cv: bool = False
@@ -166,7 +178,7 @@ class ModelOptions:
     groups: str | None = None
     form: Literal["penalized", "squared"] | None = None
     loss: str | None = None
-    C: Positive = None
+    C: PositiveOrAuto = None
     batch: Count = None
 
 
@@ -192,6 +204,8 @@ class RunOptions:
         The summary.json of an earlier run, to repeat it.
     json : bool
         Print the result as JSON.
+    verbose : bool
+        Say each pass over the data, its proved gap, and what was chosen.
     quiet : bool
         No progress; only the result and errors.
     """
@@ -205,6 +219,7 @@ class RunOptions:
     memory_limit: Size = None
     config: str | None = None
     json: bool = False
+    verbose: bool = False
     quiet: bool = False
 
 
@@ -298,6 +313,9 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         help="""CSV file (explanation.csv unless named) for what each feature adds to each score,
         against the mean over these rows: base and contributions sum to the score, exactly""",
     )
+    text = """Also tell between which numbers this share of targets lies, such as 0.9: those of rows
+        that come from where the held-out rows come from, by the errors on these."""
+    add_option(parser, "interval", Share, None, text, "share")
     add_options(parser, Reading, ("id", "covar", *_WRITTEN))
     _add_roles(parser, {role: ROLES[role] for role in ("offset", "exposure")})
 

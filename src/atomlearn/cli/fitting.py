@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from atomlearn.cli.generating import Data, Outcome, generate, in_words, select_columns
+from atomlearn.cli.generating import Data, Outcome, generate, select_columns
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import FOLDS, Plan
 from atomlearn.cli.source import Given
@@ -30,6 +30,8 @@ from atomlearn.estimators.survival import AtomicSurvival, Baseline
 from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import L1, L2
+from atomlearn.reports.structure_displays import has_parts
+from atomlearn.reports.view import in_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,16 @@ class Fitted(Outcome):
     def units(self) -> Columns:
         """What was selected: columns, or of an additive model the inputs that have a curve."""
         return np.unique(self.map.term_of(self.columns))
+
+    @property
+    def terms(self) -> Columns:
+        """The same without covariates, as a person counts: groups where these were selected."""
+        given = self.data.given
+        if given.overlap and has_parts(self.model.parts_):
+            used = [part.group for part in self.model.parts_ if part.weights.any()]
+            return np.unique(np.array(used, dtype=np.int64))
+        units = np.setdiff1d(self.units, given.covariates)
+        return units if self.has_curves else given.terms(units)
 
     @property
     def has_curves(self) -> bool:
@@ -187,10 +199,13 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     options = _options(data, plan, watch)
     search = ESTIMATORS[target.task][1]
     model = search(list(plan.norms), cv=cv, selection=rule, **options)
-    watch.searches = len(plan.norms) * model.n_alphas * n_folds * len(target.outputs)
+    tried = plan.norms[0].candidates(*data.design.shape)
+    is_open, n_norms = len(tried) > 1, max(len(plan.norms), len(tried))
+    # Of an open k only what is near the best is fitted, which nobody can count before.
+    watch.searches = 0 if is_open else n_norms * model.n_alphas * n_folds * len(target.outputs)
     watch.say(
-        f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {len(plan.norms)} norm"
-        f"{'s' if len(plan.norms) > 1 else ''}"
+        f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {n_norms} norm"
+        f"{'s' if n_norms > 1 else ''}{', near the best of them' if is_open else ''}"
     )
     try:
         model.fit(data.design, y, **data.of_rows, **data.given.dependence)
@@ -199,8 +214,9 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
             raise
         by = "Ctrl-C, before a level was scored: the last one that was fitted"
         watch.say(f"  alpha chosen by {by}")
-        norm, alpha = plan.norms[0], watch.alpha
-        outcome = _estimate(data, replace(plan, alpha=alpha, chosen_by=by), watch)
+        norm, alpha = tried[0], watch.alpha
+        plan = replace(plan, norms=(norm,), alpha=alpha, chosen_by=by)
+        outcome = _estimate(data, plan, watch)
         outcome.results[0].status = Status.INTERRUPTED
         return replace(outcome, chosen=(norm, alpha))
     by = _chosen_by(model, n_folds, y.size, watch)
@@ -263,7 +279,7 @@ def _folds(data: Data, seed: int) -> tuple[Any, int]:
 def _settings(norm: Norm, alpha: float | None, plan: Plan, target: Target) -> dict[str, Any]:
     settings = {
         "method": "atomic norm",
-        "norm": repr(norm).replace(", groups=None", "").replace(", weights=None", ""),
+        "norm": in_words(norm).replace(", groups=None", "").replace(", weights=None", ""),
         "form": plan.form,
         "alpha": alpha,
         "loss": plan.loss_for(target.task),
@@ -300,7 +316,8 @@ def with_baseline(fitted: Fitted, design: Design, rows: Rows, given: Given) -> F
     risk, settings = fitted.decisions(design, rows, given.offset)[:, 0], dict(fitted.settings)
     with np.errstate(over="ignore"):
         baseline = Baseline.of(fitted.data.y, risk, weight)
-    if np.isfinite(baseline.cumulative).all():
+    one = np.unique(fitted.data.y["stratum"]).size == 1  # of several each has its own
+    if one and np.isfinite(baseline.cumulative).all():
         settings["baseline_times"] = baseline.times.tolist()
         settings["baseline_hazard"] = baseline.cumulative.tolist()
         settings["baseline_score"] = -float(fitted.intercepts[0])

@@ -54,6 +54,14 @@ def _bytes(text: str) -> int:
 
 Place = Annotated[str | None, Value(str, "a name", bool)]
 Positive = Annotated[float | None, Value(float, "a positive number", _is_positive)]
+PositiveOrAuto = Annotated[
+    float | str | None,
+    Value(
+        lambda text: text if text == "auto" else float(text),
+        "a positive number, or auto",
+        lambda value: value == "auto" or _is_positive(value),
+    ),
+]
 Size = Annotated[int | None, Value(_bytes, "a size such as 500M or 4G", _is_positive)]
 Count = Annotated[int | None, Value(int, "a whole number of at least 1", _is_positive)]
 CountOrAuto = Annotated[

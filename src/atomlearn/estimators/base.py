@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
-from atomlearn.core.interfaces import Array, Design, Loss, Norm, Task, WarmStart
+from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Task, WarmStart
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import FeatureMap, map_of
 from atomlearn.estimators.callbacks import CallbackSupport
 from atomlearn.estimators.checks import (
     amount_of,
+    available_if,
     checked_design,
     expanded,
     has_probabilities,
@@ -145,7 +145,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         if design.matrix_shape is None:  # W has one column, unless the norm knows its shape
             shape: Any = the_norm.matrix_shape or (design.shape[1], 1)
             the_norm = the_norm.on(design.shape[1], shape)
-        penalty = Regularizer(the_norm, self.form, amount)
+        penalty = Regularizer(the_norm, self._form_of(the_norm), amount)
         first = Problem.of_checked(
             design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
@@ -154,6 +154,10 @@ class AtomicModel(CallbackSupport, FitParameters):
             offset = None if data.offset is None else data.offset[:, output]
             problems.append(replace(first, y=y).with_offset(offset).freed(free))
         return problems
+
+    def _form_of(self, norm: Norm) -> Form:
+        """Return how the norm enters."""
+        return self.form or norm.usual_form
 
     def _starts(
         self, n_outputs: int, n_columns: int, classes: NDArray[Any] | None = None
@@ -213,7 +217,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         in_dtype: NDArray[Any] = values.astype(design.dtype, copy=False)
         return in_dtype
 
-    @available_if(_has_decisions)  # type: ignore[untyped-decorator]
+    @available_if(_has_decisions)
     def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return X w + b (+ offset), (n_samples,), or (n_samples, n_outputs) of several outputs.
 
@@ -238,7 +242,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         labels: NDArray[Any] = self.classes_[codes]
         return labels
 
-    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
 
@@ -248,7 +252,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X, offset))
         return probabilities
 
-    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)
     def predict_log_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
         joint = self.multi_class == "multinomial"
@@ -269,6 +273,15 @@ class AtomicModel(CallbackSupport, FitParameters):
         targets = target_of(self, y, len(decisions), loss).reshape(decisions.shape)
         each = zip(targets.T, decisions.T, strict=True)
         return float(np.mean([loss.score(loss.check_target(t), z, weight) for t, z in each]))
+
+    @property
+    def partial_fit(self) -> NoReturn:
+        """Refused: an optimum is of all rows together."""
+        raise AttributeError(
+            f"{type(self).__name__} has no partial_fit, for its optimum is of all rows together; "
+            "fit again with warm_start=True, or to data on disk: fit('data.store', y), of "
+            "`atomlearn convert`"
+        )
 
     def curve(self, feature: int | str, output: int = 0) -> tuple[Array, Array]:
         """Return values of one input and what the additive model adds at them.

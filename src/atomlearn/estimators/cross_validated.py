@@ -24,7 +24,10 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
     Parameters
     ----------
     norms : str, Norm or list of them, default="l1"
-        Candidates, for example ``[norms.KSupport(k) for k in (5, 10, 20)]``.
+        Candidates, for example ``[norms.KSupport(k) for k in (5, 10, 20)]``. With one norm
+        that leaves its k open, "ksupport" or ``norms.KSupport()`` (or "elasticnet"), k and alpha
+        are searched together, near the best of both alone: mean scores are smoothed over
+        neighbouring alphas, and what was not needed is NaN in ``cv_results_``.
     alphas : array, optional
         Candidates for alpha (radii, where ``form="constrained"``), for all norms. Default: a grid
         for each norm, from ``paths.largest_useful_level`` of the whole data on.
@@ -32,7 +35,10 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         Size of the default grid.
     alpha_ratio : float, optional
         Range of the default grid, see ``paths.level_grid``.
-    form, loss, features, fit_intercept, unpenalized, tol, max_iter, solver, stop
+    form : {"penalized", "squared", "constrained"}, optional
+        How all candidates enter. Default: as the first one usually does, "squared" for
+        ``KSupport`` and "penalized" for most.
+    loss, features, fit_intercept, unpenalized, tol, max_iter, solver, stop
         As in ``AtomicRegressor``.
     relax : float, or sequence of them, default=0.0
         Shares of a refit without penalty to choose from, such as (0, 0.25, 0.5, 0.75, 1), see
@@ -108,7 +114,9 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
     norms, alphas, n_alphas, alpha_ratio, selection, refit, n_jobs, verbose, observers, stop,
     time_limit, until
         As in ``AtomicRegressorCV``.
-    form, loss, features, fit_intercept, unpenalized, class_weight, tol, max_iter, solver
+    form
+        As in ``AtomicRegressorCV``.
+    loss, features, fit_intercept, unpenalized, class_weight, tol, max_iter, solver
         As in ``AtomicClassifier``. Class weights are those of all data, also in the folds.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds, stratified by class.
@@ -151,7 +159,9 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
     norms, alphas, n_alphas, alpha_ratio, selection, refit, n_jobs, verbose, observers, stop,
     time_limit, until
         As in ``AtomicRegressorCV``.
-    ties, form, features, unpenalized, relax, adaptive, tol, max_iter, solver
+    form
+        As in ``AtomicRegressorCV``.
+    ties, features, unpenalized, relax, adaptive, tol, max_iter, solver
         As in ``AtomicSurvival``.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds, with as many events in each: a dozen or more. A splitter sees the events

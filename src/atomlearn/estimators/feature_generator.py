@@ -26,7 +26,14 @@ from atomlearn.estimators.checks import (
     loss_task,
     whole,
 )
-from atomlearn.estimators.generation import Selected, choice_of_size, debiased, point_of, problem_of
+from atomlearn.estimators.generation import (
+    USUAL,
+    Selected,
+    choices,
+    debiased,
+    point_of,
+    problem_of,
+)
 from atomlearn.estimators.parameters import with_callbacks
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import checked_targets
@@ -58,8 +65,13 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         Features (or groups) taken in one pass, B of the paper. Small: fewer and better features;
         large: faster. "auto": a tenth of ``n_features``, 1 at least and 10 at most (but a
         fiftieth where that is more).
-    C : float, default=10.0
-        Weight of the loss.
+    C : float or "auto", optional
+        Weight of the loss. Default: 10, or "auto" where ``n_features`` is. "auto": the least of
+        0.003, 0.01, 0.03, ... 10 whose held-out log loss (or score, where there are no
+        probabilities) is within one standard error of the best; ``C_choice_`` tells them. Where
+        features are many and rows few, 10 fits noise: probabilities are not calibrated then, and
+        may be worse than those of no features at all. With a smaller C the optimum may have fewer
+        features than ``n_features``.
     loss : str or Loss, default="logistic"
         "logistic" and "squared_hinge" (the paper's) make this a classifier, the first with
         ``predict_proba``; "squared", "poisson" and others for numbers make it a regressor, and
@@ -75,6 +87,9 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         curves of them, as ``designs.Additive(X, normalize=True)`` makes it; ``curve(j)`` is that
         of input j. With "anova" terms are selected: a curve of an input, or a surface of two
         inputs (``designs.Anova``), all of which are searched; ``surface(i, j)`` is one of them.
+        Other maps are given as X itself: ``designs.Cubic(X)`` for products of three inputs, or
+        ``designs.Additive(X, kernel)``, kernel(x, z) = min(|x|^a, |z|^a), for the general
+        intersection kernel [1]_.
     groups : list of lists of columns, array of labels (n_features_in_,), or norm, optional
         Groups to select whole, of columns of X; not with products or "anova". Lists may overlap:
         a feature then has a copy in each of its groups; a norm such as ``norms.Trees(...)`` stands
@@ -121,6 +136,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         The pass that found each of them, from 1.
     n_wanted_ : int
         The number asked for; ``size_choice_`` how it was chosen, where ``n_features="auto"``.
+    C_ : float
+        The weight of the loss; ``C_choice_`` how it was chosen, where ``C="auto"``.
     n_selected_ : int
         Their number (of groups, where ``groups`` is given): ``n_features`` exactly, unless the
         optimum has fewer, of which a warning tells.
@@ -175,7 +192,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         self,
         n_features: int | str = 100,
         batch: int | str = "auto",
-        C: float = 10.0,
+        C: float | str | None = None,
         loss: str | Loss = "logistic",
         features: str = "linear",
         groups: Any = None,
@@ -228,19 +245,19 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for
         ``n_features="auto"``: see ``AtomicRegressorCV.fit``.
         """
-        C = positive("C", self.C, "weight of the loss")
         settings = self._settings()
+        if self.C not in (None, "auto"):
+            positive("C", self.C, "weight of the loss")
         for name, count in (("n_features", self.n_features), ("batch", self.batch)):
             if count != "auto":
                 whole(name, count)
         features_named(self.features)
         loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
-        self.size_choice_, self.n_wanted_ = None, self.n_features
-        if self.n_features == "auto":
-            rows = (y, sample_weight, offset, groups, order)
-            self.size_choice_ = choice_of_size(self, inputs, *rows)
-            self.n_wanted_ = self.size_choice_.chosen
+        rows = (y, sample_weight, offset, groups, order)
+        self.choices_ = self.C_choice_, self.size_choice_ = choices(self, inputs, rows)
+        self.n_wanted_ = self.size_choice_.chosen if self.size_choice_ else self.n_features
+        self.C_ = C = float(self.C_choice_.chosen if self.C_choice_ else self.C or USUAL)
         weight = C * check_weight(sample_weight, inputs.shape[0])
         data = checked_targets(self, inputs, y, weight, loss)
         with settings.deadline.kept():
@@ -250,6 +267,13 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         problem, n_units = problem_of(self, replace(data, design=units.design), offset)
         problem = replace(problem, deadline=settings.deadline)
         wanted = min(self.n_wanted_, n_units)
+        if self.n_wanted_ > n_units:
+            warnings.warn(
+                f"n_features={self.n_wanted_} of {n_units} candidates: nothing is left out; give a "
+                "smaller number, or n_features='auto'",
+                UserWarning,
+                stacklevel=3,
+            )
         selected, result = self._generated(problem, wanted, n_units, settings, len(data.targets))
         self.debiased_ = None
         if self.debias is not None:
@@ -276,7 +300,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         ends = (settings.gap, settings.max_iter, observers, settings.stop, self.selected_tol)
         result = generated(lifted, limit, wanted, *ends, solver)
         selected = Selected.of(lifted, result.state, lift, self.feature_map_, n_outputs)
-        if self.size_choice_ is not None and self.size_choice_.interrupted:
+        if any(choice is not None and choice.interrupted for choice in self.choices_):
             result.status = Status.INTERRUPTED
         self.n_selected_ = int(result.state.units)
         self.selected_gap_ = result.state.selected_gap()
@@ -317,7 +341,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         chosen = result.converged or result.status is Status.SELECTED
         enough = self.n_selected_ >= wanted and result.status is not Status.INTERRUPTED
         self._report([result], complete=enough or chosen)
-        if self.n_selected_ < wanted and result.converged:
+        if self.n_selected_ < wanted and result.converged and self.C_choice_ is None:
             warnings.warn(
                 f"the optimum has only {self.n_selected_} of the {wanted} features asked for; "
                 "raise C or batch to select more",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 from atomlearn.core.interfaces import Array, Columns, Design, Lift, Rows
 from atomlearn.core.losses.probabilities import for_classes
@@ -31,6 +33,9 @@ from atomlearn.solvers import ColumnGeneration, run
 
 #: Sizes that are tried; beyond half the rows nothing is told apart.
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)
+#: C where nothing is said, and the values that are tried, of so many features where their number
+#: is chosen afterwards.
+USUAL, STRENGTHS, MANY = 10.0, (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0), 50
 
 
 # --- the problem ----------------------------------------------------------------------------
@@ -197,75 +202,110 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
     return replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
 
 
-# --- how many features ----------------------------------------------------------------------
+# --- what held-out rows choose --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class SizeChoice:
-    """sizes : that were tried; scores : (n_sizes, n_folds), larger is better; chosen : of them;
-    interrupted : whether Ctrl-C ended the trials."""
+class Choice:
+    """Values of a parameter that were tried, and which of them was chosen.
 
-    sizes: tuple[int, ...]
+    scores : (n_values, n_folds), larger is better; interrupted : whether Ctrl-C ended the trials.
+    """
+
+    values: tuple[float, ...]
     scores: Array
-    chosen: int
+    chosen: Any
     interrupted: bool
 
 
-def choice_of_size(
-    estimator: Any, design: Design, y: Any, weight: Any, offset: Any, groups: Any, order: Any
-) -> SizeChoice:
-    """Return the size that held-out rows choose: the smallest as good as the best.
+class Trials:
+    """Fits of an estimator to the training rows of 5 folds, scored at the others.
 
-    That is, whose mean held-out score is within one standard error of it. The score is that of the
-    estimator: the share of labels that are right, R^2, the concordance. After Ctrl-C it is one of
-    the sizes that were tried until then.
+    The score is minus the log loss where there are probabilities, else that of the estimator: the
+    share of labels that are right, R^2, the concordance. ``given`` : y, sample_weight, offset,
+    groups and order, as ``fit`` takes them.
     """
-    y = np.asarray(y)
-    classes = as_loss(estimator.loss).task != "regression"
-    n_folds = min(5, int(np.unique(y, return_counts=True)[1].min()) if classes else y.size)
-    if n_folds < 2:
-        raise ValueError(
-            "n_features='auto' needs two rows of each class at least, to hold some out; give a "
-            "number of features"
-        )
-    splits = folds(y.shape[0], n_folds, 0, y if classes else None, groups, order)
 
-    def score(size: int, train: Rows, test: Rows) -> float:
-        """Return the score at the test rows of a fit of this size to the training rows."""
-        model = clone(estimator).set_params(n_features=size, verbose=0, observers=None)
-        given = [
-            [None if values is None else np.asarray(values)[rows] for values in (weight, offset)]
-            for rows in (train, test)
-        ]
+    def __init__(self, estimator: Any, design: Design, given: Sequence[Any]) -> None:
+        self.estimator, self.design = estimator, design
+        y, self.weight, self.offset, groups, order = given
+        self.y = np.asarray(y)
+        loss = as_loss(estimator.loss)
+        classes = loss.task != "regression"
+        rarest = int(np.unique(self.y, return_counts=True)[1].min())
+        n_folds = min(5, rarest if classes else self.y.size)
+        if n_folds < 2:
+            raise ValueError(
+                "'auto' needs two rows of each class at least, to hold some out; give a number of "
+                "features, and C"
+            )
+        self.likely = loss.task == "classification" and loss.has_probabilities
+        self.splits = folds(self.y.shape[0], n_folds, 0, self.y if classes else None, groups, order)
+
+    def choose(self, name: str, values: Sequence[float], **others: Any) -> Choice:
+        """Return the first value of a parameter that is about as good as the best.
+
+        That is, whose mean score is within one standard error of it. Trials end after two values in
+        a row that are worse by two standard errors. After Ctrl-C it is one of those that were tried
+        until then.
+        """
+        scores: list[list[float]] = []
+        interrupted, worse = False, 0
+        try:
+            for value in values:
+                tried = {**others, name: value}
+                scores.append([self._score(tried, *split) for split in self.splits])
+                means, errors = _summary(scores)
+                best = int(np.argmax(means))
+                worse = worse + 1 if means[-1] < means[best] - 2 * errors[best] else 0
+                if worse >= 2:
+                    break
+        except KeyboardInterrupt:
+            if not scores:
+                raise
+            interrupted = True
+        means, errors = _summary(scores)
+        best = int(np.argmax(means))
+        chosen = values[int(np.argmax(means >= means[best] - errors[best]))]
+        return Choice(tuple(values[: len(scores)]), np.array(scores), chosen, interrupted)
+
+    def _score(self, tried: dict[str, Any], train: Rows, test: Rows) -> float:
+        """Return the score at the test rows of a fit with these parameters to the others."""
+        model = clone(self.estimator).set_params(**tried, verbose=0, observers=None)
+        rows = self.weight, self.offset
+        (weight, offset), (tested, moved) = (
+            [None if values is None else np.asarray(values)[part] for values in rows]
+            for part in (train, test)
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model.fit(RowSubset(design, train), y[train], *given[0])
+            model.fit(RowSubset(self.design, train), self.y[train], weight, offset)
         if model.results_[0].status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        return float(model.score(RowSubset(design, test), y[test], *given[1]))
+        seen = RowSubset(self.design, test)
+        if not self.likely:
+            return float(model.score(seen, self.y[test], tested, moved))
+        told = model.predict_proba(seen, moved)
+        return -float(log_loss(self.y[test], told, sample_weight=tested, labels=model.classes_))
 
-    most = max(1, min(design.shape[1], y.shape[0] // 2))
-    scores: list[list[float]] = []
-    interrupted, worse = False, 0
-    try:
-        for size in [size for size in SIZES if size <= most]:
-            scores.append([score(size, train, test) for train, test in splits])
-            means, errors = _summary(scores)
-            best = int(np.argmax(means))
-            worse = worse + 1 if means[-1] < means[best] - 2 * errors[best] else 0
-            if worse >= 2:  # hopeless: twice in a row worse than the best by two standard errors
-                break
-    except KeyboardInterrupt:
-        if not scores:
-            raise
-        interrupted = True
-    means, errors = _summary(scores)
-    best = int(np.argmax(means))
-    chosen = SIZES[int(np.argmax(means >= means[best] - errors[best]))]
-    return SizeChoice(SIZES[: len(scores)], np.array(scores), chosen, interrupted)
+
+def choices(estimator: Any, design: Design, given: Sequence[Any]) -> tuple[Any, Any]:
+    """Return the choices of C and of the number of features; None for what is a number."""
+    size, strength = estimator.n_features, estimator.C
+    strength = "auto" if strength is None and size == "auto" else strength
+    trials = Trials(estimator, design, given) if "auto" in (size, strength) else None
+    of_C = of_size = None
+    sizes = [s for s in SIZES if s <= max(1, min(design.shape[1], design.shape[0] // 2))]
+    if trials and strength == "auto":
+        many = min(sizes[-1], MANY) if size == "auto" else size
+        of_C = trials.choose("C", STRENGTHS, n_features=many)
+        strength = of_C.chosen
+    if trials and size == "auto":
+        of_size = trials.choose("n_features", sizes, C=strength)
+    return of_C, of_size
 
 
 def _summary(scores: list[list[float]]) -> tuple[Array, Array]:
-    """Return the mean score of each size, and its standard error."""
+    """Return the mean score of each value, and its standard error."""
     each = np.array(scores)
     return each.mean(axis=1), each.std(axis=1, ddof=1) / np.sqrt(each.shape[1])

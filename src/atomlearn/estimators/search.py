@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,22 +23,24 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.parts import check_rows
-from atomlearn.core.interfaces import Array, Norm, Rows
+from atomlearn.core.interfaces import Array, Form, Norm, Rows
 from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.folds import Fold, Score, training_part
+from atomlearn.core.paths.lattice import search_lattice
 from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import Counted, is_opened
 from atomlearn.estimators.base import AtomicModel, adapted, power_of
-from atomlearn.estimators.checks import norm_for
+from atomlearn.estimators.checks import checked_design, norm_for
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import with_callbacks
-from atomlearn.estimators.targets import Checked
+from atomlearn.estimators.prediction_sets import OutOfFold
+from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
 from atomlearn.norms import Groups, as_norm
-from atomlearn.paths import End, Settings, cross_validate, held_out_loss
+from atomlearn.paths import CrossValidation, End, Settings, cross_validate, held_out_loss
 from atomlearn.problem import Problem
 from atomlearn.result import Result, Status
 
@@ -50,6 +52,7 @@ class CrossValidatedModel(AtomicModel):
     norms: str | Norm | Sequence[str | Norm] = "l1"
     alphas: Any = None
     _: KW_ONLY
+    form: Form | None = None
     n_alphas: int = 20
     alpha_ratio: float | None = None
     cv: Any = None
@@ -58,6 +61,7 @@ class CrossValidatedModel(AtomicModel):
     refit: bool = True
     n_jobs: int | None = None
     until: End | None = None
+    _out_of_fold: OutOfFold | None = field(default=None, init=False)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing: fit to the splitter and the scorer, score to the scorer."""
@@ -127,6 +131,10 @@ class CrossValidatedModel(AtomicModel):
 
         return score
 
+    def _form_of(self, norm: Norm) -> Form:
+        """Return how all candidates enter: without a form as the first one usually does."""
+        return self.form or self._candidates()[0].usual_form
+
     def _candidates(self) -> list[Norm]:
         norms: Any = self.norms
         given = list(norms) if isinstance(norms, (list, tuple)) else [norms]
@@ -164,7 +172,73 @@ class CrossValidatedModel(AtomicModel):
         self._take(data, results)
         self.status_ = self._searched if self.status_.is_converged else self.status_
         self.n_passes_ += searched
+        if self._out_of_fold is not None:
+            # Weights of a second fit have seen the rows that were left out.
+            counted = self._out_of_fold.counted(len(data.y), groups)
+            self._out_of_fold = None if power_of(self.adaptive) else counted
         return self
+
+    def predict(self, X: Any, offset: Any = None, interval: float | None = None) -> Any:
+        r"""Return predictions as other estimators do, or with a set that holds a share of targets.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+        offset : (n_samples,), optional
+        interval : float in (0, 1), optional
+            The share, such as 0.9. Of numbers and counts (prediction, lower, upper) come back; of
+            classes (label, set), with set (n_samples, n_classes) True for labels in ``classes_``
+            that may be: of rows that are hard to tell more of them.
+
+        Notes
+        -----
+        From the fits without each fold, which the search has made: with q(x) the values
+        of |y_i - m_i(x_i)| + m_i(x) over all rows i, m_i the fit without the fold of i, the upper
+        end is the quantile of q at the share (CV+; with ``cv=LeaveOneOut()`` the jackknife+, with
+        ``refit=False`` the split conformal interval). Errors of counts and amounts are in units of
+        the root of the mean. It holds on average over data and new rows that come from where the
+        rows of the fit come from, not for each x; with ``groups=`` for new groups. What
+        is proved is 2 share - 1; what is seen is near the share. It cannot see that alpha was
+        chosen by the same folds.
+
+        References
+        ----------
+        R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani. Predictive inference with the
+        jackknife+. Annals of Statistics 49 (2021) 486-507. Y. Romano, M. Sesia, E. J. Candes.
+        Classification with valid and adaptive coverage. NeurIPS 2020.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from atomlearn import AtomicRegressorCV
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = AtomicRegressorCV(n_alphas=10).fit(X[:300], y[:300])
+        >>> prediction, lower, upper = model.predict(X[300:], interval=0.9)
+        >>> bool(0.8 < ((lower <= y[300:]) & (y[300:] <= upper)).mean() < 1)
+        True
+        """
+        predicted = super().predict(X, offset)
+        if interval is None:
+            return predicted
+        if not 0 < interval < 1:
+            raise ValueError(f"interval must lie between 0 and 1, such as 0.9, got {interval!r}")
+        known = self._out_of_fold
+        if known is None:
+            raise ValueError(
+                f"{type(self).__name__}: intervals need held-out rows of each fold, of numbers or "
+                "probabilities: not after selection by a criterion, adaptive=, a search cut short, "
+                "matrix norms, survival times or a loss without probabilities"
+            )
+        design = self._expanded(checked_design(self, X, reset=False))
+        shift = (
+            None
+            if offset is None
+            else offset_of(offset, (len(predicted), known.intercepts.shape[1]))
+        )
+        if known.loss.task == "classification":
+            return predicted, known.sets(design, interval, shift)
+        ends = known.interval(design, interval, shift)
+        return predicted, *(end.reshape(predicted.shape) for end in ends)
 
     def _search(
         self, data: Checked, folds: Sequence[Fold], score: Score | None, settings: Settings
@@ -172,21 +246,33 @@ class CrossValidatedModel(AtomicModel):
         """Choose norm and alpha by held-out scores; return the final problems and their results."""
         candidates, power = self._candidates(), power_of(self.adaptive)
         norms = [norm_for(self, norm, data.design) for norm in candidates]
+        families = [norm.candidates(*data.design.shape) for norm in norms]
+        is_open = [family[0] is not norm for family, norm in zip(families, norms, strict=True)]
+        if len(norms) == 1:
+            [norms] = families
+        elif any(is_open):
+            raise ValueError(
+                f"norms: {candidates[is_open.index(True)]!r} has no k, and is searched by itself; "
+                "pass it alone, or each candidate with its k"
+            )
         counted = Counted(data.design)
         problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
         for norm in norms[1:]:
             norm.on(data.design.shape[1])
         score = score or held_out_loss(problems)
 
-        def best(norms: Sequence[Norm]) -> tuple[int, list[Problem], list[Result]]:
-            chosen, starts = self._choose(problems, norms, folds, score, settings)
+        def best(norms: Sequence[Norm], is_open: bool) -> tuple[int, list[Problem], list[Result]]:
+            chosen, starts = self._choose(problems, norms, folds, score, settings, is_open)
             final = self._problems(data, norms[chosen], self.alpha_)
             if not self.refit:  # the one training part is what is kept
                 final = [training_part(p, folds[0][0]) for p in final]
             return chosen, final, self._solve(final, starts, settings)
 
-        chosen, final, results = best(norms)
-        self.norm_ = clone(candidates[chosen], safe=False)
+        chosen, final, results = best(norms, is_open[0])
+        if is_open[0]:
+            self.norm_ = filled(candidates[0], norms[chosen])
+        else:
+            self.norm_ = clone(candidates[chosen], safe=False)
         if power:
             if len(final) > 1:
                 raise ValueError(
@@ -195,7 +281,7 @@ class CrossValidatedModel(AtomicModel):
                 )
             self.first_results_ = results
             self.norm_ = adapted(final[0], results[0], power).regularizer.norm
-            _, final, results = best([self.norm_])
+            _, final, results = best([self.norm_], False)
         self.n_passes_ = counted.passes
         return final, results
 
@@ -206,19 +292,30 @@ class CrossValidatedModel(AtomicModel):
         folds: Sequence[Fold],
         score: Score,
         settings: Settings,
+        is_open: bool,
     ) -> tuple[int, list[Any]]:
         """Choose alpha and the share of a refit; return the number of the norm, and starts."""
         shares, half, rule = checked_shares(self.relax), settings.within(0.5), self.selection
         if self.alphas is None:
             levels = level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
         else:
-            levels = np.tile(check_levels(self.alphas, self.form, "alphas"), (len(norms), 1))
-        more = problems, norms, levels
-        if rule in CRITERIA:
-            scores = criterion_scores(*more, rule, half, shares, self.until)
-        else:
-            scores = cross_validate(*more, folds, score, half, self.n_jobs, shares, self.until)
+            form = problems[0].regularizer.form
+            levels = np.tile(check_levels(self.alphas, form, "alphas"), (len(norms), 1))
+
+        def scored(norms: Sequence[Norm], levels: Array) -> CrossValidation:
+            if rule in CRITERIA:
+                return criterion_scores(problems, norms, levels, rule, half, shares, self.until)
+            more = folds, score, half, self.n_jobs, shares, self.until
+            return cross_validate(problems, norms, levels, *more)
+
+        # Shares of a refit are compared over the whole grid.
+        near = is_open and len(shares) == 1
+        scores = search_lattice(scored, norms, levels) if near else scored(norms, levels)
         chosen, position = scores.choose(rule)
+        self._out_of_fold = None
+        if rule not in CRITERIA and scores.status.is_converged:
+            paths, share = scores.paths[chosen], scores.relax
+            self._out_of_fold = OutOfFold.of(problems, folds, paths, position, share)
         self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
         self.alphas_ = levels[0] if len(norms) == 1 else levels
         self.cv_results_, self._searched = scores.table(), scores.status
@@ -245,3 +342,12 @@ class CrossValidatedModel(AtomicModel):
                 "pass cv=[(train, validation)] or ShuffleSplit(n_splits=1), or refit=True"
             )
         return folds
+
+
+def filled(norm: Any, chosen: Any) -> Norm:
+    """Return a norm with the k that it leaves open, its own or of a norm inside, as chosen."""
+    values: Any = chosen.get_params()
+    given = norm.get_params().items()
+    ks = [name for name, value in given if value is None and name.split("__")[-1] == "k"]
+    found: Norm = clone(norm).set_params(**{name: values[name] for name in ks})
+    return found

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.lifted import RepeatedBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Scores
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.warm_start import Arrays, WarmStart
@@ -180,7 +181,7 @@ class FeatureGeneration(Solver):
         self, problem: Problem, members: Columns, labels: Columns, omega: Array, intercept: float
     ) -> GenerationState:
         """Return the state of these blocks, with their optimal intercept, not priced yet."""
-        block = CachedBlock(problem.design.gather(members))
+        block = _gathered(problem, members)
         linear = block.dot(omega)
         intercept = problem.optimal_intercept(linear, intercept)
         origin = problem.optimal_intercept(np.zeros_like(problem.weight), intercept)
@@ -261,7 +262,7 @@ class FeatureGeneration(Solver):
         following = replace(state, iteration=state.iteration + 1, found=dict(state.found))
         if state.candidate.size:
             assert state.block is not None
-            following.block = state.block.append(problem.design.gather(state.candidate))
+            following.block = state.block.append(_gathered(problem, state.candidate))
             following.members = np.concatenate([state.members, state.candidate])
             label = np.full(state.candidate.size, state.n_blocks)
             following.labels = np.concatenate([state.labels, label])
@@ -345,6 +346,12 @@ class FeatureGeneration(Solver):
         if limit is not None and gain <= limit * state.first_objective:
             return Status.SELECTED
         return None
+
+
+def _gathered(problem: Problem, members: Columns) -> CachedBlock:
+    """Return the data of these columns, each once, as blocks share most of theirs."""
+    columns, positions = np.unique(members, return_inverse=True)
+    return CachedBlock(RepeatedBlock(problem.design.gather(columns), columns, positions))
 
 
 def _count(problem: Problem, state: GenerationState) -> int:

@@ -376,10 +376,67 @@ Index ksupport_newton(const DoubleMatrix& data, bool gram, const Doubles& pull, 
     return Fit(problem).run(weights.data(), most);
 }
 
+// min over w of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + g(w_free)^2) over some rows and columns of
+// a symmetric H; `weights`: of what is free, then of what is in, all that is in being minimized out
+// first. Returns the number of steps.
+Index branch_newton(const DoubleMatrix& H, const Positions& free, const Positions& inside,
+                    const Doubles& pull, Index k, double level, const OutDoubles& weights,
+                    Index most) {
+    const Index count = size_of(free), fixed = size_of(inside), stride = H.stride(0);
+    expect_within(free, size_of(H));
+    expect_within(inside, size_of(H));
+    expect(size_of(weights) == count + fixed && size_of(pull) == size_of(H), "sizes must agree");
+    const auto entry = [&](Index i, Index j) { return H.data()[i * stride + j]; };
+    Numbers own(as_size(fixed * fixed)), across(as_size(fixed * count)), alone(as_size(fixed));
+    Numbers reduced(as_size(count * count)), rest(as_size(count));
+    for (Index i = 0; i < fixed; ++i) {
+        alone[as_size(i)] = pull.data()[inside.data()[i]];
+        for (Index j = 0; j < fixed; ++j)
+            own[as_size(i * fixed + j)] = entry(inside.data()[i], inside.data()[j]);
+        own[as_size(i * fixed + i)] += level;
+    }
+    for (Index j = 0; j < count; ++j) {
+        const double* from = H.data() + free.data()[j] * stride;
+        rest[as_size(j)] = pull.data()[free.data()[j]];
+        for (Index i = 0; i < fixed; ++i) across[as_size(j * fixed + i)] = from[inside.data()[i]];
+        for (Index i = j; i < count; ++i) reduced[as_size(j * count + i)] = from[free.data()[i]];
+    }
+    expect(blas::cholesky(fixed, own.data(), fixed) || fixed == 0, "H must be positive");
+    double* w = weights.data();
+    Index steps = 0;
+    if (count > 0 && k > 0) {
+        if (fixed > 0) {
+            Numbers moved(as_size(count));
+            Numbers inner(across), line(alone);
+            blas::solve_lower(fixed, count, own.data(), fixed, inner.data(), fixed);
+            blas::solve_lower(fixed, 1, own.data(), fixed, line.data(), fixed);
+            blas::add_gram(count, fixed, -1.0, inner.data(), fixed, 1.0, reduced.data(), count);
+            blas::transposed_product(fixed, count, inner.data(), fixed, line.data(), moved.data());
+            add_multiple(rest.data(), -1.0, moved.data(), count);
+        }
+        for (Index j = 0; j < count; ++j)
+            for (Index i = j + 1; i < count; ++i)
+                reduced[as_size(i * count + j)] = reduced[as_size(j * count + i)];
+        const SupportQuadratic problem{reduced.data(),     count, count, true, rest.data(),
+                                       std::min(k, count), level, true};
+        steps = Fit(problem).run(w, most);
+    } else {
+        std::fill_n(w, count, 0.0);
+    }
+    if (fixed == 0) return steps;
+    for (Index j = 0; j < count; ++j)
+        if (w[j] != 0.0)
+            add_multiple(alone.data(), -w[j], across.data() + j * fixed, fixed);
+    blas::cholesky_solve(fixed, own.data(), fixed, alone.data());
+    std::copy(alone.begin(), alone.end(), w + count);
+    return steps;
+}
+
 }  // namespace
 
 void bind_ksupport_newton(nb::module_& m) {
     define(m, "ksupport_newton", &ksupport_newton);
+    define(m, "branch_newton", &branch_newton);
 }
 
 }  // namespace atomlearn

@@ -26,7 +26,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn._kernels import active_set_qp
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.cached_block import CachedBlock, GrowingGram
+from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.losses import Squared
 from atomlearn.core.masters.master import (
@@ -148,12 +148,15 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
     if problem.tau:
         slope += problem.ridge_slope(found)
     level, coupling, radius = model_terms(problem.regularizer)
-    kept, ridge = kept_hessian(problem), problem.tau
-    if kept is None:
-        chosen, factor = _chosen(problem, prices, found, -slope), None
+    chosen, factor = _chosen(problem, prices, found, -slope), None
+    ridge, free = problem.tau, problem.loss.free
+    if free is None or not (free.separable and free.inner.is_quadratic):
         H = hessian(problem, block.gather(chosen), at.refit.prediction)
     else:
-        chosen, H = np.arange(found.size), kept.matrix
+        # The Hessian is the same at all points.
+        chosen, part = CachedBlock.of(block).growing_part(chosen)
+        kept = part.growing_gram(problem.weight, False, free.basis)
+        H = kept.matrix
         # The factor of H + tau M is told from that of H + tau I by the sign.
         factor = kept.factor(coupling, ridge if problem.metric is None else -ridge, prices.price)
     if problem.metric is not None:
@@ -255,15 +258,6 @@ def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None
     ones = np.ones(target.size)
     triangle = CachedBlock.with_gram(DenseBlock(lower.T), ones, H)
     return replace(problem, design=triangle, y=target, loss=Squared(), weight=ones)
-
-
-def kept_hessian(problem: Problem) -> GrowingGram | None:
-    """Return the Hessian that is the same at all points, which the block keeps; None: none is."""
-    free = problem.loss.free
-    if free is None or not (free.separable and free.inner.is_quadratic):
-        return None
-    block = CachedBlock.of(block_of(problem))
-    return block.growing_gram(problem.weight, False, free.basis)
 
 
 def hessian(problem: Problem, array: Block, prediction: Array) -> Array:

@@ -126,6 +126,10 @@ class Wrapper(VectorNorm):
         """The same norm with names of columns in the norm inside replaced by their indices."""
         return self._of(self.norm.with_names(names))
 
+    def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
+        """The same of each candidate for the norm inside."""
+        return [self._of(inner) for inner in self.norm.candidates(n_samples, n_features)]
+
     def restrict(self, columns: Columns, n_features: int) -> Norm | None:
         """The same of the restriction of the norm inside; None where it has none."""
         inner = self.norm.restrict(columns, n_features)
@@ -168,17 +172,17 @@ class RatedNorm(VectorNorm):
         return 1
 
     @abstractmethod
-    def _ratings(self, scores: Scores) -> Scores:
+    def ratings(self, scores: Scores) -> Scores:
         """Return the ratings of all columns or groups."""
 
     def polar(self, scores: Scores) -> float:
         """The l2 norm of the k largest ratings."""
-        ratings = self._ratings(scores)
+        ratings = self.ratings(scores)
         return l2_norm(ratings.top(self._least(ratings.n_columns))[1])
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """The columns of largest rating, k at least; whole groups, until there are ``count``."""
-        ratings = self._ratings(scores)
+        ratings = self.ratings(scores)
         least = self._least(ratings.n_columns)
         order, values = ratings.top(max(least, count))
         order = order[: max(least, np.count_nonzero(values))]
@@ -190,12 +194,12 @@ class RatedNorm(VectorNorm):
 
     def reference(self, scores: Scores) -> float:
         """The k-th largest rating."""
-        ratings = self._ratings(scores)
+        ratings = self.ratings(scores)
         return float(np.abs(ratings.top(self._least(ratings.n_columns))[1]).min(initial=np.inf))
 
     def rated(self, scores: Scores, bound: float) -> Columns:
         """The columns, or whole groups, rated ``bound`` or more."""
-        found = self._ratings(scores).above(bound)[0]
+        found = self.ratings(scores).above(bound)[0]
         groups = self._groups(scores.n_columns)
         return found if groups is None else groups.members(found)
 

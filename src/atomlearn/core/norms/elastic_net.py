@@ -6,11 +6,21 @@ import math
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, Columns, Form, ProxJacobian, ProxPoint, Scores
+from atomlearn.core.interfaces import (
+    Array,
+    Atom,
+    Columns,
+    Form,
+    Norm,
+    ProxJacobian,
+    ProxPoint,
+    Scores,
+)
 from atomlearn.core.interfaces.numbers import positive_number
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import l1_point, soft_threshold
 from atomlearn.core.norms.groups import L2
+from atomlearn.core.norms.ksupport import given, sizes
 from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
 
 
@@ -25,10 +35,10 @@ class ElasticNetNorm(VectorNorm):
 
     Parameters
     ----------
-    k : number >= 1
+    k : number >= 1, optional
         1 gives the l1 norm, the number of coordinates (or more) the l2 norm. Not only whole
         numbers: a solution w of the elastic net, l1 plus squared l2 penalty, is one of this norm
-        with k = (||w||_1 / ||w||_2)^2.
+        with k = (||w||_1 / ||w||_2)^2. None: as in ``KSupport``.
 
     References
     ----------
@@ -42,7 +52,7 @@ class ElasticNetNorm(VectorNorm):
     5.0
     """
 
-    def __init__(self, k: float) -> None:
+    def __init__(self, k: float | None = None) -> None:
         self.k = k
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> ElasticNetNorm:
@@ -50,8 +60,14 @@ class ElasticNetNorm(VectorNorm):
         self._k()
         return self
 
+    def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
+        """The norms with k = 1, 2, 3, 5, 8, ... up to all that n_samples can tell apart."""
+        if self.k is not None:
+            return [self]
+        return [ElasticNetNorm(k) for k in sizes(min(n_samples, n_features))]
+
     def value(self, w: Array) -> float:
-        """max(||w||_2, ||w||_1 / sqrt k)"""
+        """Return max(||w||_2, ||w||_1 / sqrt k)."""
         w = to_float64(w)
         return max(l2_norm(w), float(np.abs(w).sum()) / self._root())
 
@@ -99,7 +115,7 @@ class ElasticNetNorm(VectorNorm):
             count = min(4 * count, scores.n_columns)
 
     def _k(self) -> float:
-        return positive_number("ElasticNetNorm", "k", self.k, 1.0)
+        return positive_number("ElasticNetNorm", "k", given(self), 1.0)
 
     def _root(self) -> float:
         return math.sqrt(self._k())

@@ -63,7 +63,7 @@ class Groups(RatedNorm):
         return GroupWeights(partition.labels, weights)
 
     def value(self, w: Array) -> float:
-        """sum_g weight_g ||w_g||_2"""
+        """sum_g weight_g ||w_g||_2."""
         w = to_float64(w)
         partition, weights = self.parts(w.size)
         return float(weights @ partition.norms(w))
@@ -71,7 +71,7 @@ class Groups(RatedNorm):
     def _groups(self, n_features: int) -> Partition:
         return self.partition(n_features)
 
-    def _ratings(self, scores: Scores) -> Scores:
+    def ratings(self, scores: Scores) -> Scores:
         partition, weights = self.parts(scores.n_columns)
         return ArrayScores(partition.norms_of_scores(scores) / weights)
 
@@ -127,16 +127,16 @@ class L2(Groups):
     Its one best atom is z / ||z||_2, so ``best_columns`` returns every column whatever the count:
     it needs all scores, and fits designs whose scores can be stored.
 
+    References
+    ----------
+    A. E. Hoerl, R. W. Kennard 1970, Ridge regression.
+
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import norms
     >>> norms.L2().value(np.array([3.0, 0.0, -4.0]))
     5.0
-
-    References
-    ----------
-    A. E. Hoerl, R. W. Kennard 1970, Ridge regression.
     """
 
     def __init__(self) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces import Array, Columns, Form, ProxPoint, Scores, whole_number
+from atomlearn.core.interfaces import (
+    Array,
+    Columns,
+    Form,
+    Norm,
+    ProxPoint,
+    Scores,
+)
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.ksupport_point import ksupport_point
@@ -22,8 +30,9 @@ class KSupport(RatedNorm):
 
     Parameters
     ----------
-    k : int >= 1
-        Coordinates, or groups, of an atom. More than there are acts as all of them.
+    k : int >= 1, optional
+        Coordinates, or groups, of an atom. More than there are acts as all of them. None: the
+        cross-validated estimators choose it together with the level; nothing else can do without.
     groups : None, list of index lists, or label array
         Disjoint groups of columns; a column in no list, or with a negative label, is a group of
         its own. The norm is then the k-support norm of the vector of group l2 norms. Do not
@@ -45,14 +54,22 @@ class KSupport(RatedNorm):
     7.0
     """
 
-    def __init__(self, k: int, groups: Any = None) -> None:
-        self.k = k
+    def __init__(self, k: int | None = None, groups: Any = None) -> None:
+        self.k: Any = k
         self.groups = groups
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> KSupport:
         """The same norm with its groups read."""
-        whole_number("KSupport", "k", self.k)
+        self._least(n_features)
         return self if self.groups is None else KSupport(self.k, self.partition(n_features))
+
+    def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
+        """The norms with k = 1, 2, 3, 5, 8, ... up to all that n_samples can tell apart."""
+        if self.k is not None:
+            return [self]
+        groups = self._groups(n_features)
+        size = n_features if groups is None else groups.n_groups
+        return [self.replaced(k=k) for k in sizes(min(n_samples, size))]
 
     def value(self, w: Array) -> float:
         """sqrt(min sum_g ||w_g||^2 / d_g) over 0 <= d <= 1, sum d <= k; O(n) expected."""
@@ -64,9 +81,9 @@ class KSupport(RatedNorm):
         return scale * float(_kernels.ksupport_gauge(magnitudes / scale, k))
 
     def _least(self, n_ratings: int) -> int:
-        return min(self.k, max(1, n_ratings))
+        return min(given(self), max(1, n_ratings))
 
-    def _ratings(self, scores: Scores) -> Scores:
+    def ratings(self, scores: Scores) -> Scores:
         groups = self._groups(scores.n_columns)
         return scores if groups is None else ArrayScores(groups.norms_of_scores(scores))
 
@@ -74,7 +91,7 @@ class KSupport(RatedNorm):
 
     def scaling(self, w: Array) -> Array | None:
         """d_j = clip(t |w_j|, 0, 1) with sum d <= k; none with groups."""
-        return scaling_vector(w, self.k) if self.groups is None else None
+        return scaling_vector(w, self._least(w.size)) if self.groups is None else None
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         if self.groups is None or v.size == 0:
@@ -101,9 +118,27 @@ class KSupport(RatedNorm):
         always wants to enter.
         """
         w = to_float64(w)
-        if self.groups is not None or np.count_nonzero(w) <= self.k:
+        k = self._least(n_features)
+        if self.groups is not None or np.count_nonzero(w) <= k:
             return 0.0
-        return fair_share(w, self.k) / self.value(w)
+        return fair_share(w, k) / self.value(w)
+
+
+def sizes(most: int) -> list[int]:
+    """Return 1, 2, 3, 5, 8, ..., ``most``, in steps of 1.6 at most."""
+    count = 1 + math.ceil(math.log(max(most, 1)) / math.log(1.6))
+    found: list[int] = np.unique(np.rint(np.geomspace(1, max(most, 1), count))).astype(int).tolist()
+    return found
+
+
+def given(norm: Any) -> Any:
+    """Return the k of a norm; raise where it has none."""
+    if norm.k is None:
+        raise ValueError(
+            f"{norm!r} has no k: a cross-validated estimator, such as AtomicRegressorCV, chooses "
+            f"one; anything else needs it, for example {type(norm).__name__}(k=10)"
+        )
+    return norm.k
 
 
 def fair_share(w: Array, k: int) -> float:

@@ -89,7 +89,7 @@ class L1(RatedNorm):
         return self.lower is None and self.upper is None
 
     def value(self, w: Array) -> float:
-        """sum_j weight_j |w_j|, or infinity outside the bounds"""
+        """sum_j weight_j |w_j|, or infinity outside the bounds."""
         w = to_float64(w)
         sides = self._sides(w.size)
         return float(np.abs(w).sum()) if sides is None else sides.value(w)
@@ -99,7 +99,7 @@ class L1(RatedNorm):
         sides = self._sides(scores.n_columns)
         return None if sides is None or sides.symmetric else sides.excess(scores.full())
 
-    def _ratings(self, scores: Scores) -> Scores:
+    def ratings(self, scores: Scores) -> Scores:
         """|z_j| / weight_j, over the signs that w_j can have."""
         sides = self._sides(scores.n_columns)
         return scores if sides is None else ArrayScores(sides.ratios(scores.full()))

@@ -47,6 +47,10 @@ class UserNorm(Parameters, Norm):
 
     ``best_columns`` are those of the one best atom. There is no restriction and no proximal map.
 
+    References
+    ----------
+    [V] Algorithm 1, which asks for the best atom only.
+
     Examples
     --------
     The l_infinity ball, whose atoms are all sign vectors:
@@ -54,10 +58,6 @@ class UserNorm(Parameters, Norm):
     >>> import numpy as np
     >>> from atomlearn.norms import UserNorm
     >>> norm = UserNorm(lambda z: np.where(z >= 0, 1.0, -1.0), value=lambda w: np.abs(w).max())
-
-    References
-    ----------
-    [V] Algorithm 1, which asks for the best atom only.
     """
 
     def __init__(

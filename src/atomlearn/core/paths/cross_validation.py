@@ -40,7 +40,8 @@ class CrossValidation:
     points each served; relax : the share of a refit without penalty that was chosen; paths : by
     (norm, fold), the PathResult of each output; status : CONVERGED, or
     INTERRUPTED or TIME_LIMIT where that ended the search: scores of levels that were not solved
-    are NaN then, and of folds those that are whole count, or those that had begun.
+    are NaN then, and of folds those that are whole count, or those that had begun; smooth : whether
+    mean scores are smoothed over neighbouring levels of a norm before the best is chosen.
     """
 
     norms: tuple[Norm, ...]
@@ -53,6 +54,7 @@ class CrossValidation:
     relax: float
     paths: tuple[tuple[tuple[PathResult, ...], ...], ...] = field(default=(), repr=False)
     status: Status = Status.CONVERGED
+    smooth: bool = False
 
     @property
     def mean(self) -> Array:
@@ -84,6 +86,8 @@ class CrossValidation:
                 "every mean held-out score is NaN or infinite; check the scoring, and that every "
                 "fold has samples of positive weight and, for classification, of every class"
             )
+        if self.smooth:
+            mean = _smoothed(mean)
         score = np.where(np.isfinite(mean), mean, -np.inf)
         # argmax over levels first: ties go to the earliest, which is the most regularized.
         level, norm = np.unravel_index(np.argmax(score.T), score.T.shape)
@@ -98,8 +102,10 @@ class CrossValidation:
         Where the whole can begin; None for a matrix norm, whose factors have no mean.
         """
         found: list[WarmStart | None] = []
+        at = self.levels[norm, level]
         for output in zip(*self.paths[norm], strict=True):
-            results = [path.results[level] for path in output if level < len(path.results)]
+            each = [zip(path.levels, path.results, strict=True) for path in output]
+            results = [r for path in each for place, r in path if place == at]
             if any(result.matrix_parts is not None for result in results):
                 found.append(None)
                 continue
@@ -216,6 +222,16 @@ def cross_validate(
         raise KeyboardInterrupt("a search was interrupted before it had scored anything")
     of_all = np.asarray(levels), scores, each, selected, gaps, counted.passes - before
     return CrossValidation(tuple(norms), *of_all, share, by_norm, status)
+
+
+def _smoothed(mean: Array) -> Array:
+    """Return each known score averaged with those beside it in its row: weights 1, 2, 1."""
+    whole = np.full_like(mean, np.nan)
+    for row, smooth in zip(mean, whole, strict=True):
+        known = np.flatnonzero(np.isfinite(row))
+        padded = np.pad(row[known], 1, mode="edge") if known.size else np.zeros(2)
+        smooth[known] = 0.25 * padded[:-2] + 0.5 * padded[1:-1] + 0.25 * padded[2:]
+    return whole
 
 
 def _best_share(

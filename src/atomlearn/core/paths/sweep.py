@@ -1,4 +1,4 @@
-"""Sweep: all levels of a path at once, where the data is small: least squares with prices on |w|.
+"""Sweep: all levels of a path at once, where the data is small: least squares, l1 or k-support.
 
 There a level costs next to nothing, and calls from Python cost most of it. So one Gram matrix has
 the solutions at all levels, a reading prices all of them, and their certificates, which are those
@@ -7,12 +7,15 @@ of ``Problem.price``, are arrays over the levels.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
+from atomlearn import _kernels
 from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.certificate import Certificate
+from atomlearn.core.masters.ksupport_newton import support_size
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Pool
@@ -25,15 +28,88 @@ from atomlearn.core.problem.rounding import growth
 MOST_COLUMNS, FEW_COLUMNS = 1000, 256
 
 
+class Penalty(ABC):
+    """A norm over the columns of a pool, asked for all levels together."""
+
+    @abstractmethod
+    def solve(self, problem: Problem, H: Array, c: Array, levels: Array) -> Array:
+        """Return argmin_w 1/2 w'(H + tau I)w - c'w + R(w) at each level, (solved, m)."""
+
+    @abstractmethod
+    def gauges(self, W: Array) -> Array:
+        """Return the gauge of each row."""
+
+    @abstractmethod
+    def polars(self, Z: Array) -> Array:
+        """Return the polar of each row of scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priced(Penalty):
+    """sum_j price_j |w_j|, penalized."""
+
+    price: Array
+
+    def solve(self, problem: Problem, H: Array, c: Array, levels: Array) -> Array:
+        return l1_quadratic(
+            H, -c, self.price, np.zeros(c.size), levels, ridge=problem.tau,
+            most=int(np.count_nonzero(problem.weight)) - 1 - problem.fit_intercept,
+            going=lambda: not problem.deadline.passed,
+        )  # fmt: skip
+
+    def gauges(self, W: Array) -> Array:
+        return np.asarray(np.abs(W) @ self.price)
+
+    def polars(self, Z: Array) -> Array:
+        return np.asarray((np.abs(Z) / self.price).max(axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Support(Penalty):
+    """The k-support norm, penalized or squared: each level begins where the last two point."""
+
+    k: int
+
+    def solve(self, problem: Problem, H: Array, c: Array, levels: Array) -> Array:
+        H = H + problem.tau * np.eye(c.size)
+        squared = problem.regularizer.form == "squared"
+        found: list[Array] = []
+        for number, level in enumerate(levels.tolist()):
+            if problem.deadline.passed:
+                break
+            start = found[-1] if found else np.zeros(c.size)
+            if number > 1:
+                ahead = (level - levels[number - 1]) / (levels[number - 1] - levels[number - 2])
+                start = start + ahead * (found[-1] - found[-2])
+            given = {"k": self.k, "level": level, "squared": squared, "gram": True}
+            found.append(_kernels.ksupport_newton(H, c, start, **given)[0])
+        return np.array(found).reshape(-1, c.size)
+
+    def gauges(self, W: Array) -> Array:
+        return np.array([_kernels.ksupport_gauge(w, self.k) for w in W])
+
+    def polars(self, Z: Array) -> Array:
+        largest = np.partition(np.abs(Z), Z.shape[1] - self.k, axis=1)[:, -self.k :]
+        return np.sqrt(_squares(largest))
+
+
+def penalty_of(problem: Problem, pool: Pool) -> Penalty | None:
+    """Return the penalty over the columns of a pool, all there are; None: there is no sweep."""
+    form, size = problem.regularizer.form, problem.design.shape[1]
+    price, k = l1_weights(problem.regularizer.norm, size), support_size(problem)
+    if price is not None and form == "penalized":
+        return Priced(price[pool.columns])
+    return None if k is None or form == "constrained" else Support(k)
+
+
 def sweeps(problem: Problem, pool: Pool) -> bool:
     """Return whether all levels of the problem, which the pool holds whole, are solved at once."""
-    (n_samples, size), norm = problem.design.shape, problem.regularizer.norm
+    n_samples, size = problem.design.shape
     return (
         0 < size == pool.columns.size <= min(MOST_COLUMNS, max(n_samples, FEW_COLUMNS))
         and problem.loss.is_quadratic
-        and problem.regularizer.form == "penalized"
         and problem.metric is None
-        and l1_weights(norm, size) is not None
+        and penalty_of(problem, pool) is not None
         and pool.block.stored() is not None
         and not pool.block.is_sparse
     )
@@ -50,7 +126,7 @@ class Sweep:
 
     problem: Problem
     pool: Pool
-    price: Array
+    penalty: Penalty
     levels: Array
     weights: Array
     shifts: Array
@@ -62,18 +138,14 @@ class Sweep:
         """Solve the levels, as many as the deadline allows."""
         y, s, total = problem.y, problem.weight, float(problem.weight.sum())
         A = np.asarray(pool.block.dense(), dtype=np.float64)
-        price = l1_weights(problem.regularizer.norm, pool.columns.size)
-        assert price is not None
+        penalty = penalty_of(problem, pool)
+        assert penalty is not None
         middle = float(s @ y) / total if problem.fit_intercept else 0.0
         H, c = pool.gram(s), (s * (y - middle)) @ A
         if problem.fit_intercept:
             pull = s @ A
             H = H - np.outer(pull, pull / total)
-        W = l1_quadratic(
-            H, -c, price[pool.columns], np.zeros(c.size), levels, ridge=problem.tau,
-            most=int(np.count_nonzero(s)) - 1 - problem.fit_intercept,
-            going=lambda: not problem.deadline.passed,
-        )  # fmt: skip
+        W = penalty.solve(problem, H, c, levels)
         Z = W @ A.T
         shifts = np.zeros(len(W))
         if problem.fit_intercept:
@@ -85,7 +157,7 @@ class Sweep:
         V = (y - Z) * s
         if problem.fit_intercept:
             _without_surplus(V)
-        return cls(problem, pool, price[pool.columns], levels[: len(W)], W, shifts, Z, V)
+        return cls(problem, pool, penalty, levels[: len(W)], W, shifts, Z, V)
 
     def points(self) -> list[PoolPoint]:
         """Return the points, not yet priced."""
@@ -104,22 +176,27 @@ class Sweep:
     def _bounds(self, Z: Array) -> tuple[Array, Array, Array]:
         problem, W, V, levels = self.problem, self.weights, self.duals, self.levels
         y, s = problem.y, problem.weight
-        polar = (np.abs(Z[:, self.pool.columns] - problem.tau * W) / self.price).max(axis=1)
+        polar = self.penalty.polars(Z[:, self.pool.columns] - problem.tau * W)
         ridge = problem.tau * _squares(W)
-        gauge = np.abs(W) @ self.price
-        objective = 0.5 * (self.predictions - y) ** 2 @ s + 0.5 * ridge + levels * gauge
+        gauge = self.penalty.gauges(W)
         # What the scores may be off by counts as if it were there.
-        errors = np.where(W != 0, self.pool.lengths.scored / self.price, 0.0).max(axis=1)
+        errors = self.penalty.polars(np.where(W != 0, self.pool.lengths.scored, 0.0))
         reached = polar + 2.0 * growth(y.size) * np.sqrt(_squares(V)) * errors
         # f*(-c v) = c^2 Q - c v'y
         per_weight = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
         Q, inner = 0.5 * (V * V) @ per_weight, V @ y
-        beyond = np.maximum(reached - levels, 0.0)
-        gap = objective + 0.5 * ridge + Q - inner + objective / levels * beyond
-        if not problem.tau:
-            # The classical alternative: the dual point scaled into polar <= level.
-            c = levels / np.maximum(reached, levels)
-            gap = np.where(beyond > 0, np.minimum(gap, objective + c * c * Q - c * inner), gap)
+        smooth = 0.5 * (self.predictions - y) ** 2 @ s + 0.5 * ridge
+        if problem.regularizer.form == "squared":
+            objective = smooth + 0.5 * levels * gauge**2
+            gap = objective + 0.5 * ridge + Q - inner + 0.5 * reached**2 / levels
+        else:
+            objective = smooth + levels * gauge
+            beyond = np.maximum(reached - levels, 0.0)
+            gap = objective + 0.5 * ridge + Q - inner + objective / levels * beyond
+            if not problem.tau:
+                # The classical alternative: the dual point scaled into polar <= level.
+                c = levels / np.maximum(reached, levels)
+                gap = np.where(beyond > 0, np.minimum(gap, objective + c * c * Q - c * inner), gap)
         gap = np.clip(np.where(np.isnan(gap), np.inf, gap), 0.0, objective)
         return objective, gap + self._rounding(objective), polar
 

@@ -144,7 +144,8 @@ class Problem(Objective):
 
     def until(self, deadline: Deadline) -> Problem:
         """Return the problem with this deadline, unless its own is sooner."""
-        return replace(self, deadline=self.deadline.sooner(deadline))
+        sooner = self.deadline.sooner(deadline)
+        return self if sooner is self.deadline else replace(self, deadline=sooner)
 
     def restricted_to(self, block: Design, columns: Columns) -> Problem:
         """Return the same problem over the given columns, whose data is ``block``."""
@@ -189,7 +190,7 @@ class Problem(Objective):
             loss, y = loss.bare if free is None else free.around(loss.bare), y - self.offset
         if self.fit_intercept or (free is not None and free.intercept):
             c = optimal_shift(loss.bare, y, self.weight, np.zeros(y.size))
-        return replace(self, loss=loss, y=y - c, origin=self.origin + c)
+        return replace(self, loss=loss, y=y - c, origin=self.origin + c, offset=None)
 
     def given_back(
         self, certificate: Certificate, intercept: float, prediction: Array

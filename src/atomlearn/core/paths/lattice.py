@@ -1,0 +1,103 @@
+"""search_lattice: held-out scores over a parameter of a norm and its level, near the best alone.
+
+From one value of the parameter to the next, and from one level to the next, scores change little.
+So a coarse lattice of both is scored first, then what is beside the best of it, until nothing is,
+and then the levels in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Array, Norm
+from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.paths.cross_validation import CrossValidation
+
+#: How far apart values and levels of the coarse lattice are.
+VALUES_APART, LEVELS_APART = 3, 2
+#: Returns the scores of norms, each at its own row of levels.
+Scored = Callable[[Sequence[Norm], Array], CrossValidation]
+_Places = NDArray[np.int64]
+
+
+def search_lattice(scored: Scored, norms: Sequence[Norm], levels: Array) -> CrossValidation:
+    """Return the scores of norms that differ in one parameter, in its order; most are NaN.
+
+    ``levels`` : (n_norms, n_levels), the most regularized first. The mean scores that are compared
+    are smoothed over neighbouring levels.
+    """
+    n_norms, n_levels = levels.shape
+    # The first levels select next to nothing, the last ones and the last value nearly all.
+    rows = np.arange(0, max(n_norms - 1, 1), VALUES_APART)
+    columns = np.arange(n_levels // 3, max(n_levels - LEVELS_APART, 1), LEVELS_APART)
+    tried = np.zeros(levels.shape, dtype=bool)
+    found: CrossValidation | None = None
+    while not tried[np.ix_(rows, columns)].all():
+        tried[np.ix_(rows, columns)] = True
+        try:
+            part = scored([norms[r] for r in rows.tolist()], levels[np.ix_(rows, columns)])
+        except KeyboardInterrupt:
+            if found is None:
+                raise
+            return replace(found, status=Status.INTERRUPTED)
+        part = _placed(part, rows, columns, norms, levels)
+        found = part if found is None else _merged(found, part)
+        if not found.status.is_converged:
+            break
+        norm, level = found.choose()
+        here = slice(max(level - 1, 0), level + 2)
+        beside = [r for r in (norm - 1, norm + 1) if 0 <= r < n_norms and not tried[r, here].any()]
+        rows = np.array(beside or [norm])
+        columns = level + np.array([-LEVELS_APART, 0, LEVELS_APART] if beside else [-1, 1])
+        columns = columns[(columns >= 0) & (columns < n_levels)]
+    assert found is not None
+    return found
+
+
+def _placed(
+    part: CrossValidation, rows: _Places, columns: _Places, norms: Sequence[Norm], levels: Array
+) -> CrossValidation:
+    """Return the scores of a part among those of all norms and levels."""
+
+    def spread(values: Array) -> Array:
+        whole = np.full((*levels.shape, values.shape[2]), np.nan)
+        whole[np.ix_(rows, columns)] = values
+        return whole
+
+    paths = dict(zip(rows.tolist(), part.paths, strict=True))
+    return replace(
+        part,
+        norms=tuple(norms),
+        levels=levels,
+        scores=spread(part.scores),
+        level_passes=spread(part.level_passes),
+        n_selected=spread(part.n_selected),
+        relative_gaps=spread(part.relative_gaps),
+        paths=tuple(paths.get(number, ()) for number in range(len(norms))),
+        smooth=True,
+    )
+
+
+def _merged(found: CrossValidation, more: CrossValidation) -> CrossValidation:
+    """Return the scores of both; of a part that was cut short only where all folds are known."""
+    status = more.status
+    if more.scores.shape != found.scores.shape:
+        return replace(found, passes=found.passes + more.passes, status=status)
+
+    def either(one: Array, other: Array) -> Array:
+        return np.where(np.isnan(one), other, one)
+
+    return replace(
+        found,
+        scores=either(found.scores, more.scores),
+        level_passes=either(found.level_passes, more.level_passes),
+        n_selected=either(found.n_selected, more.n_selected),
+        relative_gaps=either(found.relative_gaps, more.relative_gaps),
+        passes=found.passes + more.passes,
+        paths=tuple(one + other for one, other in zip(found.paths, more.paths, strict=True)),
+        status=status,
+    )

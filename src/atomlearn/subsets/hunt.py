@@ -1,0 +1,323 @@
+"""Hunt: all of one search: the relaxation over all columns, a first set, what is left, the tree."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn._kernels import max_threads
+from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.data.wrappers import Counted
+from atomlearn.core.interfaces import Columns, Deadline
+from atomlearn.core.interfaces.certificate import TINY, Status
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.paths.settings import Settings
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.rounding import growth
+from atomlearn.subsets.norm import IN, OUT
+from atomlearn.subsets.relaxation import Bound, Point, Relaxation, dual_value
+from atomlearn.subsets.result import NearSubset, SubsetRecord, SubsetResult, SubsetStatus
+from atomlearn.subsets.search import Search
+
+#: Relative gap of the relaxation over all columns.
+ROOT_GAP = 1e-4
+#: Columns, or groups, among which the first set is improved, at least.
+FIRST = 300
+#: Times the columns that are left after the first relaxation are held in memory.
+MOST_ENTRIES = 4 * LIMITS.most_dense
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a search is asked for: see ``solve_subset``."""
+
+    gap: float
+    within: float | None
+    max_sets: int
+    max_nodes: float
+    deadline: Deadline
+    watch: Sequence[Callable[[SubsetRecord], object]] = ()
+
+
+class Hunt:
+    """The search for the best k columns, or groups, of a problem under the squared k-support norm.
+
+    Attributes
+    ----------
+    lower : float
+        The bound of the relaxation over all columns, or of the search.
+    following : float
+        The squared score of the column after the k largest.
+    """
+
+    def __init__(self, problem: Problem, wanted: Wanted) -> None:
+        self.began = time.monotonic()
+        self.counted = Counted.of(problem.design)
+        problem = replace(problem, design=self.counted).until(wanted.deadline)
+        self.problem = problem.centered()
+        self.wanted, self.level = wanted, problem.regularizer.amount
+        norm = problem.regularizer.norm
+        assert isinstance(norm, KSupport)
+        self.norm, self.k, self.n_features = norm, norm.k, problem.design.shape[1]
+        self.partition = None if norm.groups is None else norm.partition(self.n_features)
+        self.n_units = self.n_features if self.partition is None else self.partition.n_groups
+        self.history: list[SubsetRecord] = []
+        self.interrupted = False
+        self._relax(problem)
+
+    # --- over all columns -------------------------------------------------------------------
+
+    def _relax(self, given: Problem) -> None:
+        """Solve the relaxation over all columns, and read the data once more for its scores."""
+        problem, norm = self.problem, self.norm
+        result = Settings(gap=ROOT_GAP, deadline=self.wanted.deadline).run(given)
+        self.interrupted = result.status is Status.INTERRUPTED
+        state, result.state = result.state, None
+        self._whole = result
+        used = np.flatnonzero(state.weights)
+        used = used[np.argsort(state.columns[used])]
+        point = state.columns[used], state.weights[used], state.prediction
+        self.root = Point(point[0], point[1], state.intercept, point[2])
+        price = problem.price(*point)
+        found = price.certificate
+        self.lower, self.dual = found.objective - found.gap, dual_value(found)
+        ratings = norm.ratings(price.scores)
+        # Scores of free columns are zero but for rounding.
+        count = max(FIRST, 5 * self.k) + (0 if problem.free is None else problem.free.size)
+        self._first = self._penalized(ratings.top(count)[0])
+        squares = np.square(ratings.at(self._first))
+        self.last = float(squares[self.k - 1]) if squares.size >= self.k else 0.0
+        self.following = float(squares[self.k]) if squares.size > self.k else 0.0
+        self._ratings = ratings
+        slope = float(np.linalg.norm(problem.negative_gradient(state.prediction)))
+        self._slope = slope
+
+    def _penalized(self, units: Columns) -> Columns:
+        """Return these units, in their order, without free columns."""
+        free = self.problem.free
+        return units if free is None else units[~np.isin(units, self._units(free))]
+
+    def _members(self, units: Columns) -> Columns:
+        return units if self.partition is None else self.partition.members(units)
+
+    def _units(self, columns: Columns) -> Columns:
+        """Return the units of these columns, increasing."""
+        return np.unique(columns if self.partition is None else self.partition.labels[columns])
+
+    def _part(self, units: Columns) -> Part:
+        """Return the problem over some units, held in memory where they fit."""
+        columns = np.sort(self._members(units))
+        small = columns.size * self.problem.y.size <= MOST_ENTRIES or self.counted.is_sparse
+        if not small:
+            everything = np.arange(self.n_units)
+            relaxation = Relaxation(replace(self.problem, free=None))
+            return Part(relaxation, np.arange(self.n_features), everything, units)
+        problem = self.problem.restricted_to(self.counted.gather(columns), columns)
+        return Part(Relaxation(replace(problem, free=None)), columns, units, units)
+
+    # --- the search -------------------------------------------------------------------------
+
+    def run(self, starts: Sequence[Columns] = (), ceiling: float = math.inf) -> SubsetResult:
+        """Return the best set.
+
+        starts : sets of units to begin with; ceiling : sets from this objective on are of no
+        interest.
+        """
+        first, near = self._first_set(starts)
+        assert first.best is not None
+        best = near.numbers[first.best.units]
+        limit = first.upper if self.wanted.within is None else first.cutoff
+        left = self._left(limit, best)
+        if left is None:
+            return self._told(first, near, None, SubsetStatus.NOT_LISTED)
+        part = self._part(left)
+        search = self._search(part, ceiling)
+        search.floor = self.lower
+        try:
+            search.offer(part.places(best))
+            bound = search.begin(part.point(self.root), part.fixed)
+            self._note(search)
+            for _ in search.run(max_threads(), lambda: self._stops(search)):
+                self._note(search)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return self._told(search, part, bound, self._status(search))
+
+    def empty(self) -> SubsetResult:
+        """Return the set of no columns."""
+        part = self._part(self._first)
+        search = self._search(part)
+        search.offer(np.zeros(0, dtype=np.int64))
+        return replace(self._told(search, part, None, SubsetStatus.OPTIMAL), k=0)
+
+    def _search(self, part: Part, ceiling: float = math.inf) -> Search:
+        return Search(part.relaxation, self.k, self.wanted.gap, self.wanted.within, ceiling)
+
+    def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, Part]:
+        """Return a search among the likeliest units that has a first set, and these units."""
+        units = np.concatenate([self._units(self.root.columns), self._first, *starts])
+        units = self._penalized(np.unique(units).astype(np.int64))
+        part = self._part(units)
+        search = self._search(part)
+        sizes = part.relaxation.sizes(part.point(self.root))
+        squares = np.square(self._ratings.at(part.numbers))
+        for start in [None, *starts]:
+            rated = sizes.copy()
+            if start is not None:
+                rated[part.places(start)] += 1.0 + sizes.max()
+            search.exchange(search.offer(np.lexsort((-squares, -rated))[: self.k]))
+        return search, part
+
+    def _left(self, limit: float, best: Columns) -> Columns | None:
+        """Return the units of which a set of at most this objective consists; None: unlisted."""
+        spare = 2.0 * self.level * (limit - self.dual)
+        lengths = self.problem.measured.of(self.counted, self.problem.weight, self.root.columns)
+        longest = float(lengths.scored.max(initial=0.0))
+        off = 4.0 * growth(self.problem.y.size) * self._slope * longest
+        bar = self.last - spare - 1e-9 * self.last - 4.0 * math.sqrt(self.last) * off
+        if bar > 0.0:
+            units = self._ratings.above(math.sqrt(bar))[0]
+        elif self.problem.design.listable:
+            units = np.arange(self.n_units)
+        else:
+            return None
+        return np.union1d(self._penalized(units), best)
+
+    def _stops(self, search: Search) -> bool:
+        wanted = self.wanted
+        many = wanted.within is not None and len(search.within_reach()) > wanted.max_sets
+        return search.nodes >= wanted.max_nodes or wanted.deadline.passed or many
+
+    def _status(self, search: Search) -> SubsetStatus:
+        if self.interrupted:
+            return SubsetStatus.INTERRUPTED
+        if not search.is_open:
+            return SubsetStatus.OPTIMAL
+        if self.wanted.deadline.passed:
+            return SubsetStatus.TIME_LIMIT
+        return SubsetStatus.NODE_LIMIT
+
+    def _note(self, search: Search) -> None:
+        seconds = time.monotonic() - self.began
+        record = SubsetRecord(seconds, search.nodes, search.upper, search.lower)
+        self.history.append(record)
+        for each in self.wanted.watch:
+            each(record)
+
+    # --- the result -------------------------------------------------------------------------
+
+    def _told(
+        self, search: Search, part: Part, bound: Bound | None, status: SubsetStatus
+    ) -> SubsetResult:
+        """Return the result, in the numbers of all columns."""
+        self._note(search)
+        best, problem = search.best, self.problem
+        assert best is not None
+        open_units, proved_in = None, np.zeros(0, dtype=np.int64)
+        if bound is not None:
+            fixed = part.fixed.copy()
+            search.fix(
+                fixed, self.k, bound, search.limit if self.wanted.within is None else search.upper
+            )
+            if search.is_alone:
+                fixed[:] = OUT
+                fixed[best.units] = IN
+            left = fixed != OUT
+            if np.count_nonzero(left) == self.k:
+                fixed[left] = IN
+            open_units, proved_in = part.numbers[left], part.numbers[fixed == IN]
+        point = best.point
+        free = (np.zeros(0, dtype=np.int64), np.zeros(0))
+        intercept = point.intercept
+        if problem.loss.free is not None:
+            g, shift = problem.loss.free.free_part(problem.y, point.prediction, problem.weight)
+            intercept += shift
+            if problem.free is not None:
+                free = problem.free, np.asarray(g[: problem.free.size])
+        near = None
+        if self.wanted.within is not None:
+            near = [
+                NearSubset(np.sort(part.numbers[each.units]), each.objective)
+                for each in search.within_reach()
+            ]
+        n_units = self.n_units - (0 if problem.free is None else problem.free.size)
+        columns = part.columns[point.columns]
+        lower = max(search.lower, min(self.lower, best.objective))
+        seconds, nodes = time.monotonic() - self.began, search.nodes
+        gap = max(best.objective - lower, 0.0)
+        fitted = replace(
+            self._whole,
+            columns=columns,
+            weights=point.weights,
+            intercept=intercept + problem.origin,
+            objective=best.objective,
+            gap=gap,
+            relative_gap=gap / max(abs(best.objective), TINY),
+            status=_AS_FIT[status],
+            passes=self.counted.passes,
+            seconds=seconds,
+            iterations=nodes,
+            search_gap=None,
+        )
+        return SubsetResult(
+            fitted=fitted if not free[0].size else fitted.with_free(*free, 0.0),
+            columns=columns,
+            groups=None if self.partition is None else part.numbers[best.units],
+            weights=point.weights,
+            lower_bound=lower,
+            status=status,
+            k=self.k,
+            ridge=self.level,
+            proved_in=proved_in,
+            n_proved_out=0 if open_units is None else n_units - open_units.size,
+            open_columns=open_units,
+            near=near,
+            near_complete=near is not None and status is SubsetStatus.OPTIMAL,
+            nodes=nodes,
+            history=self.history,
+        )
+
+
+#: What a fit says of its end where a search ends so.
+_AS_FIT = {
+    SubsetStatus.OPTIMAL: Status.CONVERGED,
+    SubsetStatus.TIME_LIMIT: Status.TIME_LIMIT,
+    SubsetStatus.NODE_LIMIT: Status.ITERATION_LIMIT,
+    SubsetStatus.INTERRUPTED: Status.INTERRUPTED,
+    SubsetStatus.NOT_LISTED: Status.STALLED,
+}
+
+
+@dataclass(slots=True)
+class Part:
+    """A relaxation over some units, with their numbers, and its columns', among all.
+
+    searched : the units that a set may hold.
+    """
+
+    relaxation: Relaxation
+    columns: Columns
+    numbers: Columns
+    searched: Columns
+
+    def places(self, units: Columns) -> Columns:
+        """Return where units are among those of the part."""
+        return np.searchsorted(self.numbers, units)
+
+    @property
+    def fixed(self) -> NDArray[np.int8]:
+        """What is fixed from the start: out, where it is not searched."""
+        fixed = np.full(self.numbers.size, OUT, dtype=np.int8)
+        fixed[self.places(self.searched)] = 0
+        return fixed
+
+    def point(self, point: Point) -> Point:
+        """Return a point as one of the part, without the columns that it lacks."""
+        place = np.minimum(np.searchsorted(self.columns, point.columns), self.columns.size - 1)
+        known = self.columns[place] == point.columns
+        return replace(point, columns=place[known], weights=point.weights[known])

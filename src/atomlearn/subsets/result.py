@@ -1,0 +1,174 @@
+"""SubsetResult: the best set of columns that was found, and what is proved of all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.problem.result import Result
+
+
+class SubsetStatus(Enum):
+    """Why a search for the best subset ended. Only OPTIMAL claims the gap that was asked for."""
+
+    OPTIMAL = "optimal: no subset is better by more than the gap that was asked for"
+    TIME_LIMIT = "time limit reached; no subset is better by more than the gap that is told"
+    NODE_LIMIT = "limit of branches reached; no subset is better by more than the gap that is told"
+    INTERRUPTED = "interrupted from the keyboard; the gap is that of the moment"
+    NOT_LISTED = (
+        "the columns are too many to be listed and the first bound leaves too many of them open; "
+        "no subset is better by more than the gap that is told; a larger ridge proves more"
+    )
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetRecord:
+    """One line of a search: seconds since its start, branches bounded, and both bounds."""
+
+    seconds: float
+    nodes: int
+    objective: float
+    lower_bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class NearSubset:
+    """A set of columns (of groups) with the objective of its own ridge fit."""
+
+    columns: Columns
+    objective: float
+
+
+@dataclass(slots=True, repr=False)
+class SubsetResult:
+    """The outcome of ``solve_subset``.
+
+    Attributes
+    ----------
+    fitted : Result
+        The ridge fit of the subset, with its unpenalized columns; its gap is to all subsets.
+    columns : (m,) int64
+        The columns of the subset, increasing; of groups all their columns.
+    groups : (k,) int64 or None
+        Numbers of the groups of the subset, where k groups were asked for.
+    weights, intercept : (m,) float64, float
+        The coefficients of these columns. Those of unpenalized columns are in ``coef``.
+    objective : float
+        f(X w + b) + ridge / 2 ||w||^2 there.
+    lower_bound : float
+        No subset of at most k columns has a smaller objective than this.
+    gap : float
+        (objective - lower_bound) / |objective|: "no subset is better by more than this share".
+    status : SubsetStatus
+        ``str(status)`` is a sentence.
+    k, ridge : int, float
+        What was asked for.
+    proved_in : (m,) int64
+        Columns (or groups) that every best subset holds.
+    n_proved_out : int
+        Number of columns (or groups) that no best subset holds.
+    open_columns : (m,) int64 or None
+        Columns (or groups) that are not proved out; None where they were too many to be listed.
+    near : list of NearSubset or None
+        All subsets of k columns within the share that was asked for, the best one first; None where
+        none were asked for.
+    near_complete : bool
+        Whether none is missing in ``near``.
+    nodes : int
+        Branches that were bounded.
+    passes, seconds : float
+        Passes over X, and seconds.
+    history : list of SubsetRecord
+    """
+
+    fitted: Result
+    columns: Columns
+    groups: Columns | None
+    weights: Array
+    lower_bound: float
+    status: SubsetStatus
+    k: int
+    ridge: float
+    proved_in: Columns
+    n_proved_out: int
+    open_columns: Columns | None
+    near: list[NearSubset] | None
+    near_complete: bool
+    nodes: int
+    history: list[SubsetRecord] = field(default_factory=list)
+
+    @property
+    def objective(self) -> float:
+        """The objective of the subset."""
+        return self.fitted.objective
+
+    @property
+    def intercept(self) -> float:
+        """The intercept, 0 where none was asked for."""
+        return self.fitted.intercept
+
+    @property
+    def passes(self) -> float:
+        """Passes over X; passes over the columns that were left are not counted."""
+        return self.fitted.passes
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the search."""
+        return self.fitted.seconds
+
+    @property
+    def gap(self) -> float:
+        """The share of the objective by which the best subset can be better, at the most."""
+        scale = max(abs(self.objective), float(np.finfo(np.float64).tiny))
+        return max(self.objective - self.lower_bound, 0.0) / scale
+
+    @property
+    def coef(self) -> Array:
+        """All coefficients, (n_features,), those of unpenalized columns among them."""
+        return np.asarray(self.fitted.coef)
+
+    def predict(self, X: object) -> Array:
+        """Return X w + b for new samples, (n,)."""
+        return self.fitted.predict(X)
+
+    def twins(self) -> dict[int, NDArray[np.int64]]:
+        """Return, of each column of the best subset, which columns can stand for it.
+
+        Those that take its place in a subset of ``near`` that is the best one but for this.
+        """
+        if self.near is None:
+            raise ValueError("no near subsets were asked for; pass within=0.01, for example")
+        best = set(self.near[0].columns.tolist())
+        found: dict[int, list[int]] = {column: [] for column in sorted(best)}
+        for each in self.near[1:]:
+            these = set(each.columns.tolist())
+            gone, come = best - these, these - best
+            if len(gone) == len(come) == 1:
+                found[gone.pop()].append(come.pop())
+        return {column: np.array(others, dtype=np.int64) for column, others in found.items()}
+
+    def plus(self, count: int, penalty: float) -> SubsetResult:
+        """Return the result with a price for each of so many columns in both bounds."""
+        cost = count * penalty
+        fitted = replace(self.fitted, objective=self.objective + cost)
+        return replace(self, fitted=fitted, lower_bound=self.lower_bound + cost)
+
+    def __repr__(self) -> str:
+        what = "groups" if self.groups is not None else "columns"
+        chosen = self.columns if self.groups is None else self.groups
+        total = self.n_proved_out + (0 if self.open_columns is None else self.open_columns.size)
+        out = f"{self.n_proved_out} of {total} {what} are in no best subset"
+        return (
+            f"SubsetResult: {self.status}\n"
+            f"  {what} {chosen.tolist()}, objective {self.objective:.6g}, no subset is better by "
+            f"more than {100.0 * self.gap:.3g}%; {out}; {self.nodes} branches, "
+            f"{self.passes:g} passes, {self.seconds:.3g} s"
+        )

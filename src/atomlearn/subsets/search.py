@@ -1,0 +1,344 @@
+"""Search: branch and bound over sets of columns, by bounds that are proved."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.interfaces import Columns
+from atomlearn.core.norms.ksupport import scaling_vector
+from atomlearn.subsets.norm import IN, OUT, BranchNorm
+from atomlearn.subsets.quadratic import Products, QuadraticModel
+from atomlearn.subsets.relaxation import Bound, Point, Relaxation
+
+#: Branches that are bounded at a time, by as many threads as there are processors: their number
+#: decides the order of the search, so it is the same on every machine.
+AT_ONCE = 4
+#: Relative: sets whose objective is larger by this are worse, whatever rounding does.
+WORSE = 4e-9
+
+
+@dataclass(order=True, slots=True)
+class Branch:
+    """Sets that hold what is fixed in, nothing of what is fixed out, and k others at most.
+
+    bound : from below on their objectives; start, near : where its relaxation begins.
+    """
+
+    bound: float
+    number: int
+    fixed: NDArray[np.int8] = field(compare=False)
+    k: int = field(compare=False)
+    start: Point = field(compare=False)
+    near: Columns = field(compare=False)
+
+
+@dataclass(slots=True)
+class Subset:
+    """A set of units with its ridge fit."""
+
+    units: Columns
+    point: Point
+    objective: float
+    lower: float
+
+
+class Search:
+    """Best-first search with bounds from below on all open branches.
+
+    Parameters
+    ----------
+    relaxation : Relaxation
+    k : int
+    gap : float
+        Relative: a branch whose bound is within this of the best set found is cut.
+    within : float or None
+        Look for all sets of k units whose objective is at most 1 + within times the best one.
+    ceiling : float
+        Sets from this objective on are of no interest.
+
+    Attributes
+    ----------
+    floor : float
+        A bound from below on all sets that is known from elsewhere.
+    """
+
+    def __init__(
+        self,
+        relaxation: Relaxation,
+        k: int,
+        gap: float = 1e-4,
+        within: float | None = None,
+        ceiling: float = math.inf,
+    ) -> None:
+        self.relaxation, self.k, self.gap, self.within = relaxation, k, gap, within
+        self.ceiling, self.floor = ceiling, -math.inf
+        self.best: Subset | None = None
+        self.known: dict[bytes, Subset] = {}
+        self.nodes = 0
+        self._open: list[Branch] = []
+        # Bounds from below on all sets that were cut, and on those that were fitted.
+        self._cut = self._fitted = math.inf
+        self._numbers = itertools.count()
+        self._products: Products | None = None
+
+    # --- what is known ----------------------------------------------------------------------
+
+    @property
+    def upper(self) -> float:
+        """The objective of the best set that was found."""
+        return math.inf if self.best is None else self.best.objective
+
+    @property
+    def lower(self) -> float:
+        """The bound from below on the objectives of all sets."""
+        first = self._open[0].bound if self._open else math.inf
+        return min(max(min(first, self._cut), self.floor), self._fitted)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a branch is left that may hold what is looked for."""
+        return bool(self._open) and self._open[0].bound < self.cutoff
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether every other set of at most k units is proved to be worse than the best one."""
+        full = self.best is not None and self.best.units.size == self.k
+        others = (each.objective for each in self.known.values() if each is not self.best)
+        rest = min(self._cut, min(others, default=math.inf))
+        return full and not self._open and rest > self.upper + 0.5 * WORSE * abs(self.upper)
+
+    def within_reach(self) -> list[Subset]:
+        """Return all sets of k units that were found within reach of the best one, best first."""
+        sets = [each for each in self.known.values() if each.units.size == self.k]
+        found = [each for each in sets if each.objective <= self.cutoff]
+        return sorted(found, key=lambda each: each.objective)
+
+    @property
+    def relative_gap(self) -> float:
+        """(upper - lower) / |upper|."""
+        return (self.upper - self.lower) / max(abs(self.upper), 1e-300)
+
+    @property
+    def cutoff(self) -> float:
+        """The bound from which on a branch holds nothing that is looked for."""
+        if self.within is not None:
+            return self.upper + self.within * abs(self.upper)
+        upper = min(self.upper, self.ceiling)
+        return upper - self.gap * abs(upper) if math.isfinite(upper) else upper
+
+    @property
+    def limit(self) -> float:
+        """The bound from which on a column is proved in or out: above the best set, or within."""
+        if self.within is not None:
+            return self.cutoff
+        upper = min(self.upper, self.ceiling)
+        return upper + WORSE * abs(upper) if math.isfinite(upper) else upper
+
+    # --- sets -------------------------------------------------------------------------------
+
+    def offer(self, units: Columns) -> Subset:
+        """Fit a set, and keep it where it is the best so far."""
+        units = np.sort(units)
+        key = units.tobytes()
+        subset = self.known.get(key)
+        if subset is None:
+            subset = self.known[key] = Subset(units, *self.relaxation.fit(units))
+            self._fitted = min(self._fitted, subset.lower)
+        if subset.objective < self.upper:
+            self.best = subset
+        return subset
+
+    def exchange(self, subset: Subset) -> Subset:
+        """Exchange single columns of a set for others as long as that lowers its objective."""
+        r, tried = self.relaxation, 3
+        while r.partition is None and subset.point.columns.size == self.k:
+            model = self._model(subset.point)
+            gains = [model.swapped(position) for position in range(self.k)]
+            order = sorted(range(self.k), key=lambda at: -float(gains[at].max()))[:tried]
+            order = [at for at in order if math.isfinite(gains[at].max())]
+            swaps = [np.append(np.delete(subset.units, at), gains[at].argmax()) for at in order]
+            offered = [subset, *map(self.offer, swaps)]
+            best = min(offered, key=lambda each: each.objective)
+            if not best.objective < subset.objective * (1.0 - 1e-12):
+                break
+            subset = best
+        return subset
+
+    def _model(self, point: Point) -> QuadraticModel:
+        problem = self.relaxation.problem
+        products = self._products
+        if products is None:
+            curvature = problem.loss.curvature(problem.y, point.prediction, problem.weight)
+            products = Products(self.relaxation, curvature)
+            if self.relaxation.quadratic:
+                self._products = products
+        scores = problem.design.scores(problem.negative_gradient(point.prediction)).full()
+        self.relaxation.passes += 1
+        return QuadraticModel(products, point, scores, self.relaxation.level)
+
+    # --- the search -------------------------------------------------------------------------
+
+    def begin(self, start: Point, fixed: NDArray[np.int8]) -> Bound:
+        """Bound all sets of what is not fixed out, and open the branches of them."""
+        norm = BranchNorm(self.k, fixed, self.relaxation.partition)
+        bound = self.relaxation.bound(norm, start, start.columns, self.cutoff)
+        root = Branch(bound.lower, next(self._numbers), fixed, self.k, bound.point, bound.near)
+        self.exchange(self._rounded(root, bound))
+        self.nodes = 1
+        if bound.lower >= self.cutoff:
+            self._cut = bound.lower
+        else:
+            self._branch(root, bound)
+        return bound
+
+    def run(self, threads: int, stop: Callable[[], bool]) -> Iterator[None]:
+        """Bound branches until none is left open; yield after each few."""
+        with ThreadPoolExecutor(threads) as pool:
+            while self._open and not stop():
+                batch: list[Branch] = []
+                while self._open and len(batch) < AT_ONCE:
+                    branch = heapq.heappop(self._open)
+                    if branch.bound < self.cutoff:
+                        batch.append(branch)
+                    else:
+                        self._cut = min(self._cut, branch.bound)
+                try:
+                    bounds = list((map if threads == 1 else pool.map)(self._bounded, batch))
+                except BaseException:
+                    for branch in batch:
+                        heapq.heappush(self._open, branch)
+                    raise
+                for branch, bound in zip(batch, bounds, strict=True):
+                    self._taken(branch, bound)
+                yield
+
+    def _bounded(self, branch: Branch) -> Bound | None:
+        """Return the bound of a branch; None where it is to be looked through, set by set."""
+        if branch.k == 0 or (branch.k == 1 and self._looks_through):
+            return None
+        norm = BranchNorm(branch.k, branch.fixed, self.relaxation.partition)
+        return self.relaxation.bound(norm, branch.start, branch.near, self.cutoff)
+
+    @property
+    def _looks_through(self) -> bool:
+        return self.relaxation.quadratic and self.relaxation.partition is None
+
+    def _taken(self, branch: Branch, bound: Bound | None) -> None:
+        self.nodes += 1
+        if bound is None:
+            self._look_through(branch)
+            return
+        bound.lower = max(bound.lower, branch.bound)
+        if bound.lower < self.cutoff:
+            self._rounded(branch, bound)
+        if bound.lower >= self.cutoff:
+            self._cut = min(self._cut, bound.lower)
+        else:
+            self._branch(branch, bound)
+
+    def _rounded(self, branch: Branch, bound: Bound) -> Subset:
+        """Return the set of what is in and the largest of what is free."""
+        sizes = self.relaxation.sizes(bound.point)
+        sizes[branch.fixed == IN] = math.inf
+        top = np.argsort(-sizes, kind="stable")[: self.k]
+        top = top[sizes[top] > 0.0]
+        if top.size < self.k:
+            others = np.where((branch.fixed == 0) & (sizes == 0.0), bound.squares, -1.0)
+            more = np.argsort(-others, kind="stable")[: self.k - top.size]
+            top = np.append(top, more[others[more] >= 0.0])
+        return self.offer(top)
+
+    def _look_through(self, branch: Branch) -> None:
+        """Fit the sets of a branch with one more column, or none, that may be looked for."""
+        inside = np.flatnonzero(branch.fixed == IN)
+        if branch.k == 0:
+            self.offer(inside)
+            return
+        point, objective, lower = self.relaxation.fit(inside)
+        free = np.flatnonzero(branch.fixed == 0)
+        gains = self._model(point).added()[free]
+        bounds = lower - gains * (1.0 + 1e-9) - 1e-12 * abs(objective)
+        for at in np.argsort(bounds, kind="stable"):
+            if bounds[at] >= self.cutoff:
+                self._cut = min(self._cut, float(bounds[at]))
+                break
+            self.offer(np.append(inside, free[at]))
+
+    def _branch(self, branch: Branch, bound: Bound) -> None:
+        """Fix what the scores prove, and open the branches that are left."""
+        fixed, k, squares = branch.fixed.copy(), branch.k, bound.squares
+        k -= self.fix(fixed, k, bound, self.limit)
+        if np.count_nonzero(fixed) > np.count_nonzero(branch.fixed):
+            self._cut = min(self._cut, self.limit)
+        sizes = np.where(fixed == 0, self.relaxation.sizes(bound.point), 0.0)
+        used = np.flatnonzero(sizes)
+        shares = np.zeros(sizes.size)
+        if k and used.size:
+            shares[used] = scaling_vector(sizes[used], k)
+        free = np.flatnonzero(fixed == 0)
+        if not k or not free.size:
+            self._open_branch(branch, bound, fixed, 0)
+            return
+        # The branch without a column of share 1 costs what its score says; they are in for nothing.
+        heavy = np.flatnonzero(shares >= 1.0 - 1e-9)
+        heavy = heavy[np.argsort(-squares[heavy], kind="stable")]
+        order = free[np.argsort(-squares[free], kind="stable")]
+        following = squares[order[k]] if k < free.size else 0.0
+        for unit in heavy:
+            without = fixed.copy()
+            without[unit] = OUT
+            more = float(squares[unit] - following) - self._lost(float(squares[unit]), bound)
+            self._open_branch(branch, bound, without, k, more / (2.0 * self.relaxation.level))
+            fixed[unit], k = IN, k - 1
+        free = np.flatnonzero(fixed == 0)
+        if k and free.size:
+            unit = free[np.lexsort((-squares[free], -shares[free]))[0]]
+            without = fixed.copy()
+            without[unit] = OUT
+            self._open_branch(branch, bound, without, k)
+            fixed[unit], k = IN, k - 1
+        self._open_branch(branch, bound, fixed, k)
+
+    def fix(self, fixed: NDArray[np.int8], k: int, bound: Bound, limit: float) -> int:
+        """Fix in and out what the scores prove of sets below a limit; return how many came in.
+
+        With column j in, the bound of a branch is larger by (z_k^2 - z_j^2) / (2 level), z_k the
+        k-th largest score of what is free; with it out, by (z_j^2 - z_k+1^2) / (2 level).
+        """
+        free, squares = np.flatnonzero(fixed == 0), bound.squares
+        if not 0 < k < free.size:
+            return 0
+        order = free[np.argpartition(-squares[free], (k - 1, k))]
+        last, following = float(squares[order[k - 1]]), float(squares[order[k]])
+        spare = 2.0 * self.relaxation.level * (limit - bound.dual)
+        spare = spare * (1.0 + 1e-9) + self._lost(last, bound)
+        fixed[free[squares[free] < last - spare]] = OUT
+        forced = order[:k]
+        forced = forced[squares[forced] > following + spare + 1e-9 * squares[forced]]
+        fixed[forced] = IN
+        return int(forced.size)
+
+    @staticmethod
+    def _lost(square: float, bound: Bound) -> float:
+        """Return what rounding may hide in a difference of squared scores up to this one."""
+        return 1e-9 * square + 4.0 * bound.off * (math.sqrt(square) + bound.off)
+
+    def _open_branch(
+        self, branch: Branch, bound: Bound, fixed: NDArray[np.int8], k: int, cost: float = 0.0
+    ) -> None:
+        lower = max(bound.lower, bound.dual + max(cost, 0.0))
+        if lower >= self.cutoff:
+            self._cut = min(self._cut, lower)
+            return
+        if k == 0:
+            fixed[fixed == 0] = OUT
+        child = Branch(lower, next(self._numbers), fixed, k, bound.point, bound.near)
+        heapq.heappush(self._open, child)

@@ -1,0 +1,403 @@
+"""solve_subset: the best k columns, or k groups of columns, with a proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from atomlearn._kernels import single_threaded_blas
+from atomlearn.core.data.convert import as_design, feature_names
+from atomlearn.core.interfaces import Columns, Deadline, Loss, whole_number
+from atomlearn.core.losses import as_loss
+from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.norms.names import named, named_columns
+from atomlearn.core.problem.checks import positive
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.solve import SEVERAL_TARGETS
+from atomlearn.subsets.hunt import Hunt, Wanted
+from atomlearn.subsets.result import SubsetRecord, SubsetResult, SubsetStatus
+
+#: The ridge, where none is given, in units of the curvature of f along a column of usual length.
+USUAL_RIDGE = 0.1
+#: Relative: the gap that is asked for where none is given.
+GAP = 1e-4
+#: Subsets within reach of the best one that are listed, where nobody says how many.
+MOST_SETS = 1000
+
+
+def solve_subset(
+    X: object,
+    y: object,
+    *,
+    k: int = 10,
+    ridge: float | None = None,
+    loss: str | Loss = "squared",
+    penalty: float | None = None,
+    groups: Any = None,
+    intercept: bool = False,
+    sample_weight: object = None,
+    offset: object = None,
+    unpenalized: object = None,
+    gap: float = GAP,
+    within: float | None = None,
+    max_sets: int = MOST_SETS,
+    time_limit: float | None = None,
+    max_nodes: int | None = None,
+    start: Iterable[object] = (),
+    observers: Iterable[Callable[[SubsetRecord], object]] = (),
+) -> SubsetResult:
+    r"""Minimise  sum_i s_i loss(y_i, x_i'w + b + o_i) + (ridge/2) ||w||^2  over all k columns.
+
+    w has at most k entries that are not zero (or lies in at most k groups): the *best subset* of
+    columns, with a ridge. The bound from below holds for all subsets there are.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
+    y : array (n_samples,), or (n_samples, n_classes) of ones and zeros with losses.Multinomial
+    k : int >= 1
+        Columns of the subset, at most. With ``penalty``: the most that are tried.
+    ridge : float > 0, optional
+        Without a ridge nothing can be proved but by trying all subsets, and the weaker it is, the
+        longer a proof takes. None: 0.1 times the curvature of f along a usual column, which is
+        0.1 for the squared loss and columns of length 1.
+    loss : name or Loss
+        Any loss that is convex and smooth.
+    penalty : float > 0, optional
+        Minimise the above plus penalty * (number of columns) over all subsets of at most k columns.
+    groups : index lists, label array or mapping, optional
+        Disjoint groups of columns: k of them are looked for. A column in none is one by itself.
+    intercept : bool
+        Whether to fit an intercept, which is free of the ridge.
+    sample_weight, offset : (n_samples,), optional
+    unpenalized : indices, mask or names of columns, optional
+        Columns that are in every subset, free of the ridge, and not counted.
+    gap : float
+        The search ends when no subset can be better by more than this share of the objective.
+    within : float, optional
+        List all subsets of k columns whose objective is within this share of the best one.
+    max_sets : int
+        The most that are listed: beyond it the search ends, and ``near_complete`` is False.
+    time_limit : float, optional
+        Seconds after which the best subset so far is returned with what is proved of it.
+    max_nodes : int, optional
+        Branches that are bounded, at most. 0: the first subset, with the bound over all columns.
+    start : iterable of sequences of columns, optional
+        Subsets to begin with (numbers of groups, where there are groups).
+    observers : iterable of callables
+        Called with a ``SubsetRecord`` after every few branches.
+
+    Returns
+    -------
+    SubsetResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        Before any arithmetic, naming what is wrong and the remedy.
+
+    Notes
+    -----
+    *Best* is of the objective, on these samples: it is no statement about the world.
+
+    For every v in the domain of f*, with z = X'v,
+
+        f*-bound:  -f*(-v) - (1 / (2 ridge)) * (sum of the k largest z_j^2)
+
+    bounds all subsets from below, and is largest at the solution of the problem under the squared
+    k-support norm, the convex hull of "k columns and a ridge". A column j that were in would add
+    (z_(k)^2 - z_j^2) / (2 ridge) to it, which proves most columns out at one pass over the data.
+    Over those that are left, branch and bound: a column is in, or out, and the rest is relaxed.
+    The first relaxation costs a few passes over X, O(n p) each; each branch one pass over the
+    columns that are left and a re-fit of those in use. The number of branches is exponential in the
+    worst case, and small where the ridge or the signal is strong.
+
+    References
+    ----------
+    Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm, NeurIPS 25,
+    arXiv:1204.5043 (the relaxation). Atamtürk, Gómez (2020), Safe screening rules for l0-regression
+    from perspective relaxations, ICML, arXiv:2004.08773 (columns proved in and out). Hazimeh,
+    Mazumder, Saab (2022), Sparse regression at scale: branch-and-bound rooted in first-order
+    optimization, Mathematical Programming 196, arXiv:2004.06152.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.subsets import solve_subset
+    >>> X = np.random.default_rng(0).standard_normal((100, 500))
+    >>> y = X[:, 3] - X[:, 7] + 0.5 * np.random.default_rng(1).standard_normal(100)
+    >>> result = solve_subset(X, y, k=2, ridge=10.0)
+    >>> result.columns.tolist(), result.gap <= 1e-4
+    ([3, 7], True)
+    """
+    wanted = wanted_of(gap, within, max_sets, time_limit, max_nodes, observers)
+    price = None if penalty is None else positive("penalty", penalty, "for each column")
+    with single_threaded_blas():
+        problem = _problem(
+            X, y, k, ridge, loss, groups, intercept, sample_weight, offset, unpenalized
+        )
+        starts = [np.unique(np.asarray(each, dtype=np.int64)) for each in start]
+        if price is not None:
+            return _penalized(problem, wanted, price, starts)
+        _check_size(problem, k)
+        return best_subset(problem, k, wanted, starts)
+
+
+def subset_path(
+    X: object,
+    y: object,
+    *,
+    ks: Iterable[int] = range(1, 11),
+    ridge: float | None = None,
+    loss: str | Loss = "squared",
+    groups: Any = None,
+    intercept: bool = False,
+    sample_weight: object = None,
+    offset: object = None,
+    unpenalized: object = None,
+    gap: float = GAP,
+    time_limit: float | None = None,
+    max_nodes: int | None = None,
+) -> list[SubsetResult]:
+    """Return the best subsets of several sizes, each search beginning at the sets before it.
+
+    Parameters
+    ----------
+    ks : iterable of int
+        Sizes, in any order; the results are in the order of increasing size.
+    time_limit : float, optional
+        Seconds for all of them: each size gets an equal share of what is left.
+
+    Others : see ``solve_subset``.
+
+    Returns
+    -------
+    list of SubsetResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        As ``solve_subset`` does.
+
+    References
+    ----------
+    Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm, NeurIPS 25,
+    arXiv:1204.5043.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.subsets import subset_path
+    >>> X = np.random.default_rng(0).standard_normal((100, 50))
+    >>> y = X[:, 3] - 2.0 * X[:, 7]
+    >>> [result.columns.tolist() for result in subset_path(X, y, ks=[1, 2], ridge=10.0)]
+    [[7], [3, 7]]
+    """
+    sizes = sorted({whole_number("subset_path", "ks", k) for k in ks})
+    if not sizes:
+        raise ValueError("subset_path: ks holds no size; pass ks=range(1, 11), for example")
+    whole = Deadline()
+    if time_limit is not None:
+        whole = Deadline.after(positive("time_limit", time_limit, "seconds, for example 60"))
+    results: list[SubsetResult] = []
+    with single_threaded_blas():
+        problem = _problem(
+            X, y, sizes[-1], ridge, loss, groups, intercept, sample_weight, offset, unpenalized
+        )
+        _check_size(problem, sizes[-1])
+        for left, k in zip(range(len(sizes), 0, -1), sizes, strict=True):
+            share = None if time_limit is None else max(whole.left / left, 1e-3)
+            wanted = wanted_of(gap, None, MOST_SETS, share, max_nodes)
+            starts = [_chosen(result) for result in results[-1:]]
+            results.append(best_subset(problem, k, wanted, starts))
+    return results
+
+
+def best_subset(
+    problem: Problem, k: int, wanted: Wanted, starts: Sequence[Columns] = ()
+) -> SubsetResult:
+    """Return the best k columns, or groups, of a problem under the squared k-support norm."""
+    problem = problem.with_norm(KSupport(k, _norm(problem).groups))
+    return Hunt(problem, wanted).run(starts)
+
+
+def _norm(problem: Problem) -> KSupport:
+    norm = problem.regularizer.norm
+    assert isinstance(norm, KSupport)
+    return norm
+
+
+def _problem(
+    X: object,
+    y: Any,
+    k: int,
+    ridge: float | None,
+    loss: str | Loss,
+    groups: Any,
+    intercept: bool,
+    sample_weight: object,
+    offset: object,
+    unpenalized: object,
+) -> Problem:
+    """Return the problem under the squared k-support norm, checked."""
+    k = whole_number("solve_subset", "k", k)
+    level = 1.0 if ridge is None else checked_ridge(ridge)
+    names, design = feature_names(X), as_design(X)
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        groups = _rows_of_tasks(groups, design.shape[1], shape[1])
+        for read in SEVERAL_TARGETS:
+            read_X, y, sample_weight = read(X, y, sample_weight, intercept)
+            design = as_design(read_X)
+    problem = Problem.build(
+        design,
+        y,
+        as_loss(loss),
+        Regularizer(named(KSupport(k, groups), names), "squared", level),
+        fit_intercept=intercept,
+        sample_weight=sample_weight,
+        offset=None if offset is None else np.reshape(np.asarray(offset), -1),
+        unpenalized=named_columns(unpenalized, names, "unpenalized"),
+    )
+    if problem.loss.smoothed(1.0) is not None:
+        raise ValueError(
+            f"the loss {problem.loss.name!r} has kinks: best subsets need a smooth loss, such as "
+            "losses.Huber(), 'logistic' or 'squared_hinge'"
+        )
+    return problem if ridge is not None else problem.at(usual_ridge(problem))
+
+
+def wanted_of(
+    gap: float,
+    within: float | None,
+    max_sets: int,
+    time_limit: float | None,
+    max_nodes: int | None,
+    observers: Iterable[Callable[[SubsetRecord], object]] = (),
+) -> Wanted:
+    """Return what a search is asked for, checked; its time begins now."""
+    deadline = Deadline()
+    if time_limit is not None:
+        deadline = Deadline.after(positive("time_limit", time_limit, "seconds, for example 60"))
+    return Wanted(
+        positive("gap", gap, "share of the objective, for example 1e-4"),
+        None if within is None else positive("within", within, "share, for example 0.01"),
+        whole_number("solve_subset", "max_sets", max_sets),
+        math.inf if max_nodes is None else whole_number("solve_subset", "max_nodes", max_nodes, 0),
+        deadline,
+        tuple(observers),
+    )
+
+
+def checked_ridge(ridge: float) -> float:
+    """Return the ridge, or say why there must be one."""
+    if isinstance(ridge, int | float) and ridge == 0:
+        raise ValueError(
+            "ridge must be above 0, got 0: without a ridge the bound over all subsets is that of "
+            "no columns at all, so nothing can be proved; leave ridge out, and 0.1 times the "
+            "curvature of the loss along a usual column is taken"
+        )
+    return positive("ridge", ridge, "weight of ||w||^2 / 2, for example 0.1 * n_samples")
+
+
+def _check_size(problem: Problem, k: int) -> None:
+    """Raise where there are fewer columns, or groups, than a subset is to have."""
+    count, free = n_units(problem), 0 if problem.free is None else problem.free.size
+    if k > count:
+        what = "columns" if _norm(problem).groups is None else "groups"
+        left = f" ({free} columns are unpenalized and belong to every subset)" if free else ""
+        raise ValueError(
+            f"solve_subset: k={k}, but X has {count} {what} to choose from{left}; use k={count} or "
+            "less"
+        )
+
+
+def n_units(problem: Problem) -> int:
+    """Return how many columns, or groups, there are to choose from."""
+    norm, n_features = _norm(problem), problem.design.shape[1]
+    count = n_features if norm.groups is None else norm.partition(n_features).n_groups
+    return count - (0 if problem.free is None else problem.free.size)
+
+
+def _rows_of_tasks(groups: Any, n_features: int, n_tasks: int) -> Columns:
+    """Return the group of each entry of W, row after row: a column of X has one for each task."""
+    labels = np.arange(n_features) if groups is None else np.asarray(groups)
+    if labels.shape != (n_features,):
+        raise ValueError(
+            "solve_subset: with several targets, groups must be one label a column of X, got "
+            f"shape {labels.shape} for {n_features} columns"
+        )
+    return np.repeat(labels, n_tasks)
+
+
+def usual_ridge(problem: Problem) -> float:
+    """Return 0.1 times the median of x_j'C x_j over columns, C the curvature of f without columns.
+
+    About the mean of a column where there is an intercept. One pass; of columns too many to be
+    listed, those of the largest scores are taken for all.
+    """
+    zero = np.zeros(problem.y.size)
+    linear = zero + problem.optimal_intercept(zero)
+    curvature = problem.loss.curvature(problem.y, linear, problem.weight)
+    design = problem.design
+    if not design.listable:
+        best = design.scores(problem.negative_gradient(linear)).top(1000)[0]
+        design = design.gather(best)
+    squares = design.squared_norms(curvature)
+    if problem.fit_intercept:
+        sums = design.scores(np.asarray(curvature, dtype=np.float64)).full()
+        squares = squares - sums**2 / max(float(curvature.sum()), 1e-300)
+    usual = float(np.median(squares[squares > 0.0])) if np.any(squares > 0.0) else 1.0
+    return USUAL_RIDGE * usual
+
+
+def _penalized(
+    problem: Problem, wanted: Wanted, penalty: float, given: list[Columns]
+) -> SubsetResult:
+    """Return the best subset of any size up to k, of which each column costs ``penalty``."""
+    norm, level, hunts = _norm(problem), problem.regularizer.amount, []
+    most = min(norm.k, n_units(problem))
+    best: SubsetResult | None = None
+    lower = math.inf
+    for k in range(1, most + 1):
+        some = problem.with_norm(KSupport(k, norm.groups))
+        hunt = Hunt(some, replace(wanted, max_nodes=0))
+        found = [hunt.run([*given, *([] if best is None else [_chosen(best)])]).plus(k, penalty)]
+        if best is None:
+            found.append(hunt.empty())
+        best = min([*([] if best is None else [best]), *found], key=lambda each: each.objective)
+        hunts.append((hunt.dual + k * penalty, hunt))
+        # A further column lowers the bound by ``slope`` less than it costs.
+        slope = penalty - hunt.following / (2.0 * level)
+        beyond = hunts[-1][0] + min(slope, (most - k) * slope) if k < most else math.inf
+        if beyond >= best.objective or wanted.deadline.passed:
+            lower = min(lower, beyond)
+            break
+    assert best is not None
+    statuses = [SubsetStatus.OPTIMAL]
+    for bound, hunt in sorted(hunts, key=lambda each: each[0]):
+        if bound >= best.objective * (1.0 - wanted.gap):
+            lower = min(lower, bound)
+            continue
+        hunt.wanted, cost = wanted, hunt.k * penalty
+        result = hunt.run([_chosen(best)], best.objective - cost).plus(hunt.k, penalty)
+        statuses.append(result.status)
+        lower = min(lower, result.lower_bound)
+        best = min(best, result, key=lambda each: each.objective)
+    # What is proved in and out is so of one size only.
+    nothing = np.zeros(0, dtype=np.int64)
+    best = replace(best, proved_in=nothing, n_proved_out=0, open_columns=None)
+    best = replace(best, lower_bound=min(lower, best.objective))
+    reached = best.gap <= wanted.gap
+    others = [each for each in statuses if each is not SubsetStatus.OPTIMAL]
+    status = SubsetStatus.TIME_LIMIT if not others else others[0]
+    return replace(best, status=SubsetStatus.OPTIMAL if reached else status)
+
+
+def _chosen(result: SubsetResult) -> Columns:
+    return result.columns if result.groups is None else result.groups

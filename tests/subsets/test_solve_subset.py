@@ -1,0 +1,194 @@
+"""solve_subset: against all subsets, over every kind of design, and where it is cut short."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from atomlearn import datasets, designs, losses
+from atomlearn.designs import ArrayScores
+from atomlearn.subsets import BranchNorm, SubsetStatus, solve_subset, subset_path
+from benchmarks.subsets.brute_force import faults
+
+
+@pytest.mark.parametrize("seed", range(5000, 5060))
+def test_no_bound_and_no_fixing_is_wrong(seed: int) -> None:
+    assert faults(seed) == []
+
+
+def planted(n: int = 120, p: int = 300, k: int = 4, noise: float = 0.5) -> tuple[Any, Any, Any]:
+    """Return X with columns of length 1, y, and the columns that y is made of."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p))
+    X /= np.linalg.norm(X, axis=0)
+    true = np.sort(rng.choice(p, k, replace=False))
+    return X, X[:, true] @ rng.choice([-3.0, 3.0], k) + noise * rng.standard_normal(n) / 5, true
+
+
+@pytest.mark.parametrize("k", [0, 1, 3])
+def test_the_polar_of_a_branch_is_that_of_its_sets(k: int) -> None:
+    rng = np.random.default_rng(k)
+    fixed = np.array([1, 0, 0, -1, 0, 1, 0], dtype=np.int8)
+    z, w = rng.standard_normal(7), rng.standard_normal(7) * (fixed >= (0 if k else 1))
+    norm = BranchNorm(k, fixed)
+    inside, free = np.flatnonzero(fixed == 1), np.flatnonzero(fixed == 0)
+    best = max(
+        np.linalg.norm(z[np.append(inside, each).astype(int)])
+        for each in itertools.combinations(free, min(k, free.size))
+    )
+    assert norm.polar(ArrayScores(z)) == pytest.approx(best, rel=1e-12)
+    assert w @ z <= norm.value(w) * best * (1 + 1e-12)
+    # The proximal map minimizes, against points around it.
+    point = norm.prox_point(z, 0.7, "squared").point
+
+    def value(x: Any) -> float:
+        return 0.5 * float((x - z) @ (x - z)) + 0.35 * norm.value(x) ** 2
+
+    around = point + 1e-4 * rng.standard_normal((200, 7)) * (fixed >= (0 if k else 1))
+    assert value(point) <= min(map(value, around)) + 1e-12
+
+
+def test_every_design_has_the_same_best_subset(tmp_path: Any) -> None:
+    X, y, true = planted()
+    np.save(tmp_path / "x.npy", X)
+    datasets.convert(tmp_path / "x.npy", tmp_path / "x.store")
+    store = designs.OnDisk(tmp_path / "x.store")
+    given = [X, np.asfortranarray(X, dtype=np.float32), sparse.csc_array(X), sparse.csr_array(X)]
+    for each in [*given, designs.as_design(X), store]:
+        result = solve_subset(each, y, k=4, ridge=0.05, intercept=True)
+        assert result.status is SubsetStatus.OPTIMAL
+        assert result.gap <= 1e-4
+        assert result.columns.tolist() == true.tolist()
+        assert set(true) <= set(result.open_columns)
+        np.testing.assert_allclose(result.predict(each), X @ result.coef + result.intercept, 1e-4)
+
+
+def test_few_passes_prove_most_columns_out() -> None:
+    X, y, true = planted(300, 4000, 5, 0.2)
+    result = solve_subset(X, y, k=5, ridge=0.3)
+    assert result.columns.tolist() == true.tolist()
+    assert result.passes <= 6
+    assert result.n_proved_out + result.open_columns.size == 4000
+    assert result.n_proved_out >= 3995
+    assert result.proved_in.tolist() == true.tolist()
+
+
+def test_columns_that_nobody_lists_are_bounded_by_the_first_relaxation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(designs.Polynomial, "listable", property(lambda self: False))
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 60))
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(200)
+    products = designs.Polynomial.interactions(X)
+    easy = solve_subset(products, y, k=1, ridge=100.0)
+    assert easy.status is SubsetStatus.OPTIMAL
+    hard = solve_subset(products, y, k=3, ridge=1e-2)
+    assert hard.status is SubsetStatus.NOT_LISTED
+    assert hard.lower_bound <= hard.objective
+    assert easy.columns[0] in hard.columns
+
+
+def test_several_classes_share_their_columns() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((90, 12))
+    labels = np.argmax(X[:, [2, 5, 5]] * [2.0, 2.0, -2.0] + rng.standard_normal((90, 3)), axis=1)
+    Y = np.eye(3)[labels]
+    result = solve_subset(X, Y, k=2, ridge=1.0, loss=losses.Multinomial(3))
+    assert result.status is SubsetStatus.OPTIMAL
+    assert result.groups.tolist() == [2, 5]
+    assert result.columns.tolist() == [6, 7, 8, 15, 16, 17]
+
+
+def test_a_price_for_each_column_is_paid_where_it_pays() -> None:
+    X, y, _ = planted(40, 8)
+    for price in (1e-3, 0.1, 5.0, 100.0):
+        best = min(
+            _ridge_fit(X[:, list(each)], y, 0.1) + price * size
+            for size in range(8)
+            for each in itertools.combinations(range(8), size)
+        )
+        result = solve_subset(X, y, k=7, ridge=0.1, penalty=price)
+        assert result.status is SubsetStatus.OPTIMAL
+        assert result.objective == pytest.approx(best, rel=2e-4)
+        assert result.lower_bound <= best * (1 + 1e-9)
+
+
+def _ridge_fit(X: Any, y: Any, ridge: float) -> float:
+    w = np.linalg.solve(X.T @ X + ridge * np.eye(X.shape[1]), X.T @ y)
+    return 0.5 * float((y - X @ w) @ (y - X @ w)) + 0.5 * ridge * float(w @ w)
+
+
+def test_near_subsets_tell_which_columns_stand_for_each_other() -> None:
+    X, y, true = planted()
+    X[:, 0] = X[:, true[0]] + 1e-3 * X[:, 0]
+    result = solve_subset(X, y, k=4, ridge=0.05, within=0.02)
+    assert result.near_complete
+    assert 0 in result.twins()[int(true[0])] or int(true[0]) in result.twins()[0]
+    values = [each.objective for each in result.near]
+    assert values == sorted(values)
+    few = solve_subset(X, y, k=4, ridge=0.05, within=10.0, max_sets=3)
+    assert not few.near_complete
+
+
+def test_a_path_begins_each_size_at_the_one_before() -> None:
+    X, y, true = planted()
+    results = subset_path(X, y, ks=[4, 2, 1], ridge=0.05)
+    assert [result.k for result in results] == [1, 2, 4]
+    assert results[-1].columns.tolist() == true.tolist()
+    objectives = [result.objective for result in results]
+    assert objectives == sorted(objectives, reverse=True)
+
+
+def test_a_search_that_is_cut_short_tells_what_is_proved() -> None:
+    X, y, _ = planted(60, 300, 4, 20.0)
+    whole = solve_subset(X, y, k=4, ridge=0.02, time_limit=0.3)
+    assert whole.status is SubsetStatus.TIME_LIMIT
+    assert 0.0 < whole.lower_bound < whole.objective
+    first = solve_subset(X, y, k=4, ridge=0.02, max_nodes=0)
+    assert first.status is SubsetStatus.NODE_LIMIT
+    assert first.gap >= whole.gap
+
+    def interrupt(record: Any) -> None:
+        if record.nodes > 5:
+            raise KeyboardInterrupt
+
+    stopped = solve_subset(X, y, k=4, ridge=0.02, observers=[interrupt])
+    assert stopped.status is SubsetStatus.INTERRUPTED
+    assert stopped.lower_bound < stopped.objective
+    bounds = [record.lower_bound for record in stopped.history]
+    assert bounds == sorted(bounds)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"k": 9}, "k=9, but X has 8 columns"),
+        ({"k": 8, "unpenalized": [0]}, "7 columns to choose from .1 columns are unpenalized"),
+        ({"k": 5, "groups": [0, 0, 1, 1, 2, 2, 3, 3]}, "4 groups"),
+        ({"k": 2, "ridge": 0}, "without a ridge"),
+        ({"k": 2, "ridge": -1.0}, "positive"),
+        ({"k": 0}, "at least 1"),
+        ({"k": 2.5}, "whole number"),
+        ({"k": 2, "loss": "hinge"}, "kinks"),
+        ({"k": 2, "gap": 0.0}, "gap"),
+        ({"k": 2, "time_limit": -1}, "time_limit"),
+    ],
+)
+def test_bad_input_is_named(given: dict[str, Any], words: str) -> None:
+    X, y, _ = planted(40, 8)
+    if given.get("loss"):
+        y = np.where(y > 0, 1.0, -1.0)
+    with pytest.raises((ValueError, TypeError), match=words):
+        solve_subset(X, y, **given)
+
+
+def test_nan_is_refused() -> None:
+    X, y, _ = planted(40, 8)
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        solve_subset(X, y, k=2)
