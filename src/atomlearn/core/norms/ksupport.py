@@ -15,6 +15,7 @@ from atomlearn.core.interfaces import (
     Norm,
     ProxPoint,
     Scores,
+    whole_number,
 )
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm, lifted_point
@@ -60,7 +61,7 @@ class KSupport(RatedNorm):
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> KSupport:
         """The same norm with its groups read."""
-        self._least(n_features)
+        whole_number("KSupport", "k", given(self))
         return self if self.groups is None else KSupport(self.k, self.partition(n_features))
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
@@ -81,7 +82,8 @@ class KSupport(RatedNorm):
         return scale * float(_kernels.ksupport_gauge(magnitudes / scale, k))
 
     def _least(self, n_ratings: int) -> int:
-        return min(given(self), max(1, n_ratings))
+        k: int = given(self)
+        return min(k, max(1, n_ratings))
 
     def ratings(self, scores: Scores) -> Scores:
         groups = self._groups(scores.n_columns)
