@@ -206,7 +206,7 @@ class Hunt:
         seconds = time.monotonic() - self.began
         record = SubsetRecord(seconds, search.nodes, search.upper, search.lower)
         self.history.append(record)
-        for each in self.wanted.watch:
+        for each in () if self.interrupted else self.wanted.watch:
             each(record)
 
     # --- the result -------------------------------------------------------------------------
