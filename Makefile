@@ -20,7 +20,7 @@ BENCH := $(BENCH_VENV)/.installed
 # An environment for development serves the demo too: no second build.
 DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
 
-.PHONY: demo say-demo test say-test test-processors fuzz sanitize mutants campaign lint format types docs bench clean
+.PHONY: demo say-demo test say-test test-processors contests fuzz sanitize mutants campaign lint format types docs bench clean
 
 say-demo:
 	@echo "make demo: selects features of data that scikit-learn bundles and writes a report to"
@@ -43,6 +43,10 @@ test: say-test $(DEVELOP)
 # on 2 cores. PROCESSORS=zen runs one; --turn the one that the hash of the commit chooses.
 test-processors: $(DEVELOP)
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.processors $(PROCESSORS)
+
+# Passes, calls of oracles and time in passes, against those that are kept: half a minute.
+contests: $(DEVELOP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.contests
 
 # Mutated files, shared between all readers: each is read, or refused in one line.
 N ?= 10000

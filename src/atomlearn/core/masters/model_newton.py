@@ -198,8 +198,7 @@ def _chosen(problem: Problem, prices: Prices, weights: Array, slopes: Array) -> 
 def is_coupled(problem: Problem) -> bool:
     """Return whether the problem is one for Newton steps with the whole Hessian."""
     n_samples, size = problem.design.shape
-    block = problem.design
-    structured = isinstance(block, Block) and block.couples_by_structure
+    structured = block_of(problem).couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.gram_entries
     few = size * size <= TUNING.gram_entries or by_samples(problem)
     fits = size > 0 and few and n_samples * size <= most
