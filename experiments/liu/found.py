@@ -108,7 +108,10 @@ def _pursuit(kept: Kept) -> Found:
         ends = zip(leads[ks[0]], leads[ks[-1]], strict=False)
         made[f"Figure {figure}, lead"] = (
             "lead over FISTA, AS "
-            + ", ".join(f"k={k}: {spread(v)[0]:.1f} times" for k, v in leads.items()),
+            + ", ".join(
+                f"k={k}: {spread(v)[0]:.1f} times" if v else f"k={k}: one of them was cut"
+                for k, v in leads.items()
+            ),
             more([last / first - 1.0 for first, last in ends], 0.1),
         )
     return made

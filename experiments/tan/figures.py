@@ -158,7 +158,7 @@ def _products(results: Mapping[str, Kept], out: Path) -> None:
         curve = averaged([one["l1-PSVM"] for one in stored], "features", "seconds")
         point = ([100], [_mean([one["PROX-PFGM"] for one in stored])])
         curves = {"l1-PSVM": curve, "PROX-PFGM": point}
-        time.insert(1, Panel("mnist38, 500 rows", COUNT, SECONDS, curves, log_y=True))
+        time.insert(1, Panel("mnist38, 200 rows", COUNT, SECONDS, curves, log_y=True))
     panels(out / "figure_13.svg", time)
     panels(
         out / "figure_14.svg",

@@ -36,7 +36,8 @@ def _figure_15(whole: Sequence[Any]) -> Found:
             for name in ours
             for n in counts
         ]
-        made[key] = (means(whole, what, (*ours, OPTIMUM), counts), all_of(judged))
+        words = means(whole, what, (*ours, OPTIMUM), counts)
+        made[key] = (words or "no number of groups that all curves reach", all_of(judged))
     return made
 
 
@@ -44,7 +45,7 @@ def _common(whole: Sequence[Any], names: Sequence[str]) -> tuple[int, ...]:
     """Return numbers of groups that all curves of all draws reach."""
     curves = [[row["features"] for row in one["rows"][n]] for one in whole for n in names]
     most, least = min(max(curve) for curve in curves), max(min(curve) for curve in curves)
-    return tuple(n for n in (20, 40, 60, 80, 100) if least <= n <= most) or (int(most),)
+    return tuple(n for n in (10, 20, 30, 40, 50, 60, 80, 100) if least <= n <= most)
 
 
 def _figure_15c(whole: Sequence[Any]) -> Found:
