@@ -143,10 +143,17 @@ def rows(draws: int, classes: bool, known: set[tuple[str, ...]]) -> Iterator[dic
 
 def cost(out: Path) -> None:
     """Time the search over k and level against that of l1 over its level, in processor seconds."""
-    with out.open("w", newline="", encoding="utf-8") as file:
+    known = set()
+    if out.exists():
+        with out.open(encoding="utf-8") as file:
+            known = {row["data"] for row in csv.DictReader(file)}
+    with out.open("a", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
-        table.writerow(("data", "l1", "k-support", "ratio", "passes of l1", "passes of k-support"))
+        if not known:
+            table.writerow(("data", "l1", "k-support", "ratio", "passes of l1", "of k-support"))
         for name, make in SIZES.items():
+            if name in known:
+                continue
             X, y = make()
             found = []
             for norm in ("l1", "ksupport"):

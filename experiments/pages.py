@@ -37,6 +37,7 @@ class Results(defaultdict[str, Kept]):
 
     def __init__(self, paper: str, smoke: bool) -> None:
         super().__init__()
+        self.paper = paper
         self.where = results_of(ROOT / "experiments" / paper, smoke)
 
     def __missing__(self, part: str) -> Kept:
@@ -60,7 +61,8 @@ def row(claim: Claim, results: Results) -> dict[str, str | int | float | bool]:
         **judged,
         "verdict": claim.verdict,
         "at the paper's size": not claim.reduced,
-        "command": kept.command or f"python -m experiments.<paper>.run {claim.part}",
+        "why": claim.why,
+        "command": kept.command or f"python -m experiments.{results.paper}.run {claim.part}",
         "seconds": round(kept.seconds, 1),
     }
 
@@ -82,10 +84,12 @@ def said(claim: Claim, results: Results) -> str:
         lines.append(f"Rule: {claim.rule}.")
     if claim.open:
         lines.append(f"Not stated in the paper: {claim.open}.")
-    if claim.reduced:
-        lines.append(f"Undecided because: {claim.reduced}.")
+    if claim.why:
+        lines.append(f"Undecided because: {claim.why}.")
     if kept.command:
         lines.append(f"`{kept.command}`, {kept.seconds:.0f} s.")
+    else:
+        lines.append(f"`make paper-{results.paper} PAPER_ARGS={claim.part}` runs it.")
     return " ".join(lines)
 
 

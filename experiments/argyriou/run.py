@@ -212,24 +212,25 @@ def compared(runs: Runs, config: Config) -> None:
                 curves[f"{name}, {label}"] = [size * np.cos(angles), size * np.sin(angles)]
         return {"curves": curves}
 
-    def pairwise() -> dict[str, Any]:
-        """PEN's I + 11' - |corr| on ordinary correlations: is it positive semidefinite?"""
-        least, accepted = [], []
-        for seed in range(config["matrices"]):
-            data = within(seed, 0.01)
-            R = np.abs(np.corrcoef(data.X.T))
-            value = float(np.linalg.eigvalsh(np.eye(len(R)) + 1.0 - R)[0])
-            least.append(value)
-            if value >= 0:
-                PairwiseElasticNet(R).on(len(R))
-            # Half of it, and ones on the diagonal: shrunk toward the identity.
-            shrunk = 0.5 * R + 0.5 * np.eye(len(R))
-            accepted.append(float(np.linalg.eigvalsh(np.eye(len(R)) + 1.0 - shrunk)[0]))
-        return {"least eigenvalue": least, "half way to the identity": accepted}
-
     runs.piece("compared", "ratios", ratios)
     runs.piece("compared", "balls", balls)
-    runs.piece("compared", "pairwise elastic net", pairwise)
+    runs.piece("compared", "pairwise elastic net", lambda: pairwise(config["matrices"]))
+
+
+def pairwise(matrices: int) -> dict[str, Any]:
+    """PEN's I + 11' - |corr| on ordinary correlations: is it positive semidefinite?"""
+    least, accepted = [], []
+    for seed in range(matrices):
+        data = within(seed, 0.01)
+        R = np.abs(np.corrcoef(data.X.T))
+        value = float(np.linalg.eigvalsh(np.eye(len(R)) + 1.0 - R)[0])
+        least.append(value)
+        if value >= 0:
+            PairwiseElasticNet(R).on(len(R))
+        # Half of it, and ones on the diagonal: shrunk toward the identity.
+        shrunk = 0.5 * R + 0.5 * np.eye(len(R))
+        accepted.append(float(np.linalg.eigvalsh(np.eye(len(R)) + 1.0 - shrunk)[0]))
+    return {"least eigenvalue": least, "half way to the identity": accepted}
 
 
 def prox(runs: Runs, config: Config) -> None:

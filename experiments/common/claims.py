@@ -67,6 +67,21 @@ class Claim:
         against = self.judged.verdict == FAILS and self.open
         return UNDECIDED if self.reduced or against else self.judged.verdict
 
+    @property
+    def why(self) -> str:
+        """Why it is undecided; empty where it is not."""
+        if self.verdict != UNDECIDED:
+            return ""
+        if self.reduced:
+            return self.reduced
+        if self.judged.verdict == FAILS:
+            return "it is not so here, but that may be the choice that the paper leaves to us"
+        if not self.judged.draws:
+            return "not run yet"
+        if self.judged.draws < LEAST_DRAWS:
+            return f"fewer than {LEAST_DRAWS} draws"
+        return "the draws do not agree beyond the margin"
+
 
 #: For each claim of quotes.toml the numbers in words, and what the rule makes of them.
 Found = dict[str, tuple[str, Judged]]

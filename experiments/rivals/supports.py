@@ -71,17 +71,31 @@ def support_descent(
         rows, cols = np.flatnonzero(found.left[:, 0]), np.flatnonzero(found.right[:, 0])
         blocks.append((rows, cols, np.zeros((rows.size, cols.size))))
         traces = np.append(traces, 0.0)
-        for _ in range(SWEEPS):
-            before = objective
-            for number, (own_rows, own_cols, Z) in enumerate(blocks):
-                at = np.ix_(own_rows, own_cols)
-                new, traces[number] = shrunk(residual[at] + Z, level, symmetric)
-                residual[at] += Z - new
-                blocks[number] = (own_rows, own_cols, new)
-            objective = 0.5 * float((residual * residual).sum()) + level * float(traces.sum())
-            if before - objective <= STANDS * (objective - enough) or objective <= enough:
-                break
+        objective = _swept(residual, blocks, traces, level, objective, enough, symmetric)
     return seconds, values, blocks
+
+
+def _swept(
+    residual: Array,
+    blocks: Blocks,
+    traces: Array,
+    level: float,
+    objective: float,
+    enough: float,
+    symmetric: bool,
+) -> float:
+    """Minimise over each block in turn until the objective stands; return it."""
+    for _ in range(SWEEPS):
+        before = objective
+        for number, (rows, cols, Z) in enumerate(blocks):
+            at = np.ix_(rows, cols)
+            new, traces[number] = shrunk(residual[at] + Z, level, symmetric)
+            residual[at] += Z - new
+            blocks[number] = (rows, cols, new)
+        objective = 0.5 * float((residual * residual).sum()) + level * float(traces.sum())
+        if before - objective <= STANDS * (objective - enough) or objective <= enough:
+            break
+    return objective
 
 
 def shrunk(M: Array, amount: float, symmetric: bool) -> tuple[Array, float]:

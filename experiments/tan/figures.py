@@ -108,7 +108,7 @@ def _density(results: Mapping[str, Kept], out: Path) -> None:
         out / "figure_4.svg",
         [
             Panel("(a) 8192 x 65,536", "density", ACCURACY, best if shares else {}),
-            Panel("(b) 4096 x 16,384", "density", SECONDS, quick if spans else {}, log_y=True),
+            Panel("(b) 4096 x 8192", "density", SECONDS, quick if spans else {}, log_y=True),
         ],
     )
 
@@ -158,7 +158,7 @@ def _products(results: Mapping[str, Kept], out: Path) -> None:
         curve = averaged([one["l1-PSVM"] for one in stored], "features", "seconds")
         point = ([100], [_mean([one["PROX-PFGM"] for one in stored])])
         curves = {"l1-PSVM": curve, "PROX-PFGM": point}
-        time.insert(1, Panel("mnist38, 1500 rows", COUNT, SECONDS, curves, log_y=True))
+        time.insert(1, Panel("mnist38, 500 rows", COUNT, SECONDS, curves, log_y=True))
     panels(out / "figure_13.svg", time)
     panels(
         out / "figure_14.svg",
@@ -170,13 +170,13 @@ def _groups(results: Mapping[str, Kept], out: Path) -> None:
     whole, slow = list(results["groups"]), list(results["group_times"])
     shown = []
     for what, label, title in (
-        ("accuracy", ACCURACY, "(a) 4096 x 400,000"),
-        ("hits", "true groups", "(b) 4096 x 400,000"),
+        ("accuracy", ACCURACY, "(a) 2048 x 40,000"),
+        ("hits", "true groups", "(b) 2048 x 40,000"),
     ):
         names = list(whole[0]["rows"]) if whole else []
         shown.append(_curves(whole, title, names, what, label))
     names = list(slow[0]["rows"]) if slow else []
-    shown.append(_curves(slow, "(c) 2048 x 40,000", names, "seconds", SECONDS))
+    shown.append(_curves(slow, "(c) 1024 x 10,000", names, "seconds", SECONDS))
     panels(out / "figure_15.svg", [replaced(one) for one in shown])
     kept = results["kernels"]
     for number, what, label in (("16", "accuracy", ACCURACY), ("17", "seconds", SECONDS)):

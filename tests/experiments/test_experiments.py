@@ -108,6 +108,16 @@ def test_no_verdict_comes_from_a_reduced_run_or_from_what_is_left_open() -> None
     assert Claim(*fields, holds, open="lambda").verdict == "holds"
     assert Claim(*fields, fails, open="lambda").verdict == "undecided"
     assert Claim(*fields, fails).verdict == "does not hold"
+    assert not Claim(*fields, fails).why
+    reasons = [
+        Claim(*fields, holds, reduced="reduced: half").why,
+        Claim(*fields, fails, open="lambda").why,
+        Claim(*fields, more([])).why,
+        Claim(*fields, more([1.0])).why,
+        Claim(*fields, more([1.0, -1.0, 1.0, -1.0, 1.0])).why,
+    ]
+    assert len(set(reasons)) == 5
+    assert all(reasons)
 
 
 @pytest.mark.parametrize("paper", PARTS)

@@ -63,7 +63,7 @@ def test_search_finds_exactly_what_matters(dtype, index, squares):
         radii = np.hypot(rising, falling) * (1 + 1e-9)
         order = rng.permutation(p)
         place = np.argsort(order).astype(np.int32)
-        table, costs = kernels.pair_rows(rows, place)
+        table, costs = kernels.pair_rows(rows, place, p)
         some = max(2, 3 * p // 4)
         order, costs, sizes = order[:some], costs[:some], np.full(some, 1e3)
         bounds = radii[order], upper[order] * (1 + 1e-9), sizes, costs
@@ -92,7 +92,7 @@ def test_search_stops_where_there_is_no_more_room(monkeypatch):
     X = sparse.csc_array(np.ones((3, 20)))
     rows = sparse.csr_array(X)
     table, costs = kernels.pair_rows(
-        (rows.data, rows.indices, rows.indptr), np.arange(20, dtype=np.int32)
+        (rows.data, rows.indices, rows.indptr), np.arange(20, dtype=np.int32), 20
     )
     bounds = np.full(20, 2.0), np.full(20, 3.0), np.full(20, 3.0), costs
     columns = X.data, X.indices, X.indptr

@@ -50,13 +50,13 @@ def pair_bounds_csc(
     return upper, rising, falling
 
 
-def pair_rows(rows: Compressed, place: NDArray[np.int32]) -> tuple[Table, Array]:
+def pair_rows(rows: Compressed, place: NDArray[np.int32], count: int) -> tuple[Table, Array]:
     """Return X in CSR with its columns in another order, and what the pairs of each cost.
 
-    place : the position of each column in that order; costs : (n_columns,) entries that the pairs
-    of a position with those before it read.
+    place : the position of each column in that order, -1 of those left out; costs : (count,)
+    entries that the pairs of a position with those before it read.
     """
-    entry, costs = _native.pair_entry_size(rows[0].dtype == np.float32), np.empty(place.size)
+    entry, costs = _native.pair_entry_size(rows[0].dtype == np.float32), np.empty(count)
     n_rows = rows[2].size - 1
     table = (
         np.empty(rows[0].size * entry, dtype=np.uint8),

@@ -205,8 +205,8 @@ Index pair_entry_size(bool single) {
 // Fills the rows from x in CSR with the columns whose place[column] >= 0 is their position, and
 // costs[a] with the entries that the pairs (a, b), b <= a, read.
 void pair_rows(const Vector& data, const Vector& indices, const Vector& indptr,
-               const Integers& place, const OutBytes& entries_of_rows,
-               const OutPositions& begins, const Integers& sizes, const OutDoubles& costs) {
+               const Integers& place, const OutBytes& entries_of_rows, const OutPositions& begins,
+               const Integers& sizes, const OutDoubles& costs) {
     const Index count = size_of(costs);
     by_compressed(data, indices, indptr, size_of(place), std::nullopt, [&](const auto& x) {
         using T = std::remove_cvref_t<decltype(*x.data)>;

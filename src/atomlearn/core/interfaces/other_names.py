@@ -68,8 +68,13 @@ class OwnParameters:
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Make the object; its parameters are refused before they are set."""
         if given:
-            refuse_unknown(cls.__name__, given, [*inspect.signature(cls.__init__).parameters][1:])
+            refuse_unknown(cls.__name__, given, _parameters(cls.__init__))
         return super().__new__(cls)
+
+
+@functools.cache  # to read a signature takes a twentieth of a small fit
+def _parameters(make: Callable[..., None]) -> list[str]:
+    return [*inspect.signature(make).parameters][1:]
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -24,7 +24,7 @@ def support_size(problem: Problem) -> int | None:
     norm = problem.regularizer.norm
     if not isinstance(norm, KSupport) or norm.groups is not None:
         return None
-    return int(min(norm.k, max(1, problem.design.shape[1])))
+    return min(int(norm.k), max(1, problem.design.shape[1]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class KSupport(RatedNorm):
     """
 
     def __init__(self, k: int | None = None, groups: Any = None) -> None:
-        self.k: Any = k
+        self.k: Any = k  # a number, in any problem
         self.groups = groups
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> KSupport:

@@ -14,9 +14,6 @@ from atomlearn.maps.pairs.products import PairProducts
 from atomlearn.maps.pairs.search import Finalists, Listing, PairWork
 from atomlearn.maps.settings import SETTINGS
 
-#: So many more pairs than are asked for are listed, each of them.
-LISTED = 32
-
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
@@ -131,7 +128,7 @@ class PolynomialScores(Scores):
         sizes = np.abs(listed) * (1.0 - 1e-12)
         change, before = memory.change(v, _largest(sizes, count))
         # All are searched for more than is asked for: others are then far below the best.
-        wanted = count if before else count + min(LISTED * count, SETTINGS.spare)
+        wanted = count if before else count + min(SETTINGS.listing * count, SETTINGS.spare)
         finalists = Finalists(
             wanted,
             index,

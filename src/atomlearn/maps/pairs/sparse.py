@@ -24,7 +24,7 @@ from atomlearn.maps.settings import SETTINGS
 class SparsePairs(PairProducts):
     """Pairs of the columns of a sparse array: only pairs that meet in a row are ever formed.
 
-    Keeps X by columns with sorted rows, and by rows: what was given, and one copy.
+    Keeps X by columns with sorted rows, and in rows for searches, beside what was given.
     """
 
     def __init__(self, base: Design) -> None:
@@ -43,15 +43,6 @@ class SparsePairs(PairProducts):
             matrix.sort_indices()
         matrix.has_canonical_format = True
         return matrix
-
-    @cached_property
-    def _by_rows(self) -> sp.csr_array:
-        given = self.base.stored()
-        return given if given.format == "csr" else self.matrix.tocsr()
-
-    @cached_property
-    def _row_lengths(self) -> NDArray[np.int64]:
-        return np.diff(self._by_rows.indptr).astype(np.int64)
 
     @cached_property
     def largest(self) -> float:
@@ -80,11 +71,15 @@ class SparsePairs(PairProducts):
             peaks = np.maximum(-low, high)
             sizes = _kernels.sparse_dots(magnitudes, indices, indptr, peaks) * SETTINGS.inflation
         sizes = np.minimum(sizes, np.finfo(np.float64).max)
-        order = np.argsort(-sizes, kind="stable")
-        place = np.empty(order.size, dtype=np.int32)
+        # Of very many columns most may be empty.
+        order = np.flatnonzero(sizes)
+        order = order[np.argsort(-sizes[order], kind="stable")]
+        place = np.full(sizes.size, -1, dtype=np.int32)
         place[order] = np.arange(order.size, dtype=np.int32)
-        by_rows = self._by_rows
-        table, costs = _kernels.pair_rows((by_rows.data, by_rows.indices, by_rows.indptr), place)
+        given = self.base.stored()
+        by_rows = given if given.format == "csr" else self.matrix.tocsr()
+        parts = by_rows.data, by_rows.indices, by_rows.indptr
+        table, costs = _kernels.pair_rows(parts, place, order.size)
         return _Ordered(order, place, sizes[order], table, costs)
 
     def linear(self, v: Array) -> Array:
@@ -153,7 +148,7 @@ class SparsePairs(PairProducts):
                 "scores of pairs overflow: entries of X are too large for products of two "
                 "columns; scale the columns of X"
             )
-        lengths = self._row_lengths[v != 0].astype(np.float64)
+        lengths = ordered.table[2][v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
         radii[reach < finalists.enough(slack)] = 0.0
         costs, sizes = ordered.costs[:count], ordered.sizes[:count]
@@ -193,8 +188,9 @@ class SparsePairs(PairProducts):
 class _Ordered:
     """X for searches: its columns in the order of bounds on their sums, the largest first.
 
-    columns : the column at each position; places : the position of each column; sizes, by position:
-    sum_k |x_ki| max_j |x_kj|, which bounds sums where |v| <= 1; table, costs : see ``pair_rows``.
+    columns : the column at each position; places : the position of each column, -1 of an empty one;
+    sizes, by position : sum_k |x_ki| max_j |x_kj|, which bounds sums where |v| <= 1; table, costs :
+    see ``pair_rows``.
     """
 
     columns: Columns
