@@ -46,7 +46,7 @@ def test_parameters_of_others_are_named_by_ours(made: Any, meant: str) -> None:
     ("parameters", "meant"),
     [
         ({"norm": "lasso"}, "norm='l1'"),
-        ({"norm": "elastic_net"}, "needs k"),
+        ({"norm": "elastic_net"}, "ElasticNetNorm(k=10)"),
         ({"norm": "group-lasso"}, "norms.Groups(groups)"),
         ({"norm": "ksuport"}, "'ksupport'"),
         ({"loss": "mse"}, "loss='squared'"),
@@ -57,7 +57,7 @@ def test_parameters_of_others_are_named_by_ours(made: Any, meant: str) -> None:
 def test_norms_and_losses_of_others_are_named_by_ours(
     parameters: dict[str, Any], meant: str
 ) -> None:
-    with pytest.raises(ValueError, match=r"did you mean|needs k") as caught:
+    with pytest.raises(ValueError, match=r"did you mean|has no k") as caught:
         al.AtomicRegressor(**parameters).fit(X, Y)
     assert meant in str(caught.value)
 

@@ -189,7 +189,7 @@ def _details(
     told = {
         key: f"{value:.6g}" if isinstance(value, float) else str(value)
         for key, value in told.items()
-        if not key.startswith("Baseline")
+        if not isinstance(value, list)
     }
     return (
         ("Data", f"{X.shape[0]:,} rows x {X.shape[1]:,} columns, {storage}, {X.dtype}"),

@@ -127,6 +127,7 @@ def objective_of(model: Any) -> dict[str, Any]:
     given = model.get_params(deep=False) | {"loss": model.loss}
     if isinstance(model, CrossValidatedModel):
         given["norm"] = model.norm_
+        given["form"] = model.form or model.norm_.usual_form
     return {key: given[key] for key in ("loss", "form", "norm") if key in given}
 
 
