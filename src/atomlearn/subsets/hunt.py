@@ -18,11 +18,12 @@ from atomlearn.core.interfaces.certificate import TINY, Status
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import growth
 from atomlearn.subsets.norm import IN, OUT
 from atomlearn.subsets.relaxation import Bound, Point, Relaxation, dual_value
 from atomlearn.subsets.result import NearSubset, SubsetRecord, SubsetResult, SubsetStatus
-from atomlearn.subsets.search import Search
+from atomlearn.subsets.search import Search, Subset
 
 #: Relative gap of the relaxation over all columns.
 ROOT_GAP = 1e-4
@@ -216,43 +217,60 @@ class Hunt:
     ) -> SubsetResult:
         """Return the result, in the numbers of all columns."""
         self._note(search)
-        best, problem = search.best, self.problem
+        best, near = search.best, None
         assert best is not None
-        open_units, proved_in = None, np.zeros(0, dtype=np.int64)
-        if bound is not None:
-            fixed = part.fixed.copy()
-            search.fix(
-                fixed, self.k, bound, search.limit if self.wanted.within is None else search.upper
-            )
-            if search.is_alone:
-                fixed[:] = OUT
-                fixed[best.units] = IN
-            left = fixed != OUT
-            if np.count_nonzero(left) == self.k:
-                fixed[left] = IN
-            open_units, proved_in = part.numbers[left], part.numbers[fixed == IN]
-        point = best.point
-        free = (np.zeros(0, dtype=np.int64), np.zeros(0))
-        intercept = point.intercept
-        if problem.loss.free is not None:
-            g, shift = problem.loss.free.free_part(problem.y, point.prediction, problem.weight)
-            intercept += shift
-            if problem.free is not None:
-                free = problem.free, np.asarray(g[: problem.free.size])
-        near = None
+        lower = max(search.lower, min(self.lower, best.objective))
+        open_units, proved_in = self._proved(search, part, bound)
         if self.wanted.within is not None:
             near = [
                 NearSubset(np.sort(part.numbers[each.units]), each.objective)
                 for each in search.within_reach()
             ]
-        n_units = self.n_units - (0 if problem.free is None else problem.free.size)
-        columns = part.columns[point.columns]
-        lower = max(search.lower, min(self.lower, best.objective))
-        seconds, nodes = time.monotonic() - self.began, search.nodes
-        gap = max(best.objective - lower, 0.0)
+        free = 0 if self.problem.free is None else self.problem.free.size
+        return SubsetResult(
+            fitted=self._fitted(best, part, lower, status, search.nodes),
+            columns=part.columns[best.point.columns],
+            groups=None if self.partition is None else part.numbers[best.units],
+            weights=best.point.weights,
+            lower_bound=lower,
+            status=status,
+            k=self.k,
+            ridge=self.level,
+            proved_in=proved_in,
+            n_proved_out=0 if open_units is None else self.n_units - free - open_units.size,
+            open_columns=open_units,
+            near=near,
+            near_complete=near is not None and status is SubsetStatus.OPTIMAL,
+            nodes=search.nodes,
+            history=self.history,
+        )
+
+    def _proved(
+        self, search: Search, part: Part, bound: Bound | None
+    ) -> tuple[Columns | None, Columns]:
+        """Return the units that are not proved out, and those that are proved in."""
+        if bound is None:
+            return None, np.zeros(0, dtype=np.int64)
+        fixed, best = part.fixed.copy(), search.best
+        limit = search.upper if self.wanted.within is not None else search.limit
+        search.fix(fixed, self.k, bound, limit)
+        if search.is_alone and best is not None:
+            fixed[:] = OUT
+            fixed[best.units] = IN
+        left = fixed != OUT
+        if np.count_nonzero(left) == self.k:
+            fixed[left] = IN
+        return part.numbers[left], part.numbers[fixed == IN]
+
+    def _fitted(
+        self, best: Subset, part: Part, lower: float, status: SubsetStatus, nodes: int
+    ) -> Result:
+        """Return the ridge fit of a set as a fit of all columns, whose gap is to all sets."""
+        problem, point = self.problem, best.point
+        gap, intercept = max(best.objective - lower, 0.0), point.intercept
         fitted = replace(
             self._whole,
-            columns=columns,
+            columns=part.columns[point.columns],
             weights=point.weights,
             intercept=intercept + problem.origin,
             objective=best.objective,
@@ -260,27 +278,16 @@ class Hunt:
             relative_gap=gap / max(abs(best.objective), TINY),
             status=_AS_FIT[status],
             passes=self.counted.passes,
-            seconds=seconds,
+            seconds=time.monotonic() - self.began,
             iterations=nodes,
             search_gap=None,
         )
-        return SubsetResult(
-            fitted=fitted if not free[0].size else fitted.with_free(*free, 0.0),
-            columns=columns,
-            groups=None if self.partition is None else part.numbers[best.units],
-            weights=point.weights,
-            lower_bound=lower,
-            status=status,
-            k=self.k,
-            ridge=self.level,
-            proved_in=proved_in,
-            n_proved_out=0 if open_units is None else n_units - open_units.size,
-            open_columns=open_units,
-            near=near,
-            near_complete=near is not None and status is SubsetStatus.OPTIMAL,
-            nodes=nodes,
-            history=self.history,
-        )
+        if problem.loss.free is None:
+            return fitted
+        g, shift = problem.loss.free.free_part(problem.y, point.prediction, problem.weight)
+        if problem.free is None:
+            return replace(fitted, intercept=fitted.intercept + shift)
+        return fitted.with_free(problem.free, np.asarray(g[: problem.free.size]), shift)
 
 
 #: What a fit says of its end where a search ends so.

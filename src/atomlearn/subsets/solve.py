@@ -120,10 +120,10 @@ def solve_subset(
     References
     ----------
     Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm, NeurIPS 25,
-    arXiv:1204.5043 (the relaxation). Atamtürk, Gómez (2020), Safe screening rules for l0-regression
-    from perspective relaxations, ICML, arXiv:2004.08773 (columns proved in and out). Hazimeh,
-    Mazumder, Saab (2022), Sparse regression at scale: branch-and-bound rooted in first-order
-    optimization, Mathematical Programming 196, arXiv:2004.06152.
+    arXiv:1204.5043 (the relaxation). Atamtürk, Gómez (2020), Safe screening rules for
+    l0-regression from perspective relaxations, ICML (columns proved in and out). Hazimeh, Mazumder,
+    Saab (2022), Sparse regression at scale: branch-and-bound rooted in first-order optimization,
+    Mathematical Programming 196, doi:10.1007/s10107-021-01712-4.
 
     Examples
     --------
@@ -138,84 +138,14 @@ def solve_subset(
     wanted = wanted_of(gap, within, max_sets, time_limit, max_nodes, observers)
     price = None if penalty is None else positive("penalty", penalty, "for each column")
     with single_threaded_blas():
-        problem = _problem(
+        problem = subset_problem(
             X, y, k, ridge, loss, groups, intercept, sample_weight, offset, unpenalized
         )
         starts = [np.unique(np.asarray(each, dtype=np.int64)) for each in start]
         if price is not None:
             return _penalized(problem, wanted, price, starts)
-        _check_size(problem, k)
+        check_size(problem, k)
         return best_subset(problem, k, wanted, starts)
-
-
-def subset_path(
-    X: object,
-    y: object,
-    *,
-    ks: Iterable[int] = range(1, 11),
-    ridge: float | None = None,
-    loss: str | Loss = "squared",
-    groups: Any = None,
-    intercept: bool = False,
-    sample_weight: object = None,
-    offset: object = None,
-    unpenalized: object = None,
-    gap: float = GAP,
-    time_limit: float | None = None,
-    max_nodes: int | None = None,
-) -> list[SubsetResult]:
-    """Return the best subsets of several sizes, each search beginning at the sets before it.
-
-    Parameters
-    ----------
-    ks : iterable of int
-        Sizes, in any order; the results are in the order of increasing size.
-    time_limit : float, optional
-        Seconds for all of them: each size gets an equal share of what is left.
-
-    Others : see ``solve_subset``.
-
-    Returns
-    -------
-    list of SubsetResult
-
-    Raises
-    ------
-    ValueError, TypeError
-        As ``solve_subset`` does.
-
-    References
-    ----------
-    Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm, NeurIPS 25,
-    arXiv:1204.5043.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from atomlearn.subsets import subset_path
-    >>> X = np.random.default_rng(0).standard_normal((100, 50))
-    >>> y = X[:, 3] - 2.0 * X[:, 7]
-    >>> [result.columns.tolist() for result in subset_path(X, y, ks=[1, 2], ridge=10.0)]
-    [[7], [3, 7]]
-    """
-    sizes = sorted({whole_number("subset_path", "ks", k) for k in ks})
-    if not sizes:
-        raise ValueError("subset_path: ks holds no size; pass ks=range(1, 11), for example")
-    whole = Deadline()
-    if time_limit is not None:
-        whole = Deadline.after(positive("time_limit", time_limit, "seconds, for example 60"))
-    results: list[SubsetResult] = []
-    with single_threaded_blas():
-        problem = _problem(
-            X, y, sizes[-1], ridge, loss, groups, intercept, sample_weight, offset, unpenalized
-        )
-        _check_size(problem, sizes[-1])
-        for left, k in zip(range(len(sizes), 0, -1), sizes, strict=True):
-            share = None if time_limit is None else max(whole.left / left, 1e-3)
-            wanted = wanted_of(gap, None, MOST_SETS, share, max_nodes)
-            starts = [_chosen(result) for result in results[-1:]]
-            results.append(best_subset(problem, k, wanted, starts))
-    return results
 
 
 def best_subset(
@@ -232,7 +162,7 @@ def _norm(problem: Problem) -> KSupport:
     return norm
 
 
-def _problem(
+def subset_problem(
     X: object,
     y: Any,
     k: int,
@@ -305,7 +235,7 @@ def checked_ridge(ridge: float) -> float:
     return positive("ridge", ridge, "weight of ||w||^2 / 2, for example 0.1 * n_samples")
 
 
-def _check_size(problem: Problem, k: int) -> None:
+def check_size(problem: Problem, k: int) -> None:
     """Raise where there are fewer columns, or groups, than a subset is to have."""
     count, free = n_units(problem), 0 if problem.free is None else problem.free.size
     if k > count:
@@ -367,7 +297,7 @@ def _penalized(
     for k in range(1, most + 1):
         some = problem.with_norm(KSupport(k, norm.groups))
         hunt = Hunt(some, replace(wanted, max_nodes=0))
-        found = [hunt.run([*given, *([] if best is None else [_chosen(best)])]).plus(k, penalty)]
+        found = [hunt.run([*given, *([] if best is None else [chosen(best)])]).plus(k, penalty)]
         if best is None:
             found.append(hunt.empty())
         best = min([*([] if best is None else [best]), *found], key=lambda each: each.objective)
@@ -385,7 +315,7 @@ def _penalized(
             lower = min(lower, bound)
             continue
         hunt.wanted, cost = wanted, hunt.k * penalty
-        result = hunt.run([_chosen(best)], best.objective - cost).plus(hunt.k, penalty)
+        result = hunt.run([chosen(best)], best.objective - cost).plus(hunt.k, penalty)
         statuses.append(result.status)
         lower = min(lower, result.lower_bound)
         best = min(best, result, key=lambda each: each.objective)
@@ -399,5 +329,5 @@ def _penalized(
     return replace(best, status=SubsetStatus.OPTIMAL if reached else status)
 
 
-def _chosen(result: SubsetResult) -> Columns:
+def chosen(result: SubsetResult) -> Columns:
     return result.columns if result.groups is None else result.groups

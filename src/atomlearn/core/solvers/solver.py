@@ -20,7 +20,7 @@ TOLERANCE = 1e-6
 MAX_ITER = 1000
 #: Share of the gap to which a step solves its restricted problem. At 0.05 nearly all of the columns
 #: that a k-support norm takes in a second pass are not needed: a third goes by for nothing.
-INNER_RATIO = 0.001
+INNER_RATIO = 0.01
 #: Steps without progress after which a run has stalled, where nothing new is to come.
 PATIENCE = 3
 
