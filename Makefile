@@ -20,7 +20,7 @@ BENCH := $(BENCH_VENV)/.installed
 # An environment for development serves the demo too: no second build.
 DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
 
-.PHONY: demo say-demo test say-test test-processors fuzz sanitize mutants campaign lint format types docs bench clean
+.PHONY: demo say-demo test say-test test-processors contests fuzz sanitize mutants campaign lint format types docs bench clean
 
 say-demo:
 	@echo "make demo: selects features of data that scikit-learn bundles and writes a report to"
@@ -33,7 +33,7 @@ demo: say-demo $(DEMO)
 # For one process, with the output of a debugger: make test PYTEST_ARGS="-n 0 tests/norms".
 # Bytecode is kept, whatever the environment says: every worker and every command starts sooner.
 say-test:
-	@echo "make test: runs the tests, one worker a core, up to the first failure: about 3 minutes"
+	@echo "make test: runs the tests, one worker a core, up to the first failure: about 4 minutes"
 	@echo "on 2 cores$(if $(wildcard $(DEVELOP)),., after setting up $(VENV): some minutes the first time.)"
 
 test: say-test $(DEVELOP)
@@ -43,6 +43,10 @@ test: say-test $(DEVELOP)
 # on 2 cores. PROCESSORS=zen runs one; --turn the one that the hash of the commit chooses.
 test-processors: $(DEVELOP)
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.processors $(PROCESSORS)
+
+# Passes, calls of oracles and time in passes, against those that are kept: half a minute.
+contests: $(DEVELOP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.contests
 
 # Mutated files, shared between all readers: each is read, or refused in one line.
 N ?= 10000
@@ -69,6 +73,7 @@ lint: $(DEVELOP)
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	PYTHONPATH=src $(BIN)/lint-imports
+	$(BIN)/numpydoc lint $(shell find src/atomlearn -name '*.py')
 ifneq ($(CPP),)
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 endif
@@ -92,12 +97,13 @@ bench: $(BENCH)
 	$(BENCH_VENV)/bin/python benchmarks/run.py $(BENCH_ARGS)
 	$(BENCH_VENV)/bin/python benchmarks/scoreboard.py
 
-# The tables and figures of the four papers: make paper-tan PAPER_ARGS=--smoke for small sizes.
+# The claims and figures of the four papers: make paper-tan PAPER_ARGS=--smoke for small sizes,
+# PAPER_ARGS="--resume small" for one part, keeping what is there. All of it: about an hour on 2 cores.
 papers: paper-argyriou paper-liu paper-vinyes paper-tan
 
 paper-argyriou paper-liu paper-vinyes paper-tan: paper-%: $(DEVELOP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.$*.run $(PAPER_ARGS)
-	$(BIN)/python -m experiments.pages
+	$(BIN)/python -m experiments.pages $(filter --smoke,$(PAPER_ARGS)) $*
 
 clean:
 	rm -rf build dist docs/_build docs/api/generated docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

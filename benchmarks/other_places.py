@@ -205,9 +205,103 @@ def pairs() -> Row:
     """[T]'s largest case in shape: 100 of 10^13 products."""
     from benchmarks.implicit import Largest
 
-    made = Largest(1_000_000, 4_590_000, 29, 100).selection(100, 10)
+    return _selected(Largest(1_000_000, 4_590_000, 29, 100).selection(100, 10))
+
+
+@place("10^13 pairs, five planted")
+def few_pairs() -> Row:
+    """The same rows with labels that are mostly chance: products of common columns, C = 10."""
+    from benchmarks.implicit import Largest
+
+    return _selected(Largest(1_000_000, 4_590_000, 29, 5, True).selection(100, 10, 10.0))
+
+
+def _selected(made: Row) -> Row:
     note = f"{made['planted_found']} of {made['planted']} found, {made['peak_gb']:.2f} GB"
     return {"seconds": made["seconds"], "passes": made["passes"], "note": note}
+
+
+@place("a factor on l1, 32 million products")
+def factor() -> Row:
+    """Scaled(L1()) over products that could be listed, beside plain l1."""
+    from scipy import sparse
+
+    from atomlearn import norms, solve
+    from atomlearn.designs import Polynomial
+
+    X = sparse.random(2000, 8000, density=0.002, random_state=0, format="csc")
+    y, design = np.random.default_rng(0).standard_normal(2000), Polynomial(X)
+    level = 0.5 * float(abs(design.scores(y).top(1)[1][0]))
+    plain, _ = least(lambda: solve(Polynomial(X), y, level=level))
+    norm = norms.Scaled(norms.L1(), 2.0)
+    return solved(
+        lambda: solve(Polynomial(X), y, norm=norm, level=0.5 * level),
+        rival="l1", rival_seconds=plain,
+    )  # fmt: skip
+
+
+@place("three covariates, 360 x 2000, 50 levels to 0.001")
+def covariates() -> Row:
+    """A lasso path with free columns, beside the same path with all columns penalized."""
+    from atomlearn.paths import path
+
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.standard_normal((360, 2003)))
+    y = X[:, :20].sum(axis=1) + 3.0 * rng.standard_normal(360)
+    settings: dict[str, Any] = {"intercept": True, "n_levels": 50, "ratio": 0.001}
+    plain, _ = least(lambda: path(X, y, **settings))
+    seconds, found = least(lambda: path(X, y, unpenalized=[0, 1, 2], **settings))
+    gap = max(result.relative_gap for result in found.results)
+    return {
+        "seconds": seconds, "gap": gap, "passes": found.passes,
+        "rival": "all penalized", "rival_seconds": plain,
+    }  # fmt: skip
+
+
+@place("stability of a lasso, 100 halves of 500 x 1000")
+def stability() -> Row:
+    """Which columns the halves select at one level."""
+    from atomlearn import AtomicRegressor, StabilitySelector
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 1000))
+    y = X[:, :5].sum(axis=1) + rng.standard_normal(500)
+    alpha = 0.2 * float(np.abs(X.T @ (y - y.mean())).max()) / 500
+    model = AtomicRegressor(alpha=alpha)
+    seconds, _ = least(lambda: StabilitySelector(model, n_resamples=100, rng=0).fit(X, y), 2.0)
+    return {"seconds": seconds}
+
+
+@place("Frank-Wolfe with an intercept, 2000 x 300")
+def frank_wolfe() -> Row:
+    """Pairwise steps for l1-logistic regression, beside the same without an intercept."""
+    from atomlearn import solve
+    from atomlearn.solvers import FrankWolfe
+
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.standard_normal((2000, 300)))
+    y = np.sign(X[:, :5].sum(axis=1) + rng.standard_normal(2000))
+    solver, level = FrankWolfe(direction="pairwise"), 0.15 * float(np.abs(X.T @ y).max())
+
+    def fit(intercept: bool) -> Any:
+        return solve(X, y, loss="logistic", level=level, solver=solver, intercept=intercept)
+
+    without, _ = least(lambda: fit(False))
+    return solved(lambda: fit(True), rival="without", rival_seconds=without)
+
+
+@place("squared groups, logistic, 100,000 x 50")
+def tall() -> Row:
+    """Groups of five columns, many samples."""
+    from atomlearn import norms, solve
+
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.standard_normal((100_000, 50)))
+    y = np.sign(X[:, :5].sum(axis=1) + rng.logistic(size=100_000))
+    norm = norms.Groups(np.arange(50) // 5)
+    return solved(
+        lambda: solve(X, y, loss="logistic", norm=norm, form="squared", level=1.0, intercept=True)
+    )
 
 
 @place("prox, d = 100")

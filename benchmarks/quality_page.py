@@ -21,17 +21,22 @@ RIVALS = (
 )  # fmt: skip
 HEAD = """# How well the models predict
 
-Made by `python -m benchmarks.quality --write` of `benchmarks/results/quality.csv`; nothing here is
-typed by hand. `python -m benchmarks.quality` goes on with the repeats that are missing.
+How good are predictions on rows that a model has not seen? Each table compares methods on one data
+set. All methods get the same folds. Each chooses its own parameters by cross-validation within the
+training rows, which are standardized by their own means.
 
-Every method chooses its own parameters by cross-validation within the training rows, which are
-standardized by their own means; the folds are the same for all. A score is the mean over folds and
-repeats: the area under the ROC curve, or R², ± its standard error over repeats where there are at
-least two. The best is bold, and all within one error of it. *Size* is the number of columns or
-terms in use, *stability* 1 where all folds select the same columns and 0 where they agree by chance
-(Nogueira, Sechidis, Brown 2018). l1, elastic net (as a norm), k-support, generation, latent groups,
-hierarchy, products, curves, steps (curves of steps) and the relaxed l1 are ours; best subset is
-abess, EBM InterpretML's, without products.
+- The score is the area under the ROC curve, or R²: the mean over folds and repeats. After ± stands
+  its standard error over repeats, if there are at least two. The best is bold, and so are all
+  within one error of it.
+- *Size* is the number of columns or terms in use.
+- *Stability* is 1 if all folds select the same columns, and 0 if they agree by chance only
+  (Nogueira, Sechidis, Brown 2018).
+- Ours are l1, elastic net (as a norm), k-support, generation, latent groups, hierarchy, products,
+  curves, steps (curves of steps) and the relaxed l1.
+- Best subset is from abess. EBM is from InterpretML, without products.
+
+`python -m benchmarks.quality --write` makes this page from `benchmarks/results/quality.csv`;
+nothing here is typed by hand. `python -m benchmarks.quality` goes on with missing repeats.
 """
 
 
@@ -51,9 +56,10 @@ def write(source: Path, target: Path) -> None:
     parts += [verdict(real), "## Real data\n"]
     parts += [prediction(data, methods) for data, methods in real.items()]
     parts.append(
-        "## Recovery on made data\n\nabess's own simulation: 300 x 1000, 10 true features, "
-        "correlations rho^|i - j|; Zou and Hastie's: 50 x 40, three bunches of five nearly equal "
-        "features. Means over draws; methods choose for prediction, not for recovery.\n"
+        "## Recovery on made data\n\nHere the true features are known. The simulation of abess has "
+        "300 rows, 1000 columns, 10 true features and correlations rho^|i - j|. That of Zou and "
+        "Hastie has 50 rows, 40 columns and three bunches of five nearly equal features. The "
+        "tables show means over draws. All methods choose for prediction, not for recovery.\n"
     )
     parts += [recovery(data, methods) for data, methods in made.items()]
     target.write_text("\n".join(parts), encoding="utf-8")
@@ -132,13 +138,17 @@ def verdict(real: Rows) -> str:
 
 
 WHY = """
-Why, as far as these tables tell: where we lose, it is mostly to boosted curves and by a few
-hundredths. Best subset selection is ahead of the best of ours on one real set (49 arrays, where one
-column is enough). Where few features act (the simulation of its authors) numbers of features found
-and false are below, method by method. Relaxing (`l1, relaxed`) changes at most a hundredth or two
-on the seven sets where it ran; on madelon, whose classes separate at small levels, it runs into its
-limits of time and was left out, with what comes after it. Curves of steps (`steps`) come within a
-hundredth of boosted ones on the one set where they ran. Where
-features are much alike, as in Zou and Hastie's bunches, l1 and the k-support norm find most of
-them, and best subset one of each bunch.
+Why, as far as these tables tell:
+
+- We lose mostly to boosted curves (EBM), and by a few hundredths. Curves of steps (`steps`) come
+  within a hundredth of them on the one data set where they ran.
+- Best subset selection is ahead of the best of ours on one real data set: 49 arrays, where one
+  column is enough.
+- If few features act, look at the true and false features found, method by method, at the end of
+  this page.
+- If features are much alike, as in Zou and Hastie's bunches, l1 and the k-support norm find most of
+  them. Best subset finds one of each bunch.
+- Relaxing (`l1, relaxed`) changes at most a hundredth or two on the seven data sets where it ran.
+  Madelon was left out: its classes separate at small levels, and relaxing runs into its limits of
+  time there, as does what comes after it.
 """

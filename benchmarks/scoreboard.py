@@ -175,7 +175,7 @@ def accuracies(folder: Path = RESULTS) -> list[Reached]:
 def accuracy_table(lines: list[Reached]) -> str:
     """Return times to each accuracy as Markdown; the faster of two is bold."""
     out = [
-        "| contest | to | atomlearn | soonest other | ratio | passes | / limit | GB: ours, theirs |"
+        "| contest | to | atomlearn | soonest other | ratio | passes | x limit | GB: ours, theirs |"
     ]
     out.append("|---|---|---|---|---|---|---|---|")
     for line in lines:
@@ -206,15 +206,15 @@ def accuracy_section() -> str:
     machine = about["machine"]
     return (
         "\n## Time to an accuracy\n\n"
-        "`python -m benchmarks.accuracies.benchmark` (its header says how): seconds until the "
-        "objective is within 1e-3, 1e-6, 1e-9 of the optimum, relative; ours asked to prove a gap "
-        "of 1e-3, 1e-6 or 1e-9, the others at the tolerance that gets there soonest, compiled "
-        "before. / limit: our time over that of our passes, were each of them one product of the "
-        "data with a vector.\n\n"
-        f"{len({line.contest for line in lines})} contests, {len(peers)} settings of others "
-        f"({'; '.join(peers)}); {len(raced)} races, {lost} lost. "
-        f"{machine['cores']} cores of a {machine['processor']}, each solver cut "
-        f"{about['notes']['limit_s']:g} to 6 s after its first call; {versions}.\n\n"
+        "Seconds until the objective is within 1e-3, 1e-6 or 1e-9 of the optimum, relative. Ours "
+        "is asked to prove that gap. The others run at the tolerance that gets there soonest, and "
+        "are compiled before. *x limit* is our time divided by the least that our passes could "
+        "take: one product of the data with a vector each.\n\n"
+        f"Of {len(raced)} races we lost {lost}. There are {len({line.contest for line in lines})} "
+        f"contests, and the others are: {'; '.join(peers)}.\n\n"
+        "`python -m benchmarks.accuracies.benchmark` runs it; its header says how. Measured on "
+        f"{machine['cores']} cores of a {machine['processor']}; each solver was cut "
+        f"{about['notes']['limit_s']:g} to 6 s after its first call. Versions: {versions}.\n\n"
         f"{accuracy_table(lines)}{parts_section([line for line in lines if lost_by(line)])}"
     )
 
@@ -235,14 +235,14 @@ def parts_section(lines: list[Reached]) -> str:
     shares = [float(r["refits"]) / float(r["seconds"]) for r in rows if r["contest"] in lost]
     out = [
         "\n### Where our time goes\n",
-        "`python -m benchmarks.accuracies.parts`: seconds of one solve to 1e-6, of readings (with "
-        "certificates and the choice of columns), of gathering columns, of re-fits over those in "
-        "use, of the rest. In the contests that are lost to some accuracy, re-fits are "
-        f"{min(shares):.0%} to {max(shares):.0%} of the time, {statistics.median(shares):.0%} "
-        "in the median: at these sizes it is not the readings that are lost by, but re-fits of "
-        f"some hundreds of columns. {sooner} of the {len(best)} races lost are lost to a solver "
-        "that needs less for everything than ours for its re-fits alone. Where columns are many "
-        "(the first table), readings decide.\n",
+        "The time of one solve to 1e-6 has four parts: reading the data (with certificates and "
+        "the choice of columns), gathering columns, re-fits over the columns in use, and the "
+        "rest. `python -m benchmarks.accuracies.parts` measures them.\n\n"
+        f"In the contests that we lost, re-fits take {min(shares):.0%} to {max(shares):.0%} of our "
+        f"time, {statistics.median(shares):.0%} in the median. So at these sizes the re-fits of "
+        f"some hundreds of columns decide. {sooner} of the {len(best)} races are lost to a solver "
+        "that needs less time for everything than ours for its re-fits alone. If there are many "
+        "columns, as in the first table, readings decide.\n",
         "| contest | s | reading | gathering | re-fits | rest | columns used |",
         "|---|---|---|---|---|---|---|",
     ]
@@ -291,20 +291,22 @@ def page(lines: list[Contest]) -> str:
     raced = [line for line in lines if line.ratio is not None]
     lost = [line for line in raced if line.ratio is not None and line.ratio < 1.0]
     return (
-        "# Scoreboard\n\nMade by `python benchmarks/scoreboard.py --write` of the results that are "
-        "kept in `benchmarks/results`; nothing here is typed by hand. `make bench` runs the "
-        "contests again.\n\n"
-        f"{len(lines)} contests; ahead in {len(raced) - len(lost)}, behind in {len(lost)}, nobody "
-        f"else within the limit in {len(lines) - len(raced)}. Measured on "
-        f"{'; '.join(sorted(machines))}. Rivals are at their best settings that reach the accuracy "
-        "of the contest; ours proves its gap. The ratio is the time of the fastest other over "
-        "ours; passes over the data and memory are ours, where they were kept.\n\n"
+        "# Scoreboard\n\nEach line is a contest: one problem, our time, and the time of the "
+        "fastest other solver that reaches the same accuracy. Ours also proves it.\n\n"
+        f"We are ahead in {len(raced) - len(lost)} of {len(lines)} contests and behind in "
+        f"{len(lost)}. In {len(lines) - len(raced)} nobody else ended within the time limit.\n\n"
+        "- *Ratio* is the time of the fastest other divided by ours. Below 1 we lost.\n"
+        "- *Passes* over the data and *peak GB* of memory are ours, where they were kept.\n"
+        "- The others run at their best settings that reach the accuracy of the contest.\n"
+        f"- Measured on {'; '.join(sorted(machines))}.\n\n"
+        "`python benchmarks/scoreboard.py --write` makes this page from `benchmarks/results`; "
+        "nothing here is typed by hand. `make bench` runs the contests again.\n\n"
         f"{table(lines)}{accuracy_section()}"
     )
 
 
 def summary(lines: list[Contest]) -> str:
-    """Return the README's table: of each benchmark the contest in which we are least ahead."""
+    """Return the README's table: our worst result of each benchmark."""
     chosen = []
     for _, group in groupby(lines, lambda line: line.benchmark):
         raced = [line for line in group if line.ratio is not None]

@@ -7,16 +7,11 @@ from pathlib import Path
 
 #: Question and what to take if the answer is yes; the last is what remains.
 QUESTIONS = (
-    ("Is the target a matrix, or the coefficients one?", ("rows, TraceNorm,", "SparseLowRank")),
-    ("Must it be exactly n features?", ("FeatureGenerator(n)",)),
-    ("Do products of two features count?", ("few features: Hierarchy", "many: Polynomial")),
+    ("Is the target a matrix, or are the coefficients one?", ("rows, TraceNorm,", "SparseLowRank")),
     ("Is the effect of a feature a curve?", ("features='splines'",)),
-    ("Do features come in disjoint sets?", ("Groups(groups)",)),
-    ("In sets that overlap?", ("LatentGroups(groups)",)),
-    ("In nested sets?", ("Trees(groups)",)),
-    ("In runs of neighbours?", ("Chains(length)",)),
-    ("Are relevant features much alike?", ("KSupport(k)", "ElasticNetNorm(k)")),
-    ("Does everything matter a little?", ("L2()",)),
+    ("Do products of two features count?", ("features='interactions'", "with Hierarchy")),
+    ("Do features come in known sets?", ("Groups; where they", "overlap, LatentGroups")),
+    ("Are the features that matter much alike?", ("KSupport(k)",)),
 )
 LAST = ("L1()",)
 WIDTH, ROW, LEFT, RIGHT, GAP = 520, 66, 270, 190, 60

@@ -1,8 +1,7 @@
 """Rivals for problems over matrices, in plain NumPy: each gives the curve (seconds, objective).
 
 ADMM for matrix pursuit [L]; accelerated proximal gradient and ADMM for sparse plus low rank
-(Candes, Li, Ma, Wright 2011, in the form with noise); block descent over supports (Richard,
-Obozinski, Vert 2014, and [V] section 4.5).
+(Candes, Li, Ma, Wright 2011, in the form with noise).
 """
 
 from __future__ import annotations
@@ -16,14 +15,11 @@ from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn import _kernels
 from atomlearn.designs import ArrayScores
-from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.scores import dense_matrix
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem
 from benchmarks.harness import Outcome
 
 Array = NDArray[np.float64]
-Columns = NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -142,45 +138,3 @@ def robust_admm(
 def _robust_objective(Y: Array, L: Array, S: Array, level: float, mu: float, trace: float) -> float:
     residual = Y - L - S
     return 0.5 * float((residual * residual).sum()) + level * (trace + mu * np.abs(S).sum())
-
-
-def block_descent(
-    C: Array, norm: MatrixNorm, level: float, symmetric: bool, enough: float, limit_s: float
-) -> tuple[Curve, list[tuple[Columns, Columns, Array]]]:
-    """Block proximal descent: 1/2 ||C - sum Z_IJ||^2 + level sum ||Z_IJ||_*, one support at a time.
-
-    The working set has the supports (I, J) that the search of the norm has found; each block is
-    minimised over exactly, in turn, until the objective stands, then the next support enters. For
-    ``symmetric`` I = J and the blocks are positive semidefinite.
-    """
-    curve = Curve(enough, limit_s)
-    blocks: list[tuple[Columns, Columns, Array]] = []
-    residual, traces = C.copy(), np.zeros(0)
-    objective = 0.5 * float((residual * residual).sum())
-    while curve.goes_on(objective):
-        found = norm.search(dense_matrix(residual))
-        if found.lower <= level * (1 + 1e-9):
-            break
-        rows = np.flatnonzero(found.left[:, 0])
-        cols = np.flatnonzero(found.right[:, 0])
-        blocks.append((rows, cols, np.zeros((rows.size, cols.size))))
-        traces = np.append(traces, 0.0)
-        for _ in range(200):
-            before = objective
-            for number, (own_rows, own_cols, Z) in enumerate(blocks):
-                at = np.ix_(own_rows, own_cols)
-                new, traces[number] = _block(residual[at] + Z, level, symmetric)
-                residual[at] += Z - new
-                blocks[number] = (own_rows, own_cols, new)
-            objective = 0.5 * float((residual * residual).sum()) + level * float(traces.sum())
-            if before - objective <= 1e-5 * (objective - enough) or objective <= enough:
-                break
-    return curve, blocks
-
-
-def _block(M: Array, level: float, symmetric: bool) -> tuple[Array, float]:
-    if not symmetric:
-        return shrink(M, level)
-    values, vectors = np.linalg.eigh(0.5 * (M + M.T))
-    values = np.maximum(values - level, 0.0)
-    return (vectors * values) @ vectors.T, float(values.sum())

@@ -1,17 +1,20 @@
-"""[T] section 6 at degree 3: a product of three inputs found among all, and what is refused."""
+"""[T] section 6 at degree 3 and with the general intersection kernel, by FeatureGenerator."""
 
 import numpy as np
 
-from atomlearn import designs, norms, solve
-from atomlearn.solvers import FeatureGeneration
+from atomlearn import FeatureGenerator, designs
 
 rng = np.random.default_rng(0)
-X = rng.standard_normal((300, 40))
-y = np.sign(X[:, 3] * X[:, 8] * X[:, 21] + 0.1 * rng.standard_normal(300))
-design = designs.Cubic(X, gamma=1.0, r=1.0)
-problem = {"loss": "squared_hinge", "norm": norms.KSupport(2), "form": "squared", "level": 0.1}
-fit = solve(design, y, solver=FeatureGeneration(n_features=4), **problem)
-print(design.shape, [design.triple(int(column)) for column in fit.columns])
+X, new = rng.standard_normal((2, 400, 20))
+cubic = FeatureGenerator(4, batch=2, loss="squared_hinge")
+cubic.fit(designs.Cubic(X), np.sign(X[:, 3] * X[:, 8] * X[:, 11] + 0.1 * X[:, 0]))
+print([designs.Cubic(X).triple(int(column)) for column in cubic.selected_])
+print(np.mean(cubic.predict(designs.Cubic(new)) == np.sign(new[:, 3] * new[:, 8] * new[:, 11])))
+for a in (0.5, 1.0, 2.0):  # k(x, z) = sum_j min(|x_j|^a, |z_j|^a)
+    design = designs.Additive(X, lambda x, z, a=a: np.minimum(abs(x) ** a, abs(z) ** a))
+    model = FeatureGenerator(2, batch=1).fit(design, np.sign(abs(X[:, 2]) + abs(X[:, 5]) - 1.6))
+    truth = np.sign(abs(new[:, 2]) + abs(new[:, 5]) - 1.6)
+    print(a, model.selected_, model.score(design.map.apply(new), truth))
 try:
     designs.Cubic(np.ones((2000, 2000)))
 except ValueError as refused:

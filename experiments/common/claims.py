@@ -1,84 +1,186 @@
-"""Claims of a paper beside what was found here: claims.json, and a README from it."""
+"""Claims of a paper, in its own words, and the one rule that decides them.
+
+A verdict is given only at the paper's size, on the paper's data, and over five draws or more where
+the data is made. What is compared is a difference for each draw, counted so that more is as the
+paper says. With m its mean and e its standard error a claim *holds* where m - 2e exceeds the
+margin, *does not hold* where m + 2e lies below minus the margin, and is *undecided* between them.
+No claim fails on a choice of ours where the paper states none.
+"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+import math
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: What a claim can turn out to be.
-VERDICTS = ("holds", "does not hold", "data not at hand", "not run")
+import numpy as np
+
+HOLDS, FAILS, UNDECIDED = VERDICTS = ("holds", "does not hold", "undecided")
+#: Fewer draws than this decide nothing.
+LEAST_DRAWS = 5
+#: Times are compared by their logarithms; a tenth more is what we call longer.
+TENTH = math.log(1.1)
+#: Times below this many seconds, both of them, decide nothing.
+BRIEF = 0.05
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict, what was compared in words, the draws, and the margin in words."""
+
+    verdict: str
+    words: str
+    draws: int
+    margin: str
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One checkable statement.
+    """One sentence of a paper beside what was found here; all but two fields are in quotes.toml.
 
-    key : where it stands; says : the statement; paper, ours : the numbers side by side; verdict :
-    one of VERDICTS; why : what differs and why, or how the run was smaller than the paper's.
+    key : its name here; place : where it stands; quote : the sentence, in the paper's words; part :
+    the part of the experiment that tries it; size : what was run, beside the paper's where they
+    differ; rival : what it is compared with; rule : what words such as "much" are taken for, and
+    what else decides; open : what the paper does not state, on which a verdict against it must not
+    rest; reduced : why no verdict can be given here (a smaller size, other data); ours : the
+    numbers; judged : what the rule made of them.
     """
 
     key: str
-    says: str
-    paper: str
+    place: str
+    quote: str
+    part: str
+    size: str
     ours: str
-    verdict: str
-    why: str = ""
+    judged: Judged
+    rival: str = ""
+    rule: str = ""
+    open: str = ""
+    reduced: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict: none from a reduced run, and none against what the paper leaves open."""
+        against = self.judged.verdict == FAILS and self.open
+        return UNDECIDED if self.reduced or against else self.judged.verdict
+
+    @property
+    def why(self) -> str:
+        """Why it is undecided; empty where it is not."""
+        if self.verdict != UNDECIDED:
+            return ""
+        if self.reduced:
+            return self.reduced
+        if self.judged.verdict == FAILS:
+            return "it is not so here, but that may be the choice that the paper leaves to us"
+        if not self.judged.draws:
+            return "not run yet"
+        if self.judged.draws < LEAST_DRAWS:
+            return f"fewer than {LEAST_DRAWS} draws"
+        return "the draws do not agree beyond the margin"
 
 
-def decided(key: str, says: str, paper: str, ours: str, holds: bool, why: str = "") -> Claim:
-    """Return a claim that was tried."""
-    return Claim(key, says, paper, ours, VERDICTS[0] if holds else VERDICTS[1], why)
+#: For each claim of quotes.toml the numbers in words, and what the rule makes of them.
+Found = dict[str, tuple[str, Judged]]
 
 
-class Record:
-    """The claims and figures' numbers of one paper, kept in its directory as they come."""
-
-    def __init__(self, directory: Path, smoke: bool) -> None:
-        self.directory = directory
-        self.smoke = smoke
-        self.name = "smoke_" if smoke else ""
-        self.out = Path("build/experiments") / directory.name if smoke else directory
-        self.out.mkdir(parents=True, exist_ok=True)
-        self.claims: dict[str, Claim] = {}
-        self.results: dict[str, Any] = {}
-
-    def add(self, claim: Claim) -> None:
-        """Keep a claim, in place of the one of the same key, and write all of them."""
-        assert claim.verdict in VERDICTS
-        self.claims[claim.key] = claim
-        print(f"{claim.key}: {claim.verdict}. paper: {claim.paper}; ours: {claim.ours}", flush=True)
-        self.write()
-
-    def keep(self, name: str, value: Any) -> None:
-        """Keep the numbers of a table or figure."""
-        self.results[name] = value
-        self.write()
-
-    def write(self) -> None:
-        """Put what this run found into claims.json and results.json, beside what others did."""
-        kept = _read(self.out / "claims.json").get("claims", [])
-        claims = {one["key"]: one for one in kept}
-        claims |= {key: asdict(claim) for key, claim in self.claims.items()}
-        counts = {v: sum(one["verdict"] == v for one in claims.values()) for v in VERDICTS}
-        listed = [claim for _, claim in sorted(claims.items())]
-        text = json.dumps({"counts": counts, "claims": listed}, indent=1, ensure_ascii=False)
-        (self.out / "claims.json").write_text(text + "\n", encoding="utf-8")
-        results = {**_read(self.out / "results.json"), **self.results}
-        text = json.dumps(results, default=float)
-        (self.out / "results.json").write_text(text + "\n", encoding="utf-8")
+def gathered(directory: Path, found: Found) -> list[Claim]:
+    """Return the claims of a paper: those of its quotes.toml, "not run" where nothing was found."""
+    quotes = tomllib.loads((directory / "quotes.toml").read_text(encoding="utf-8"))
+    unknown = set(found) - set(quotes)
+    assert not unknown, f"no quote for {unknown}"
+    nothing = ("not run", untried("not run"))
+    return [Claim(key, *_told(one, found.get(key, nothing))) for key, one in quotes.items()]
 
 
-def _read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return found
+def _told(one: dict[str, str], found: tuple[str, Judged]) -> tuple[Any, ...]:
+    first = (one[name] for name in ("place", "quote", "part", "size"))
+    return *first, *found, *(one.get(name, "") for name in ("rival", "rule", "open", "reduced"))
 
 
-def table(claims: list[dict[str, str]]) -> str:
-    """Return the claims as a Markdown table."""
-    lines = ["| where | the paper says | paper | ours | | why |", "|---|---|---|---|---|---|"]
-    for one in claims:
-        cells = (one[k] for k in ("key", "says", "paper", "ours", "verdict", "why"))
-        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines)
+def spread(values: Sequence[float]) -> tuple[float, float]:
+    """Return mean and standard error."""
+    found = np.asarray(values, dtype=float)
+    error = float(found.std(ddof=1) / math.sqrt(found.size)) if found.size > 1 else math.inf
+    return float(found.mean()), error
+
+
+def more(differences: Sequence[float], margin: float = 0.0, unit: str = "") -> Judged:
+    """Judge that something is more: a difference for each draw."""
+    count = len(differences)
+    if not count:
+        return Judged(UNDECIDED, "not run", 0, "")
+    mean, error = spread(differences)
+    verdict = UNDECIDED
+    if count >= LEAST_DRAWS and mean - 2 * error > margin:
+        verdict = HOLDS
+    elif count >= LEAST_DRAWS and mean + 2 * error < -margin:
+        verdict = FAILS
+    words = f"difference {mean:+.3g} ± {2 * error:.2g}{unit}" if count > 1 else f"{mean:+.3g}{unit}"
+    return Judged(verdict, words, count, f"{margin:g}{unit} and 2 standard errors")
+
+
+def faster(
+    ours: Sequence[float | None],
+    theirs: Sequence[float | None],
+    times: float = 1.0,
+    *,
+    limit: float = math.inf,
+    brief: float = 0.0,
+) -> Judged:
+    """Judge that the first is less than the other, ``times`` times less, over draws.
+
+    None is for a goal that was not reached within ``limit`` seconds, which counts as the limit:
+    a bound from below for who was cut. Where both are below ``brief`` on average nothing is
+    decided.
+    """
+    pairs = [(a or limit, b or limit) for a, b in zip(ours, theirs, strict=True) if a or b]
+    if not pairs:
+        return untried("neither reached the goal")
+    logs = [math.log(b / a) - math.log(times) for a, b in pairs]
+    judged = more(logs, TENTH)
+    cut = " or more" if None in theirs else " at most" if None in ours else ""
+    words = f"a factor of {math.exp(float(np.mean(logs))) * times:.2g}{cut}"
+    verdict = judged.verdict
+    if brief and max(float(np.mean(side)) for side in zip(*pairs, strict=True)) < brief:
+        verdict, words = UNDECIDED, f"{words}; milliseconds decide nothing"
+    return Judged(verdict, words, len(pairs), f"a factor {1.1 * times:.3g} and 2 standard errors")
+
+
+def close(differences: Sequence[float], margin: float, unit: str = "") -> Judged:
+    """Judge that two things are alike within a margin, over draws."""
+    if not differences:
+        return Judged(UNDECIDED, "not run", 0, "")
+    mean, error = spread(differences)
+    verdict, count = UNDECIDED, len(differences)
+    if count >= LEAST_DRAWS:
+        verdict = HOLDS if abs(mean) + 2 * error < margin else verdict
+        verdict = FAILS if abs(mean) - 2 * error > margin else verdict
+    words = f"difference {mean:+.3g} ± {2 * error:.2g}{unit}"
+    return Judged(verdict, words, count, f"within {margin:g}{unit}, 2 standard errors")
+
+
+def never(violations: int, tried: int, words: str) -> Judged:
+    """Judge a statement about all cases by the cases that were tried: a proof is in the paper."""
+    if not tried:
+        return Judged(UNDECIDED, "not run", 0, "")
+    verdict = FAILS if violations else HOLDS
+    return Judged(verdict, words, tried, "no case against it")
+
+
+def all_of(parts: Sequence[Judged]) -> Judged:
+    """Judge that all hold: one that does not hold is enough against it."""
+    verdicts = [one.verdict for one in parts]
+    verdict = FAILS if FAILS in verdicts else HOLDS if set(verdicts) == {HOLDS} else UNDECIDED
+    if not parts:
+        return Judged(UNDECIDED, "not run", 0, "")
+    words = "; ".join(one.words for one in parts)
+    return Judged(verdict, words, min(one.draws for one in parts), parts[0].margin)
+
+
+def untried(why: str) -> Judged:
+    """Return the judgement of what cannot be tried here."""
+    return Judged(UNDECIDED, why, 0, "")

@@ -9,6 +9,7 @@ from experiments.rivals.interior_point import InteriorPoint
 from experiments.rivals.lars import LARS
 from experiments.rivals.pairwise import PairwiseElasticNet, TraceLasso
 from experiments.rivals.stochastic import SDCA, UFOMKL
+from experiments.rivals.supports import support_descent
 
 __all__ = [
     "ADMM",
@@ -22,4 +23,5 @@ __all__ = [
     "PairwiseElasticNet",
     "TraceLasso",
     "active_groups",
+    "support_descent",
 ]

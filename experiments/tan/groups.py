@@ -1,4 +1,4 @@
-"""[T] 8.6 and 4.3: groups, additive kernels, trees."""
+"""[T] 8.6 and 4.3: results on groups, additive kernels, overlapping groups and trees."""
 
 from __future__ import annotations
 
@@ -8,165 +8,142 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from atomlearn import FeatureGenerator
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds
+from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.datasets import load
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import Groups, LatentKSupport, Trees
 from atomlearn.problem import Problem, Regularizer
-from atomlearn.solvers import FISTA, FeatureGeneration, run
+from atomlearn.solvers import FISTA, ColumnGeneration, FeatureGeneration, run
 from atomlearn.testing.problems import cvxpy_optimum
 from atomlearn.testing.synthetic import make_feature_generation
-from experiments.common import figures
-from experiments.common.claims import Claim, Record, decided
-from experiments.rivals import active_groups
+from experiments.common.runs import Runs
+from experiments.rivals import UFOMKL, BlockCoordinateDescent, active_groups
 from experiments.tan.methods import Fit, generated
 
 Array = Any
 Config = Mapping[str, Any]
 
 
-def lasso_of_groups(data: Any, solver: Any, share: float, limit: float) -> Fit:
+def lasso_of_groups(
+    data: Any, solver: Any, share: float, limit: float, tau: float = 0.0, steps: int = 10**5
+) -> Fit:
     """Return the group lasso with logistic loss at a share of the largest level."""
     norm = Groups(data.groups)
     design, loss = as_design(data.X), as_loss("logistic")
     top = norm.polar(design.scores(-loss.gradient(data.y, 0 * data.y, np.ones(data.y.size))))
-    problem = Problem.build(design, data.y, loss, Regularizer(norm, "penalized", share * top))
+    regularizer = Regularizer(norm, "penalized", share * top)
+    problem = Problem.build(design, data.y, loss, regularizer, tau=tau)
     began = time.process_time()
-    found = run(problem, solver, RelativeGap(1e-3) | Seconds(limit) | Iterations(10**5))
-    return Fit(found.columns, found.weights, 0.0, time.process_time() - began)
+
+    def cut(progress: Any) -> None:
+        if time.process_time() - began > limit:
+            raise KeyboardInterrupt  # the run ends here, with what it has
+
+    found = run(problem, solver, RelativeGap(1e-3) | Iterations(steps), [cut])
+    used = np.flatnonzero(found.weights)
+    seconds = time.process_time() - began
+    return Fit(found.columns[used], found.weights[used], 0.0, seconds)
 
 
-def comparison(record: Record, config: Config) -> None:
-    """Figure 15: groups of 10 on a random matrix."""
-    data = make_feature_generation(config["n"], config["p"], config["true"], 2000, group_size=10)
-    truth = np.unique(np.flatnonzero(data.coef) // 10)
-    fits: dict[str, list[Fit]] = {"FISTA": [], "ACTIVE": []}
-    for batch in config["batches"]:
-        fits[f"FGM, B={batch}"] = [
-            generated(data.X, data.y, batch, rounds=rounds, loss="logistic", groups=data.groups)[0]
-            for rounds in (max(1, 20 // batch), max(2, 50 // batch))
-        ]
-    for share in np.geomspace(0.8, 0.4, config["levels"]):
-        fits["FISTA"].append(lasso_of_groups(data, FISTA(), share, 20.0))
-        fits["ACTIVE"].append(lasso_of_groups(data, active_groups(), share, 20.0))
-    rows = {
-        n: [
-            {
-                "groups": int(np.unique(f.columns // 10).size),
-                "seconds": f.seconds,
-                "accuracy": f.accuracy(data.X_test, data.y_test),
-                "hits": int(np.isin(np.unique(f.columns // 10), truth).sum()),
-            }
-            for f in found
-        ]
-        for n, found in fits.items()
-    }
-    record.keep("figure 15", rows)
-    for part, name in (("a", "accuracy"), ("b", "hits"), ("c", "seconds")):
-        shown = {
-            n: ([r["groups"] for r in found], [r[name] for r in found]) for n, found in rows.items()
+def of_groups(fit: Fit, data: Any, size: int = 10) -> dict[str, float]:
+    """Return what Figure 15 shows of a fit; ``features`` are groups."""
+    truth = np.unique(np.flatnonzero(data.coef) // size)
+    used = np.unique(fit.columns // size)
+    row = fit.row(data.X_test, data.y_test)
+    return row | {"features": int(used.size), "hits": int(np.isin(used, truth).sum())}
+
+
+def groups(runs: Runs, config: Config) -> None:
+    """Figure 15a and b at the paper's size: the group lasso by its proved optimum."""
+
+    def draw(seed: int) -> dict[str, Any]:
+        data = make_feature_generation(
+            config["n"], config["p"], config["true"], 2000, group_size=10, seed=seed
+        )
+        rows = {
+            f"FGM, B={batch}": [of_groups(_generated(data, batch, C), data) for C in config["Cs"]]
+            for batch in config["batches"]
         }
-        path = record.out / "figures" / f"figure_15{part}.svg"
-        figures.lines(path, shown, "groups", name)
-    goal = rows[f"FGM, B={config['batches'][0]}"][-1]
-    near = sorted(rows["FISTA"], key=lambda r: abs(r["groups"] - goal["groups"]))[0]
-    slow = sorted(rows["ACTIVE"], key=lambda r: abs(r["groups"] - goal["groups"]))[0]
-    cut = f"{config['n']} x {config['p']} (paper 4096 x 400,000)"
-    record.add(
-        decided(
-            "Figure 15a",
-            "FGM is more accurate than FISTA's group lasso",
-            "a plot",
-            f"{goal['accuracy']:.1f} with {goal['groups']} groups against "
-            f"{near['accuracy']:.1f} with {near['groups']}",
-            goal["accuracy"] > near["accuracy"],
-            cut,
-        )
-    )
-    record.add(
-        decided(
-            "Figure 15b",
-            "FGM recovers at least as many true groups",
-            "a plot",
-            f"{goal['hits']} of {goal['groups']} against {near['hits']} of {near['groups']}",
-            goal["hits"] / goal["groups"] >= near["hits"] / max(near["groups"], 1),
-            cut,
-        )
-    )
-    fast = rows[f"FGM, B={config['batches'][-1]}"][-1]
-    record.add(
-        decided(
-            "Figure 15c",
-            "FGM is much faster than FISTA and than ACTIVE",
-            "a plot",
-            f"FGM {fast['seconds']:.1f} s, FISTA {near['seconds']:.1f} s, ACTIVE "
-            f"{slow['seconds']:.1f} s for {slow['groups']} groups",
-            fast["seconds"] < min(near["seconds"], slow["seconds"]),
-            cut,
-        )
-    )
+        lasso = [lasso_of_groups(data, ColumnGeneration(), s, 120.0) for s in config["shares"]]
+        rows["group lasso, optimum"] = [of_groups(fit, data) for fit in lasso]
+        return {"rows": rows}
+
+    for seed in range(config["draws"]):
+        runs.piece("groups", f"draw {seed}", lambda seed=seed: draw(seed))
 
 
-def kernels(record: Record, config: Config) -> None:
-    """Figures 16 and 17 on a stand-in: additive Gaussian and intersection maps of inputs."""
-    try:
-        data = load("california")
-    except FileNotFoundError as error:
-        record.add(Claim("Figure 16", "additive maps", "", "", "data not at hand", str(error)))
-        return
+def _generated(data: Any, batch: int, C: float) -> Fit:
+    """FGM until F falls by less than 0.001 of F_0, as in 8.6."""
+    how: dict[str, Any] = {"C": C, "rounds": None, "outer_tolerance": 0.001}
+    return generated(data.X, data.y, batch, loss="logistic", groups=data.groups, **how)[0]
+
+
+def group_times(runs: Runs, config: Config) -> None:
+    """Figure 15: all rivals of the paper, at a size at which they end."""
+
+    def draw(seed: int) -> dict[str, Any]:
+        data = make_feature_generation(
+            config["n"], config["p"], config["true"], 2000, group_size=10, seed=seed
+        )
+        rows = {
+            f"FGM, B={batch}": [of_groups(_generated(data, batch, C), data) for C in config["Cs"]]
+            for batch in config["batches"]
+        }
+        makers: dict[str, Any] = {
+            "FISTA": FISTA,
+            "BCD": BlockCoordinateDescent,
+            "ACTIVE": active_groups,
+        }
+        for name, make in makers.items():
+            fits = [lasso_of_groups(data, make(), s, config["limit"]) for s in config["shares"]]
+            rows[name] = [of_groups(fit, data) for fit in fits]
+        if config["n"] * config["p"] <= 2**27:
+            # 20 epochs, whatever has been reached by then.
+            online = lasso_of_groups(data, UFOMKL(), config["shares"][-1], np.inf, 1.0, 20)
+            rows["UFO-MKL"] = [of_groups(online, data)]
+        return {"rows": rows}
+
+    for seed in range(config["draws"]):
+        runs.piece("group_times", f"draw {seed}", lambda seed=seed: draw(seed))
+
+
+def kernels(runs: Runs, config: Config) -> None:
+    """Figures 16 and 17 on rcv1 in part and on a stand-in: maps of each input as a group."""
+    parts = {}
+    data = load("california")
     rng = np.random.default_rng(0)
-    order = rng.permutation(data.y.size)[: 2 * config["rows"]]
-    X = np.column_stack([data.X[order], rng.standard_normal((order.size, 12))])
+    X = np.column_stack([data.X, rng.standard_normal((data.y.size, 12))])
     X = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
-    y = data.y[order] > np.median(data.y)
-    half = config["rows"]
-    rows: dict[str, Any] = {}
+    parts["california"] = (X, data.y > np.median(data.y))
+    rcv1 = load("rcv1_small")
+    X = sp.csr_array(sp.vstack([rcv1.X, rcv1.X_test]))
+    frequent = np.flatnonzero(np.diff(X.tocsc().indptr) >= config["documents"])
+    dense = np.asarray(X[:, frequent].todense(), dtype=float)
+    parts["rcv1_small"] = (dense, np.concatenate([rcv1.y, rcv1.y_test]) > 0)
+    for name, (X, y) in parts.items():
+        for seed in range(config["draws"]):
+            runs.piece(
+                "kernels",
+                f"{name}, draw {seed}",
+                lambda name=name, X=X, y=y, seed=seed: _kernels(name, X, y, seed, config),
+            )
+
+
+def _kernels(name: str, X: Array, y: Array, seed: int, config: Config) -> dict[str, Any]:
+    order = np.random.default_rng(seed).permutation(y.size)[: 2 * config["rows"]]
+    train, test = np.split(order, [order.size * 2 // 3])
+    rows = {}
     for features in ("linear", "intersection", "additive_gaussian"):
         began = time.process_time()
-        model = FeatureGenerator(config["features"], 2, features=features, loss="logistic")
-        model.fit(X[:half], y[:half])
-        rows[features] = {
-            "accuracy": 100.0 * model.score(X[half:], y[half:]),
-            "seconds": time.process_time() - began,
-        }
-    record.keep("figure 16", rows)
-    cut = "California housing with 12 noise inputs stands in for aut-avn and rcv1"
-    words = ", ".join(f"{n} {one['accuracy']:.2f}" for n, one in rows.items())
-    record.add(
-        decided(
-            "Figure 16",
-            "groups of intersection and additive Gaussian maps select well",
-            "four plots",
-            words,
-            min(rows["intersection"]["accuracy"], rows["additive_gaussian"]["accuracy"])
-            > rows["linear"]["accuracy"],
-            cut,
-        )
-    )
-    record.add(
-        decided(
-            "Figure 17",
-            "training over such groups takes seconds",
-            "four plots",
-            ", ".join(f"{n} {one['seconds']:.2f} s" for n, one in rows.items()),
-            max(one["seconds"] for one in rows.values()) < 100.0,
-            cut,
-        )
-    )
-    for name in ("aut-avn", "rcv1"):
-        record.add(
-            Claim(
-                f"Table 3, {name}",
-                "sizes of explicit HIK and additive expansions",
-                "0.32 to 9.7 GB",
-                "",
-                "data not at hand",
-                "our maps are never stored: codes of one byte an entry",
-            )
-        )
+        model = FeatureGenerator(config["features"][name], 2, features=features, loss="logistic")
+        model.fit(X[train], y[train])
+        seconds = time.process_time() - began
+        rows[features] = {"accuracy": 100.0 * model.score(X[test], y[test]), "seconds": seconds}
+    return {"data": name, "maps": rows}
 
 
 def searched(sets: list[np.ndarray], z: np.ndarray, count: int) -> int:
@@ -186,27 +163,27 @@ def searched(sets: list[np.ndarray], z: np.ndarray, count: int) -> int:
     return visited
 
 
-def trees(record: Record, config: Config) -> None:
+def trees(runs: Runs, config: Config) -> None:
     """Remark 2: subtrees are pruned; overlapping groups and trees against enumeration."""
-    p = 2 ** config["depth"]
-    sets = [
-        np.arange(s, s + 2**d) for d in range(config["depth"], 0, -1) for s in range(0, p, 2**d)
-    ]
-    z = 0.01 * np.random.default_rng(0).standard_normal(p)
-    z[:16] += 3.0
-    visited = searched(sets, z, 8)
-    record.add(
-        decided(
-            "Remark 2",
-            "subtrees of a tree of groups need not be searched",
-            "O(n log m + B log p)",
-            f"{visited} of {len(sets)} groups looked at",
-            visited < 0.05 * len(sets),
-            "B = 8",
-        )
-    )
+
+    def pruned() -> dict[str, Any]:
+        p = 2 ** config["depth"]
+        depths = range(config["depth"], 0, -1)
+        sets = [np.arange(s, s + 2**d) for d in depths for s in range(0, p, 2**d)]
+        visited = []
+        for seed in range(config["draws"]):
+            z = 0.01 * np.random.default_rng(seed).standard_normal(p)
+            z[:16] += 3.0
+            visited.append(searched(sets, z, 8))
+        return {"visited": visited, "sets": len(sets)}
+
+    runs.piece("trees", "pruned", pruned)
+    runs.piece("trees", "enumerated", lambda: _enumerated(config["cases"]))
+
+
+def _enumerated(cases: int) -> dict[str, Any]:
     worst = {"groups": 0.0, "trees": 0.0}
-    for seed in range(config["cases"]):
+    for seed in range(cases):
         rng = np.random.default_rng(seed)
         k = int(rng.integers(1, 4))
         lists = [rng.choice(8, int(rng.integers(1, 5)), replace=False).tolist() for _ in range(5)]
@@ -218,48 +195,31 @@ def trees(record: Record, config: Config) -> None:
             squares = [float((v[one] ** 2).sum()) for one in whole]
             best = max(sum(chosen) for chosen in combinations(squares, min(k, len(whole))))
             off = abs(LatentKSupport(k, groups).polar(v) - np.sqrt(best))
-            worst[name] = max(worst[name], off)
-    for name, key in (("groups", "Section 2.3"), ("trees", "Section 4.3")):
-        record.add(
-            decided(
-                key,
-                f"{'overlapping groups' if name == 'groups' else 'trees'}: the B best are found",
-                "Algorithm 2 on copies of columns",
-                f"largest difference from enumeration {worst[name]:.1e} in {config['cases']} cases",
-                worst[name] < 1e-12,
-            )
-        )
+            worst[name] = max(worst[name], float(off))
+    return {"worst": worst, "cases": cases}
 
 
-def optima(record: Record, config: Config) -> None:
+def optima(runs: Runs, config: Config) -> None:
     """Sections 2.3 and 4.3: generation over groups that overlap and over trees against CVXPY."""
-    for key, tree in (("Section 2.3, optima", False), ("Section 4.3, optima", True)):
-        worst, converged, tried, seed = 0.0, 0, 0, -1
-        while tried < config["cases"]:
-            seed += 1
-            problem, X = random_problem(seed, tree)
-            try:
-                best = cvxpy_optimum(problem, X)
-            except AssertionError:  # the oracle itself is not sure of its accuracy
-                continue
-            tried += 1
-            fit = run(problem, FeatureGeneration(), RelativeGap(1e-7) | Iterations(400))
-            converged += fit.status.name == "CONVERGED"
-            worst = max(worst, abs(fit.objective - best) / best)
-            if tried % 100 == 0:
-                print(key, tried, converged, worst, flush=True)
-        record.add(
-            decided(
-                key,
-                f"generation over {'trees' if tree else 'overlapping groups'} reaches the optimum",
-                "Theorem 1",
-                f"largest relative difference from CVXPY {worst:.1e} in {config['cases']} cases, "
-                f"{converged} proved to 1e-7",
-                worst <= 5e-6 and converged == config["cases"],
-                f"8 features, 1 to 3 sets a block, three losses; {seed + 1 - tried} more left "
-                "out, where the cone solver called its own optimum inaccurate",
-            )
-        )
+    for name, tree in (("groups", False), ("trees", True)):
+        runs.piece("optima", name, lambda tree=tree: _optima(tree, config["cases"]))
+
+
+def _optima(tree: bool, cases: int) -> dict[str, Any]:
+    worst, converged, tried, seed = 0.0, 0, 0, -1
+    while tried < cases:
+        seed += 1
+        problem, X = random_problem(seed, tree)
+        try:
+            best = cvxpy_optimum(problem, X)
+        except AssertionError:  # the oracle itself is not sure of its accuracy
+            continue
+        tried += 1
+        fit = run(problem, FeatureGeneration(), RelativeGap(1e-7) | Iterations(400))
+        converged += fit.status.name == "CONVERGED"
+        worst = max(worst, abs(fit.objective - best) / best)
+    left_out = seed + 1 - tried
+    return {"worst": worst, "converged": converged, "cases": tried, "left out": left_out}
 
 
 def random_problem(seed: int, tree: bool) -> tuple[Problem, Any]:

@@ -1,7 +1,6 @@
-"""[T]: Figures 1 to 17, at the sizes of config.json; seconds of the processor, one thread.
+"""[T]: the results behind Figures 1 to 17, at the sizes of config.json; processor seconds.
 
-python -m experiments.tan.run [--smoke] [inexact synthetic large density shift real sensitivity
-                                         polynomial groups kernels trees optima]
+python -m experiments.tan.run [--smoke] [--resume] [part ...], the parts being those of config.json
 """
 
 from __future__ import annotations
@@ -11,14 +10,20 @@ from experiments.tan import groups, real, synthetic
 
 PARTS = {
     "inexact": synthetic.inexact,
-    "synthetic": synthetic.comparison,
-    "large": synthetic.comparison,
-    "density": synthetic.density,
+    "small": synthetic.small,
     "shift": synthetic.shift,
-    "real": real.comparison,
+    "large": synthetic.large,
+    "density": synthetic.density,
+    "times": synthetic.times,
+    "mkl": synthetic.mkl,
+    "real": real.real,
     "sensitivity": real.sensitivity,
     "polynomial": real.polynomial,
-    "groups": groups.comparison,
+    "stored": real.stored,
+    "real_products": real.real_products,
+    "kddb": real.kddb,
+    "group_times": groups.group_times,
+    "groups": groups.groups,
     "kernels": groups.kernels,
     "trees": groups.trees,
     "optima": groups.optima,

@@ -1,4 +1,4 @@
-"""[T] 8.2 and 8.3: Figures 1 to 6 on random matrices."""
+"""[T] 8.2 and 8.3: the results behind Figures 1 to 6 on random matrices, one piece a draw."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn.designs import as_design
 from atomlearn.interfaces import Master
 from atomlearn.masters import AcceleratedGradient
 from atomlearn.testing.synthetic import make_feature_generation
-from experiments.common import figures
-from experiments.common.claims import Record, decided
-from experiments.tan.methods import at, debiased, generated, l1_path
+from experiments.common.runs import Runs
+from experiments.tan.methods import Liblinear, debiased, generated, l1_optimum, rows_of
 
 Array = Any
 Config = Mapping[str, Any]
+#: SGD-SLR's lambda_2, and its range of lambda_1 in section 8.2.2.
+RIDGE, LEVELS = 1e-4, (7.2e-4, 2.5e-3)
 
 
 @dataclass(frozen=True)
@@ -34,279 +36,190 @@ class Noted(Master):
         return refit
 
 
-def inexact(record: Record, config: Config) -> None:
+def relative_objectives(X: Array, y: Array, batch: int, tolerance: float, **how: Any) -> Any:
+    """Return APG iterations so far and F / F_0 after each outer iteration."""
+    master = Noted(tolerance)
+    _, result = generated(X, y, batch, master=master, **how)
+    values = [step.objective / result.state.first_objective for step in result.history]
+    return {"steps": np.cumsum([1, *master.steps]).tolist(), "values": values}
+
+
+def inexact(runs: Runs, config: Config) -> None:
     """Figure 1: exact (1e-6) and inexact (1e-3) FGM."""
-    data = make_feature_generation(config["n"], config["p"], config["true"], 0)
-    curves_a, curves_b, steps, final = {}, {}, {}, {}
-    for batch in config["batches"]:
-        for name, tolerance in (("exact", 1e-6), ("inexact", 1e-3)):
-            master = Noted(tolerance)
-            _, result = generated(data.X, data.y, batch, rounds=config["rounds"], master=master)
-            first = result.state.first_objective
-            values = [record_.objective / first for record_ in result.history]
-            label = f"{name}, B={batch}"
-            curves_a[label] = (np.cumsum([1, *master.steps]).tolist(), values)
-            curves_b[label] = (list(range(len(values))), values)
-            steps[label], final[label] = sum(master.steps), values[-1]
-    out = record.out / "figures"
-    figures.lines(out / "figure_1a.svg", curves_a, "APG iterations", "relative objective")
-    figures.lines(out / "figure_1b.svg", curves_b, "outer iterations", "relative objective")
-    record.keep("figure 1", {"steps": steps, "final": final})
-    cut = f"{config['n']} x {config['p']} (paper 4096 x 4096)"
-    pairs = [(steps[f"inexact, B={b}"], steps[f"exact, B={b}"]) for b in config["batches"]]
-    record.add(
-        decided(
-            "Figure 1a",
-            "inexact FGM needs far fewer APG iterations",
-            "a plot",
-            ", ".join(
-                f"B={b}: {i} against {e}"
-                for b, (i, e) in zip(config["batches"], pairs, strict=True)
-            ),
-            all(i < 0.7 * e for i, e in pairs),
-            cut,
-        )
-    )
-    close = [(final[f"inexact, B={b}"], final[f"exact, B={b}"]) for b in config["batches"]]
-    record.add(
-        decided(
-            "Figure 1b, objective",
-            "inexact FGM has similar objectives after each round",
-            "a plot",
-            ", ".join(
-                f"B={b}: {i:.4f} against {e:.4f}"
-                for b, (i, e) in zip(config["batches"], close, strict=True)
-            ),
-            all(abs(i - e) <= 0.05 for i, e in close),
-            cut,
-        )
-    )
-    ordered = [final[f"inexact, B={b}"] for b in config["batches"]]
-    record.add(
-        decided(
-            "Figure 1b, B",
-            "a larger B converges in fewer rounds",
-            "a plot",
-            ", ".join(
-                f"B={b}: {v:.4f} after {config['rounds']} rounds"
-                for b, v in zip(config["batches"], ordered, strict=True)
-            ),
-            bool(np.all(np.diff(ordered) < 0)),
-            cut,
-        )
-    )
+
+    def draw(seed: int) -> dict[str, Any]:
+        data = make_feature_generation(config["n"], config["p"], config["true"], 1, seed=seed)
+        curves = {
+            f"{name}, B={batch}": relative_objectives(
+                data.X, data.y, batch, tolerance, rounds=config["rounds"]
+            )
+            for batch in config["batches"]
+            for name, tolerance in (("exact", 1e-6), ("inexact", 1e-3))
+        }
+        return {"curves": curves}
+
+    for seed in range(config["draws"]):
+        runs.piece("inexact", f"draw {seed}", lambda seed=seed: draw(seed))
 
 
-def comparison(record: Record, config: Config) -> None:
-    """Figures 2 and 3: accuracy, recovered features, de-biasing, time."""
-    data = make_feature_generation(config["n"], config["p"], config["true"], 2048)
-    X, y, Xt, yt = data.X, data.y, data.X_test, data.y_test
-    truth = np.flatnonzero(data.coef)
-    most = 10 * max(config["batches"])
+def small(runs: Runs, config: Config) -> None:
+    """Figure 2: accuracy, recovered features, de-biasing and time, l1 by LIBLINEAR."""
+    for seed in range(config["draws"]):
+        runs.piece("small", f"draw {seed}", lambda seed=seed: _compared(seed, config))
+
+
+def _compared(seed: int, config: Config) -> dict[str, Any]:
+    data = make_feature_generation(config["n"], config["p"], config["true"], seed=seed)
+    X, y, Xt, yt, truth = data.X, data.y, data.X_test, data.y_test, np.flatnonzero(data.coef)
+    rival = Liblinear(X, y)
     fits = {
         "PROX-FGM": [generated(X, y, b)[0] for b in config["batches"]],
         "PROX-SLR": [generated(X, y, b, loss="logistic")[0] for b in config["batches"]],
-        "l1-SVM": l1_path(X, y, config["levels"], most),
-        "l1-LR": l1_path(X, y, config["levels"], most, loss="logistic"),
+        "l1-SVM": [rival.svm(c) for c in np.geomspace(*config["svm"])],
+        "l1-LR": [rival.lr(c) for c in np.geomspace(*config["lr"])],
     }
-    again = {n: [debiased(X, y, f) for f in fits[n]] for n in ("PROX-FGM", "l1-SVM")}
-    accuracy = {n: [f.accuracy(Xt, yt) for f in found] for n, found in fits.items()}
-    after = {n: [f.accuracy(Xt, yt) for f in found] for n, found in again.items()}
-    hits = {n: [int(np.isin(f.columns, truth).sum()) for f in found] for n, found in fits.items()}
-    sizes = {n: [f.columns.size for f in found] for n, found in fits.items()}
-    seconds = {n: [f.seconds for f in found] for n, found in fits.items()}
-    key, out = config["key"], record.out / "figures"
-    stem = key.lower().replace(" ", "_")
-    for part, values in (("a", accuracy), ("b", hits), ("d", seconds)):
-        label = {"a": "accuracy", "b": "recovered", "d": "seconds"}[part]
-        shown = {n: (sizes[n], values[n]) for n in values}
-        figures.lines(out / f"{stem}{part}.svg", shown, "features", label)
-    bias = {n: (sizes[n], accuracy[n]) for n in again}
-    bias |= {f"{n}-debias": (sizes[n], after[n]) for n in again}
-    figures.lines(out / f"{stem}c.svg", bias, "features", "accuracy")
-    record.keep(
-        key,
-        {"sizes": sizes, "accuracy": accuracy, "hits": hits, "seconds": seconds, "debiased": after},
-    )
-    _said(record, config, fits, accuracy, hits, after)
-    if config["mkl"]:
-        _against_mkl(record, X, y, config["mkl"])
+    rows = {name: rows_of(found, Xt, yt, truth) for name, found in fits.items()}
+    for name in ("PROX-FGM", "l1-SVM"):
+        again = [debiased(X, y, fit) for fit in fits[name]]
+        rows[f"{name}-debias"] = rows_of(again, Xt, yt)
+    design, n = as_design(X), y.size
+    optima = [
+        l1_optimum(design, y, 1.0 / (n * level), loss="logistic", ridge=n * RIDGE)
+        for level in np.geomspace(*LEVELS, config["levels"])
+    ]
+    rows["SGD-SLR, its optimum"] = rows_of(optima, Xt, yt, truth)
+    whole = {name: fit.row(Xt, yt) for name, fit in rival.all_features().items()}
+    return {"rows": rows, "all features": whole}
 
 
-def _said(record: Record, config: Config, fits: Any, accuracy: Any, hits: Any, after: Any) -> None:
-    key = config["key"]
-    count = min(200, max(f.columns.size for f in fits["PROX-FGM"]))
-    size = {"Figure 2": "4096 x 4096", "Figure 3": "8192 x 65,536"}[key]
-    cut = f"{config['n']} x {config['p']} (paper {size}); at {count} features"
+def large(runs: Runs, config: Config) -> None:
+    """Figure 3: the paper's 8192 x 65,536, l1 by its proved optimum."""
 
-    def here(values: Any) -> dict[str, float]:
-        return {n: at(fits[n], values[n], count) for n in values}
+    def draw(seed: int) -> dict[str, Any]:
+        data = make_feature_generation(config["n"], config["p"], config["true"], seed=seed)
+        X, y, Xt, yt, truth = data.X, data.y, data.X_test, data.y_test, np.flatnonzero(data.coef)
+        design = as_design(X)
+        fits = {
+            "PROX-FGM": [generated(X, y, b)[0] for b in config["batches"]],
+            "PROX-SLR": [generated(X, y, b, loss="logistic")[0] for b in config["batches"]],
+            "l1-SVM": [
+                l1_optimum(design, y, c, loss="squared_hinge") for c in np.geomspace(*config["svm"])
+            ],
+            "l1-LR": [
+                l1_optimum(design, y, c, loss="logistic") for c in np.geomspace(*config["lr"])
+            ],
+        }
+        rows = {name: rows_of(found, Xt, yt, truth) for name, found in fits.items()}
+        for name in ("PROX-FGM", "l1-SVM"):
+            again = [debiased(X, y, fit) for fit in fits[name]]
+            rows[f"{name}-debias"] = rows_of(again, Xt, yt)
+        return {"rows": rows}
 
-    a, h, d = here(accuracy), here(hits), here(after)
-
-    def words(found: Mapping[str, float]) -> str:
-        return ", ".join(f"{n} {v:.1f}" for n, v in found.items())
-
-    record.add(
-        decided(
-            f"{key}a",
-            "FGM has the better test accuracy than l1 from 100 features on",
-            "a plot",
-            words(a),
-            min(a["PROX-FGM"], a["PROX-SLR"]) > max(a["l1-SVM"], a["l1-LR"]),
-            cut,
-        )
-    )
-    record.add(
-        decided(
-            f"{key}b",
-            "FGM recovers more true features at the same number",
-            "a plot",
-            words(h),
-            min(h["PROX-FGM"], h["PROX-SLR"]) > max(h["l1-SVM"], h["l1-LR"]),
-            cut,
-        )
-    )
-    gains = {n: d[n] - a[n] for n in d}
-    record.add(
-        decided(
-            f"{key}c",
-            "de-biasing helps l1-SVM and changes little for FGM",
-            "a plot",
-            ", ".join(f"{n} {a[n]:.1f} to {d[n]:.1f}" for n in d),
-            gains["l1-SVM"] > 1.0 and gains["l1-SVM"] > 2 * abs(gains["PROX-FGM"]),
-            f"C = 20; {cut}",
-        )
-    )
-    total = {n: float(np.median([f.seconds for f in found])) for n, found in fits.items()}
-    record.add(
-        decided(
-            f"{key}d",
-            "PROX-FGM takes no longer than the l1 solver",
-            "a plot",
-            ", ".join(f"{n} {s:.2f} s" for n, s in total.items()) + " (medians)",
-            total["PROX-FGM"] <= 1.5 * total["l1-SVM"],
-            "our own l1 solver, not LIBLINEAR; " + cut,
-        )
-    )
+    for seed in range(config["draws"]):
+        runs.piece("large", f"draw {seed}", lambda seed=seed: draw(seed))
 
 
-def _against_mkl(record: Record, X: Array, y: Array, rows: int) -> None:
-    """The subproblem by SimpleMKL in the dual, as MKL-FGM has it, on fewer rows."""
+def best_of_levels(design: Any, y: Array, start: float, Xt: Array, yt: Array) -> dict[str, float]:
+    """Return l1-LR at its best C: C grows until its accuracy has fallen, no edge of a grid."""
+    rows: list[dict[str, float]] = []
+    while len(rows) < 2 or rows[-1]["accuracy"] >= rows[-2]["accuracy"]:
+        C = start * 1.6 ** len(rows)
+        rows.append({"C": C} | l1_optimum(design, y, C, loss="logistic").row(Xt, yt))
+    return max(rows, key=lambda row: row["accuracy"])
+
+
+def density(runs: Runs, config: Config) -> None:
+    """Figure 4a at the paper's size: the best accuracy of each method at several densities."""
+
+    def draw(seed: int, share: float) -> dict[str, Any]:
+        n, p, true = config["n"], config["p"], config["true"]
+        data = thinned(n, p, true, seed, share)
+        X, y, Xt, yt = data
+        fits = [generated(X, y, b, loss="logistic")[0].row(Xt, yt) for b in config["batches"]]
+        best = max(fits, key=lambda row: row["accuracy"])
+        rival = best_of_levels(as_design(X), y, config["start"], Xt, yt)
+        return {"density": share, "PROX-SLR": best, "l1-LR": rival}
+
+    for seed in range(config["draws"]):
+        for share in config["densities"]:
+            key = f"draw {seed}, density {share:g}"
+            runs.piece("density", key, lambda seed=seed, share=share: draw(seed, share))
+
+
+def thinned(n: int, p: int, true: int, seed: int, share: float) -> tuple[Array, ...]:
+    """Return X, y and a test part: Gaussian entries, each kept with probability ``share``."""
+    rng = np.random.default_rng([seed, round(1000 * share)])
+    support = rng.choice(p, true, replace=False)
+    coef = rng.random(true)
+    parts: list[Array] = []
+    for rows in (n, 4096):
+        X = np.empty((p, rows), dtype=np.float32)
+        rng.standard_normal(out=X, dtype=np.float32)
+        for begin in range(0, p, 4096) if share < 1 else ():
+            part = X[begin : begin + 4096]
+            part[rng.random(part.shape, dtype=np.float32) >= share] = 0.0
+        parts += [X.T, np.where(X[support].T.astype(float) @ coef > 0, 1.0, -1.0)]
+    return tuple(parts)
+
+
+def times(runs: Runs, config: Config) -> None:
+    """Figures 3d and 4b: seconds beside LIBLINEAR, at a size whose copies fit into memory."""
+    import scipy.sparse as sp
+
+    def draw(seed: int, share: float) -> dict[str, Any]:
+        X, y, Xt, yt = thinned(config["n"], config["p"], config["true"], seed, share)
+        if share < 0.5:
+            X = sp.csc_array(X)
+        rival = Liblinear(X, y)
+        fits = {
+            "PROX-SLR": [generated(X, y, b, loss="logistic")[0] for b in config["batches"]],
+            "l1-LR": [rival.lr(c) for c in np.geomspace(*config["lr"])],
+        }
+        rows = {name: rows_of(found, Xt, yt) for name, found in fits.items()}
+        return {"density": share, "rows": rows}
+
+    for seed in range(config["draws"]):
+        for share in config["densities"]:
+            key = f"draw {seed}, density {share:g}"
+            runs.piece("times", key, lambda seed=seed, share=share: draw(seed, share))
+
+
+def mkl(runs: Runs, config: Config) -> None:
+    """The caption of Figure 2d: the subproblem by SimpleMKL in the dual, on fewer rows."""
     from benchmarks.simple_mkl import SimpleMKL
 
-    X, y = np.asfortranarray(X[:rows], dtype=np.float64), y[:rows]
-    fit, result = generated(X, y, 10, rounds=5)
-    blocks = result.state.blocks
-    kernels = np.stack([X[:, block] @ X[:, block].T for block in blocks])
-    began = time.process_time()
-    SimpleMKL(C=10.0, gap=1e-2, time_limit_s=60.0).fit(kernels, y)
-    dual = time.process_time() - began
-    record.add(
-        decided(
-            "Figure 2d, MKL",
-            "the primal subproblem is up to 1000 times faster than SimpleMKL's dual",
-            "1500 s against about 1.5 s",
-            f"{dual:.2f} s for the last round alone, {fit.seconds:.3f} s for all of "
-            f"PROX-FGM: {dual / max(fit.seconds, 1e-9):.0f} times",
-            dual > 10 * fit.seconds,
-            f"{rows} rows (paper 4096), B = 10, 5 rounds; on scikit-learn's SVM",
-        )
-    )
+    def draw(seed: int) -> dict[str, Any]:
+        data = make_feature_generation(config["rows"], config["p"], config["true"], 1, seed=seed)
+        fit, result = generated(data.X, data.y, 10, rounds=5)
+        X = data.X.astype(np.float64)
+        kernels = np.stack([X[:, block] @ X[:, block].T for block in result.state.blocks])
+        began = time.process_time()
+        SimpleMKL(C=10.0, gap=1e-2, time_limit_s=60.0).fit(kernels, data.y)
+        return {"dual": time.process_time() - began, "primal": fit.seconds}
+
+    for seed in range(config["draws"]):
+        runs.piece("mkl", f"draw {seed}", lambda seed=seed: draw(seed))
 
 
-def density(record: Record, config: Config) -> None:
-    """Figure 4: the best accuracy of each method at several densities."""
-    rows = []
-    for share in config["densities"]:
-        data = make_feature_generation(
-            config["n"], config["p"], config["true"], 1024, density=share
-        )
-        fit = generated(data.X, data.y, config["batch"], loss="logistic")[0]
-        rivals = l1_path(data.X, data.y, config["levels"], 4 * config["true"], loss="logistic")
-        best = max(rivals, key=lambda one: one.accuracy(data.X_test, data.y_test))
-        rows.append(
-            {
-                "density": share,
-                "PROX-SLR": fit.accuracy(data.X_test, data.y_test),
-                "l1-LR": best.accuracy(data.X_test, data.y_test),
-                "s, PROX-SLR": fit.seconds,
-                "s, l1-LR": best.seconds,
-            }
-        )
-    record.keep("figure 4", rows)
-    xs = [row["density"] for row in rows]
-    for part, names in (("a", ("PROX-SLR", "l1-LR")), ("b", ("s, PROX-SLR", "s, l1-LR"))):
-        shown = {n: (xs, [row[n] for row in rows]) for n in names}
-        label = "accuracy" if part == "a" else "seconds"
-        figures.lines(record.out / "figures" / f"figure_4{part}.svg", shown, "density", label)
-    cut = f"{config['n']} x {config['p']} (paper 8192 x 65,536)"
-    record.add(
-        decided(
-            "Figure 4a",
-            "PROX-SLR has the better accuracy at every density",
-            "a plot",
-            "; ".join(
-                f"{r['density']}: {r['PROX-SLR']:.1f} against {r['l1-LR']:.1f}" for r in rows
-            ),
-            all(r["PROX-SLR"] > r["l1-LR"] for r in rows),
-            cut,
-        )
-    )
-    ratios = [r["s, l1-LR"] / r["s, PROX-SLR"] for r in rows]
-    record.add(
-        decided(
-            "Figure 4b",
-            "its lead in time over l1 grows with the density",
-            "a plot",
-            "; ".join(f"{x}: {v:.1f} times" for x, v in zip(xs, ratios, strict=True)),
-            ratios[-1] > ratios[0],
-            "our own l1 solver; " + cut,
-        )
-    )
-
-
-def shift(record: Record, config: Config) -> None:
+def shift(runs: Runs, config: Config) -> None:
     """Figures 5a and 6a: a hyperplane off the origin, b = 4."""
-    data = make_feature_generation(config["n"], config["p"], config["true"], 2048, shift=4.0)
-    X, y, Xt, yt = data.X, data.y, data.X_test, data.y_test
-    fits: dict[str, Any] = {}
-    objective = {}
-    for name, free in (("FGM", False), ("FGM-SHIFT", True)):
-        pairs = [generated(X, y, b, shift=free) for b in config["batches"]]
-        fits[name] = [fit for fit, _ in pairs]
-        objective[name] = [result.objective for _, result in pairs]
-    most = 10 * max(config["batches"])
-    fits["l1-SVM"] = l1_path(X, y, config["levels"], most)
-    fits["l1-SVM-SHIFT"] = l1_path(X, y, config["levels"], most, shift=True)
-    accuracy = {n: [f.accuracy(Xt, yt) for f in found] for n, found in fits.items()}
-    shown = {n: ([f.columns.size for f in fits[n]], accuracy[n]) for n in fits}
-    figures.lines(record.out / "figures" / "figure_6a.svg", shown, "features", "accuracy")
-    best = {n: max(values) for n, values in accuracy.items()}
-    record.keep("figures 5 and 6", {"accuracy": accuracy, "objective": objective})
-    cut = f"{config['n']} x {config['p']}; b = 4"
-    record.add(
-        decided(
-            "Figure 5a",
-            "FGM-SHIFT reaches much lower objectives than FGM",
-            "a plot",
-            ", ".join(
-                f"B={b}: {s:.0f} against {p:.0f}"
-                for b, s, p in zip(
-                    config["batches"], objective["FGM-SHIFT"], objective["FGM"], strict=True
-                )
-            ),
-            all(s < p for s, p in zip(objective["FGM-SHIFT"], objective["FGM"], strict=True)),
-            cut,
-        )
-    )
-    record.add(
-        decided(
-            "Figure 6a",
-            "FGM-SHIFT is the most accurate",
-            "a plot",
-            ", ".join(f"{n} {v:.1f}" for n, v in best.items()) + " (best of each)",
-            best["FGM-SHIFT"] >= max(best.values()) - 1e-9,
-            cut,
-        )
-    )
+
+    def draw(seed: int) -> dict[str, Any]:
+        n, p, true = config["n"], config["p"], config["true"]
+        data = make_feature_generation(n, p, true, shift=4.0, seed=seed)
+        X, y, Xt, yt = data.X, data.y, data.X_test, data.y_test
+        rows: dict[str, Any] = {}
+        curves: dict[str, Any] = {}
+        for name, free in (("FGM", False), ("FGM-SHIFT", True)):
+            found = [generated(X, y, b, shift=free) for b in config["batches"]]
+            rows[name] = [
+                fit.row(Xt, yt) | {"objective": float(result.objective)} for fit, result in found
+            ]
+            curves[name] = relative_objectives(X, y, config["batches"][-1], 1e-3, shift=free)
+        for name, free in (("l1-SVM", False), ("l1-SVM-SHIFT", True)):
+            rival = Liblinear(X, y, free)
+            rows[name] = rows_of([rival.svm(c) for c in np.geomspace(*config["svm"])], Xt, yt)
+        return {"rows": rows, "curves": curves}
+
+    for seed in range(config["draws"]):
+        runs.piece("shift", f"draw {seed}", lambda seed=seed: draw(seed))

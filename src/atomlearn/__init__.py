@@ -18,6 +18,7 @@ _HOMES = {
     "StabilitySelector": "findings",
     "report": "reports",
     "solve": "solvers",
+    "solve_subset": "subsets",
 }
 
 __all__ = [
@@ -38,6 +39,8 @@ __all__ = [
     "SparseLowRank",
     "SparsePCA",
     "StabilitySelector",
+    "SubsetClassifier",
+    "SubsetRegressor",
     "__version__",
     "datasets",
     "designs",
@@ -50,7 +53,9 @@ __all__ = [
     "report",
     "reports",
     "solve",
+    "solve_subset",
     "solvers",
+    "subsets",
 ]
 
 

@@ -5,6 +5,7 @@ from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.convert import Kind, as_design, feature_names, is_opened, register
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.forwarding import Forwarding
+from atomlearn.core.data.frames import as_table, is_arrow, table_names
 from atomlearn.core.data.lifted import Lifted, RepeatedBlock
 from atomlearn.core.data.moments import from_moments
 from atomlearn.core.data.parts import ColumnSubset, RowSubset, part_of
@@ -53,6 +54,7 @@ register(Kind(is_dask, Dask, names_of_dask))
 register(Kind(is_tensor, in_place_or_on_device))
 register(Kind(is_foreign_sparse, refuse_foreign, opened=False))
 register(Kind(is_anndata, array_of_anndata, names_of_anndata))
+register(Kind(is_arrow, as_table, lambda X: table_names(as_table(X))))
 
 __all__ = [
     "FEATURES",

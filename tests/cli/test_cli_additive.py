@@ -41,7 +41,7 @@ def test_curves_are_selected_drawn_saved_and_read_back(tmp_path, kind, additive,
     assert {"a", "c"} <= {row["feature"] for row in selected}
     if kind != "three":
         assert len(selected) == 2
-        assert "2   (of 6)" in capsys.readouterr().out
+        assert ": 2 of 6 features were" in capsys.readouterr().out
     page = (out / "report.html").read_text()
     assert "What each feature adds" in page
     assert page.count("<svg") >= len(selected)

@@ -165,7 +165,7 @@ def test_a_number_of_the_row_is_left_out_whatever_its_name(
 def test_a_column_store_says_what_it_does_not_hold(tmp_path: Path) -> None:
     data, store = written(noise(), tmp_path / "visits.csv"), tmp_path / "visits.store"
     assert main(["convert", str(data), str(store), "--target", "ill"]) == 0
-    (note,) = [note for note in read(store).notes if "rows-of FILE.npy" in note]
+    (note,) = [note for note in read(store).notes if "rows_of='FILE.npy'" in note]
     assert "'patient_id'" in note
     np.save(tmp_path / "whose.npy", np.array(noise()["patient_id"]))
     found = select(store, "--n-features", 2, "--rows-of", tmp_path / "whose.npy")

@@ -95,7 +95,7 @@ def _fitted(X: Any, y: Any, words: list[str], folder: Path) -> Any:
     options = build_parser().parse_args(given)
     options.given = given
     plan = read_plan(options)
-    source = read_source(options, plan, lambda text: None)
+    source = read_source(options, plan, Watch(quiet=True))
     plan = plan.with_groups(source.given.groups, source.given.overlap)
     design, target = source.design(), source.target
     return fit(design, target, np.arange(len(y)), plan, Watch(quiet=True), source.given)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +184,7 @@ def test_filters_count_what_they_leave_out(study: dict[str, Any]) -> None:
     assert 0 < kept.sum() < P
     assert list(table.feature_names or ()) == [f"rs{j}" for j in np.flatnonzero(kept)]
     assert table.variants.positions.size == kept.sum()
-    assert any(note.startswith("--maf") for note in table.notes)
+    assert any(note.startswith("maf=") for note in table.notes)
 
 
 def test_hardy_weinberg_is_the_sum_over_all_samples_of_these_alleles() -> None:
@@ -235,3 +237,39 @@ def test_windows_and_regions_are_groups(study: dict[str, Any]) -> None:
     assert {"rs3", "rs4", "rs5", "rs11", "rs30"} <= names
     out = select(study, "--test-fraction", "0", "--groups", "windows:4kb")
     assert "rs4" in {row["feature"] for row in rows(out / "selected.csv")}
+
+
+def test_the_score_file_is_the_genetic_part_of_the_score(study: dict[str, Any]) -> None:
+    """By hand, and by plink2 where it is installed."""
+    out = select(study, "--seed", "1")
+    lines = [line.split("\t") for line in (out / "score.tsv").read_text().splitlines()]
+    assert {line[0] for line in lines} == {"rs4", "rs11"}
+    own = {f"rs{j}": pair[0] for j, pair in enumerate(study["alleles"])}
+    assert all(own[name] == allele for name, allele, _ in lines)
+    model = read_model(out / "model.json")
+    weights = dict(zip((f.name for f in model.features), model.coefficients[0], strict=True))
+    assert {name: float(weight) for name, _, weight in lines} == {
+        name: weights[name] for name in ("rs4", "rs11")
+    }
+    if shutil.which("plink2") is None:
+        return
+    command = ["plink2", "--bfile", str(study["path"].with_suffix("")), "--out", str(out / "p")]
+    command += ["--score", str(out / "score.tsv"), "cols=+scoresums", "no-mean-imputation"]
+    subprocess.run(command, check=True, capture_output=True)
+    told = [line.split("\t") for line in (out / "p.sscore").read_text().splitlines()]
+    place = told[0].index("SCORE1_SUM")
+    X = np.nan_to_num(study["X"])
+    expected = sum(X[:, int(name[2:])] * float(weight) for name, _, weight in lines)
+    assert_allclose([float(line[place]) for line in told[1:]], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_inspect_counts_missing_genotypes_and_quiet_tells_lost_samples(
+    study: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", str(study["path"])]) == 0
+    gaps = np.isnan(study["X"])
+    said = f"{gaps.any(axis=0).sum()} of {P} variants lack genotypes, {gaps.mean():.2%} of all"
+    assert said in capsys.readouterr().out
+    select(study)  # --quiet
+    told = capsys.readouterr().err
+    assert f"{N - 2} of {N} samples are in study.covar" in told

@@ -58,7 +58,9 @@ def test_csv_n_features_finds_the_true_ones_and_predicts_again(
     captured = capsys.readouterr()
     assert "held-out accuracy" in captured.out
     assert "always the largest class" in captured.out
-    assert "task: classification" in captured.err
+    assert (out / "report.html").as_uri() in captured.out
+    assert "proved gap" not in captured.err
+    assert " s to select and test" in captured.err
     selected = rows(out / "selected.csv")
     assert {int(row["index"]) for row in selected} == set(TRUE)
     assert [row["rank"] for row in selected] == ["1", "2", "3"]

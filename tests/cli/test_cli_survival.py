@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 from atomlearn import AtomicSurvival, FeatureGenerator
 from atomlearn.losses import survival_target
 from atomlearn.reports import read_model
+from atomlearn.reports.survival_displays import at_risk, kaplan_meier
 from tests.oracles.commands import rows, run, written
 
 N, P = 200, 12
@@ -144,3 +145,39 @@ def test_an_offset_of_the_fit_is_an_option_of_the_prediction(
     model = str(out / "model.json")
     assert run("predict", model, path, "--exposure", "a") == 2
     assert "positive numbers" in capsys.readouterr().err
+
+
+def test_start_and_stop_strata_and_the_pictures_of_held_out_rows(tmp_path: Path) -> None:
+    """Coefficients are those of the estimator on (start, stop] in strata."""
+    rng, n = np.random.default_rng(5), 240
+    X, start = rng.standard_normal((n, 5)), rng.integers(0, 3, n).astype(float)
+    length = rng.exponential(np.exp(-X[:, 1]))
+    stop, site = start + np.minimum(length, 2.0) + 1e-3, np.repeat(["A", "B"], n // 2)
+    died = length < 2.0
+    columns = {f"x{j}": x for j, x in enumerate(X.T.tolist())}
+    columns |= {"start": start.tolist(), "stop": stop.tolist(), "site": site.tolist()}
+    path = written(columns | {"died": died.astype(int).tolist()}, tmp_path / "visits.csv")
+    words = ["select", path, "--time", "stop", "--event", "died", "--entry", "start", "--quiet"]
+    words += ["--norm", "l1", "--alpha", 0.02, "--no-standardize", "--gap", 1e-9]
+    assert run(*words, "--stratum", "site", "--out", tmp_path / "out") == 0
+    model = read_model(tmp_path / "out" / "model.json")
+    twin = AtomicSurvival(alpha=0.02, tol=1e-9)
+    twin.fit(X, survival_target(died, stop, start, site))
+    assert [f.name for f in model.features] == [f"x{j}" for j in twin.selected_]
+    assert_allclose(model.coefficients[0], twin.coef_[twin.selected_], atol=1e-4)
+    assert "baseline_hazard" not in model.settings  # each stratum has its own
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert any(note.startswith("time-varying: a row is at risk") for note in summary["notes"])
+    assert run(*words, "--drop", "site", "--out", tmp_path / "two") == 0
+    page = (tmp_path / "two" / "report.html").read_text()
+    for words_of_the_page in ("Held-out rows without an event", "Calibration at a time", "at risk"):
+        assert words_of_the_page in page
+
+
+def test_kaplan_meier_by_hand() -> None:
+    """Three rows enter at 0, one at 2: the product of 1 - events / rows at risk."""
+    y = survival_target([True, False, True, True], [1.0, 2.5, 3.0, 4.0], [0.0, 0.0, 0.0, 2.0])
+    times, left = kaplan_meier(y)
+    assert times.tolist() == [1.0, 3.0, 4.0]
+    assert_allclose(left, [2 / 3, 2 / 3 / 2, 0.0])
+    assert at_risk(y, np.array([1.0, 2.5, 4.0])).tolist() == [3.0, 3.0, 1.0]

@@ -158,7 +158,8 @@ def test_a_run_is_repeated_from_its_summary(patients: Path, tmp_path: Path, caps
     capsys.readouterr()
     words = ["--config", str(out / "summary.json"), "--out", str(again), "--json"]
     assert main(["select", *words]) == 0
-    assert json.loads(capsys.readouterr().out)["n_selected"] == len(rows(again / "selected.csv"))
+    told = json.loads(capsys.readouterr().out)
+    assert told["n_selected_columns"] == len(rows(again / "selected.csv"))
     assert (again / "selected.csv").read_text() == (out / "selected.csv").read_text()
 
 

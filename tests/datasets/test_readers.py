@@ -172,11 +172,11 @@ def test_a_file_in_pieces_is_the_same(
         ("a,b\n1,2\nNA,4\nnan,1\n3,1\n", "b", r"column 'a': 2 values .* on line 3"),
         ("a,b\n1,2\ninf,4\n2,3\n", "b", r"column 'a': .* not finite, the first on line 3"),
         ("a,b\nu,1\n,2\nv,3\n", "b", r"column 'a': .* missing .* on line 3"),
-        ("a,b\n" + "1.5,1\n" * 9 + "1.2x,2\n", "b", r"'a': '1.2x' among numbers.* Type --na 1.2x"),
+        ("a,b\n" + "1.5,1\n" * 9 + "1.2x,2\n", "b", r"'a': '1.2x' among numbers.* Type na=.*1.2x"),
         ("a,b\n" + "1,1\n" * 9 + "1_000,2\n", "b", "'1_000' among numbers"),
         ("a,b\n", "b", "a header but no data"),
         ("\n  \n", "b", "is empty; expected a header"),
-        ("1.5,2\n3,4\n", "2", "holds only numbers .* --no-header"),
+        ("1.5,2\n3,4\n", "2", "holds only numbers .* header=False"),
         ("b\n1\n", "b", "no column is left for X"),
         ('a,b\n"1,2\n', "b", "not a readable table"),
         ("a,a=v,b\nu,1,1\nv,2,2\nw,3,1\n", "b", "would both be called 'a=v'"),
@@ -199,7 +199,7 @@ def test_a_numbered_header_is_a_header(tmp_path: Path) -> None:
 
 def test_an_encoding_that_is_none(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "a,y\n1,2\n")
-    with pytest.raises(ValueError, match=r"is not utf-88 text.*--encoding"):
+    with pytest.raises(ValueError, match=r"is not utf-88 text.*encoding="):
         read(path, "y", form=TextForm(encoding="utf-88"))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import norms, solve
+from atomlearn import FeatureGenerator, norms, solve
 from atomlearn.designs import Cubic
 from atomlearn.interfaces import Design
 from atomlearn.solvers import FeatureGeneration
@@ -91,3 +91,12 @@ class TestConformance(DesignChecks):
             ways = {1: 1, 2: 3, 3: 6}[len(set(places))]
             found.append(np.sqrt(ways) * np.prod(U[:, list(places)], axis=1))
         return design, np.column_stack(found)
+
+
+def test_feature_generation_takes_it_as_inputs() -> None:
+    design, X = made(300, 8)
+    new = np.random.default_rng(3).standard_normal((300, 8))
+    y, truth = (np.sign(A[:, 1] * A[:, 4] * A[:, 6]) for A in (X, new))
+    model = FeatureGenerator(1, batch=1, fit_intercept=False).fit(design, y)
+    assert design.triple(int(model.selected_[0])) == (1, 4, 6)
+    assert model.score(Cubic(new), truth) == 1.0

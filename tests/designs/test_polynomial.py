@@ -287,6 +287,32 @@ def test_many_searches_of_sparse_inputs(signs: bool, monkeypatch: pytest.MonkeyP
         assert_array_equal(values, expected[1])
 
 
+@pytest.mark.parametrize("kind", ["F", "csr"])
+def test_later_searches_look_at_what_changed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of y move a few at a time: few products are formed, and the best are the best."""
+    change(monkeypatch, "pairs.scores", most_listed=0)
+    change(monkeypatch, "pairs.products", tile=40)
+    rng = np.random.default_rng(11)
+    n, d = 2000, 160
+    X = (rng.random((n, d)) < np.minimum(0.5, 2.0 * np.arange(1.0, d + 1) ** -1.0)).astype(float)
+    v = rng.standard_normal(n) + 3.0 * X[:, 4] * X[:, 7] - 2.0 * X[:, 11] * X[:, 5]
+    design = Polynomial.interactions(sp.csr_array(X) if kind == "csr" else np.asfortranarray(X))
+    if kind == "csr":
+        design._pairs = SparsePairs(design.base)
+    everything, first = np.arange(design.shape[1]), 0.0
+    for step in range(6):
+        scores = design.scores(v)
+        columns, values = scores.top(3)
+        z = design.scores(v)._by_definition(everything)
+        expected = brute_force_top(z, 3)
+        assert_array_equal(columns, expected[0])
+        assert_array_equal(values, expected[1])
+        assert scores.work is not None
+        first = first or scores.work.products
+        assert step == 0 or scores.work.products < 0.5 * first
+        v = v + 0.02 * rng.standard_normal(n) * (rng.random(n) < 0.1)
+
+
 def test_long_columns_are_summed_in_runs() -> None:
     """Errors of single precision must not grow with the number of rows."""
     rng = np.random.default_rng(3)
@@ -314,7 +340,7 @@ def test_search_stores_no_scores(container: Any) -> None:
     finally:
         tracemalloc.stop()
     assert design.shape[1] * 8 > 36e6
-    assert peak < 20e6
+    assert peak < 24e6
 
 
 def test_columns_wider_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,15 +26,6 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-def test_each_page_with_python_is_run_by_a_test_that_names_it() -> None:
-    tests = [p for p in Path(__file__).parent.glob("test_*.py") if p != Path(__file__)]
-    text = "".join(test.read_text(encoding="utf-8") for test in tests)
-    shown = [page for page in PAGES if blocks(page, "python")]
-    assert len(shown) > 10
-    run = {page for page in shown if page.name in text or page.parent.name == "papers"}
-    assert not {page.name for page in shown} - {page.name for page in run}
-
-
 def test_languages_of_blocks_are_those_that_somebody_runs() -> None:
     """Others are pictures and what was printed; of R see below and test_pages."""
     known = {"python", "sh", "r", "text", ""}

@@ -24,6 +24,8 @@ from atomlearn import (
     SparseLowRank,
     SparsePCA,
     StabilitySelector,
+    SubsetClassifier,
+    SubsetRegressor,
     norms,
 )
 from atomlearn.designs import KernelOn
@@ -49,6 +51,8 @@ ESTIMATORS = [
         [KernelOn("linear"), KernelOn("rbf")], form="penalized", loss="squared_hinge", rank=3
     ),
     MultipleKernelRegressor(rank=3),
+    SubsetRegressor(2),
+    SubsetClassifier(2, max_iter=20),
     KnockoffSelector(n_alphas=3, cv=2, rng=0),
     StabilitySelector(AtomicRegressor(alpha=0.1), n_resamples=4, rng=0),
 ]
@@ -70,6 +74,7 @@ for name in ("AtomicRegressor", "AtomicClassifier", "AtomicRegressorCV", "Atomic
 # Warnings that say what happened: hard little data sets, fewer features than asked for.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:the optimum has only:UserWarning")
+@pytest.mark.filterwarnings("ignore:n_features=:UserWarning")
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
 # These come from the checks themselves.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

@@ -78,7 +78,7 @@ def test_names_and_pipelines() -> None:
     assert_array_equal(names, np.array(model.selected_names_)[np.argsort(model.selected_)])
     assert names.dtype == object
     assert model.set_output(transform="pandas").transform(table).columns.tolist() == list(names)
-    with pytest.raises(AttributeError, match="inverse_transform"):
+    with pytest.raises(AttributeError, match="cannot be undone"):
         model.inverse_transform(np.zeros((2, 3)))
 
 

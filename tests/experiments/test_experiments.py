@@ -1,4 +1,4 @@
-"""The papers' experiments run at smoke sizes, and the claims that are kept are whole."""
+"""The papers' experiments run at small sizes; claims are decided by one rule, from results."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 
 from atomlearn.datasets.loaders import data_directories
+from experiments import pages
+from experiments.common.claims import Claim, close, faster, more, never
+from experiments.common.runs import Kept, Runs
+from experiments.pages import Results, counted, decided, row, said
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = {
-    "argyriou": ["norms", "prox", "synthetic"],
-    "liu": ["rate", "logistic"],
+    "argyriou": ["compared", "prox"],
+    "liu": ["rate", "proxes"],
     "vinyes": ["algorithm", "figure_2"],
-    "tan": ["inexact", "synthetic", "trees", "optima"],
+    "tan": ["inexact", "small", "trees", "optima"],
 }
-VERDICTS = {"holds", "does not hold", "data not at hand", "not run"}
 
 
 def smoke(paper: str, parts: list[str], monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -32,19 +35,101 @@ def smoke(paper: str, parts: list[str], monkeypatch: pytest.MonkeyPatch, folder:
 
 
 @pytest.mark.parametrize("paper", PARTS)
-def test_smoke_sizes_run(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_sizes_are_run_decided_and_drawn(
+    paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     smoke(paper, PARTS[paper], monkeypatch, tmp_path)
-    kept = json.loads((tmp_path / "build" / "experiments" / paper / "claims.json").read_text())
-    assert sum(kept["counts"].values()) == len(kept["claims"]) > 0
+    results = Results(paper, smoke=True)
+    assert all(results[part].seconds > 0 for part in PARTS[paper])
+    monkeypatch.setattr(sys, "argv", ["pages", "--smoke", paper])
+    capsys.readouterr()
+    pages.main()
+    printed = capsys.readouterr().out
+    for claim in decided(paper, results):
+        assert f"**{claim.key}: {claim.verdict}.** “{claim.quote}”" in printed
+        assert claim.judged.draws == 0 or claim.part in PARTS[paper]
+    assert list((tmp_path / "build" / "experiments" / paper / "figures").glob("*.svg"))
+
+
+def test_a_run_is_taken_up_where_it_was_cut(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def piece(runs: Runs, key: str) -> None:
+        runs.piece("part", key, lambda: made.append(key) or {"value": len(made)})
+
+    first = Runs(tmp_path, smoke=False, resume=False)
+    piece(first, "a")
+    second = Runs(tmp_path, smoke=False, resume=True)
+    piece(second, "a")
+    piece(second, "b")
+    assert made == ["a", "b"]
+    kept = Kept(tmp_path / "results" / "part.json")
+    assert [one["value"] for one in kept] == [1, 2]
+    piece(Runs(tmp_path, smoke=False, resume=False), "b")  # afresh: nothing of before
+    assert list(Kept(tmp_path / "results" / "part.json").pieces) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("differences", "margin", "verdict"),
+    [
+        ([1.0, 1.1, 0.9, 1.0, 1.2], 0.5, "holds"),
+        ([1.0, 1.1, 0.9, 1.0, 1.2], 1.0, "undecided"),  # not beyond the margin
+        ([3.0, -2.0, 3.0, -1.0, 2.0], 0.0, "undecided"),  # the draws disagree
+        ([-1.0, -1.1, -0.9, -1.0, -1.2], 0.5, "does not hold"),
+        ([1.0, 1.0, 1.0, 1.0], 0.0, "undecided"),  # four draws
+        ([], 0.0, "undecided"),
+    ],
+)
+def test_a_margin_over_five_draws_decides(
+    differences: list[float], margin: float, verdict: str
+) -> None:
+    assert more(differences, margin).verdict == verdict
+
+
+def test_times_are_decided_by_factors_and_never_by_milliseconds() -> None:
+    slow, quick = [2.0, 2.2, 1.9, 2.1, 2.0], [1.0] * 5
+    assert faster(quick, slow).verdict == "holds"
+    assert faster(slow, quick).verdict == "does not hold"
+    assert faster(quick, slow, 2.5).verdict == "does not hold"
+    assert (
+        faster([0.001] * 5, [0.002, 0.003, 0.002, 0.003, 0.002], brief=0.05).verdict == "undecided"
+    )
+    assert faster(quick, [None] * 5, limit=8.0).verdict == "holds"
+    assert faster([None] * 5, [None] * 5, limit=8.0).verdict == "undecided"
+    assert close([0.1, -0.1, 0.0, 0.1, -0.1], 0.5).verdict == "holds"
+    assert close([1.1, 0.9, 1.0, 1.1, 0.9], 0.5).verdict == "does not hold"
+    assert never(1, 100, "").verdict == "does not hold"
+
+
+def test_no_verdict_comes_from_a_reduced_run_or_from_what_is_left_open() -> None:
+    fields = ("key", "place", "quote", "part", "size", "ours")
+    holds, fails = more([1.0] * 5), more([-1.0] * 5)
+    assert Claim(*fields, holds, reduced="reduced: half").verdict == "undecided"
+    assert Claim(*fields, holds, open="lambda").verdict == "holds"
+    assert Claim(*fields, fails, open="lambda").verdict == "undecided"
+    assert Claim(*fields, fails).verdict == "does not hold"
+    assert not Claim(*fields, fails).why
+    reasons = [
+        Claim(*fields, holds, reduced="reduced: half").why,
+        Claim(*fields, fails, open="lambda").why,
+        Claim(*fields, more([])).why,
+        Claim(*fields, more([1.0])).why,
+        Claim(*fields, more([1.0, -1.0, 1.0, -1.0, 1.0])).why,
+    ]
+    assert len(set(reasons)) == 5
+    assert all(reasons)
 
 
 @pytest.mark.parametrize("paper", PARTS)
-def test_claims_that_are_kept_say_everything(paper: str) -> None:
-    kept = json.loads((ROOT / "experiments" / paper / "claims.json").read_text())
-    for claim in kept["claims"]:
-        assert set(claim) == {"key", "says", "paper", "ours", "verdict", "why"}
-        assert claim["verdict"] in VERDICTS
-        assert claim["ours"] or claim["verdict"] in ("data not at hand", "not run")
+def test_claims_that_are_kept_are_those_of_the_results(paper: str) -> None:
+    """The page cannot say what the results do not: verdicts are decided anew from what is kept."""
+    kept = json.loads((ROOT / "experiments" / paper / "claims.json").read_text(encoding="utf-8"))
+    results = Results(paper, smoke=False)
+    claims = decided(paper, results)
+    assert [row(claim, results) for claim in claims] == kept
+    page = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+    assert all(said(claim, results) in page for claim in claims)
+    assert counted(claims) in page
 
 
 def test_smoke_sizes_of_real_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,6 +137,7 @@ def test_smoke_sizes_of_real_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     if not any(directory.exists() for directory in data_directories()):
         pytest.skip("no real data on this machine: set ATOMLEARN_DATA")
     smoke("argyriou", ["heart"], monkeypatch, tmp_path)
+    assert len(Results("argyriou", smoke=True)["heart"]) == 1
 
 
 SCRIPTS = sorted((ROOT / "experiments" / "authors").glob("*.py"))

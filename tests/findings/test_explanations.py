@@ -1,4 +1,4 @@
-"""Twins, estimates and explanations against what they stand for, by another way."""
+"""Twins and explanations against what they stand for, by another way."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LogisticRegression
 
 from atomlearn import AtomicClassifier, AtomicRegressor, norms
 from atomlearn.cli import main
 from atomlearn.designs import as_design
-from atomlearn.findings import correlated_columns, estimates, explain, twins
+from atomlearn.findings import correlated_columns, explain, twins
 
 
 def data(n: int = 120, p: int = 12, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -53,34 +53,6 @@ def test_correlations_are_pearsons() -> None:
     for column, r in near[0]:
         assert r == pytest.approx(whole[column])
     assert near[0][0][0] == 5
-
-
-def test_refits_are_least_squares_and_debiasing_undoes_the_penalty() -> None:
-    X, y = data(400)
-    model = AtomicRegressor(alpha=0.4).fit(X, y)
-    found = estimates(model, X, y, rng=0, n_bootstrap=60)
-    plain = LinearRegression().fit(X[:, found.columns], y)
-    np.testing.assert_allclose(found.refitted, plain.coef_)
-    at = found.columns.tolist().index(1)
-    assert found.penalized[at] > -1.7
-    assert found.debiased[at] == pytest.approx(-2.0, abs=0.15)
-    low, high = found.debiased_interval[at]
-    assert low < found.debiased[at] < high
-    assert (found.bootstrap[:, 0] <= found.bootstrap[:, 1]).all()
-
-
-def test_intervals_of_a_column_named_before_cover() -> None:
-    covered = np.zeros(2, dtype=int)
-    for seed in range(20):
-        rng = np.random.default_rng([seed, 3])
-        X = rng.standard_normal((150, 60))
-        y = X[:, 0] + rng.standard_normal(150)
-        model = AtomicRegressor(alpha=0.2).fit(X, y)
-        found = estimates(model, X, y, [0, 59], n_bootstrap=0, level=0.9)
-        low, high = found.debiased_interval.T
-        covered += (low < [1.0, 0.0]) & (high > [1.0, 0.0])
-    assert found.columns.tolist() == [0, 59]  # the second one is of noise, mostly not selected
-    assert (covered >= 14).all()  # of 20 at 90%
 
 
 def shapley(value, n: int) -> np.ndarray:

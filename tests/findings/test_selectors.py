@@ -29,6 +29,7 @@ from atomlearn.findings import (
 from atomlearn.findings.gaussian import _ends, generator, knockoffs_of, standardized
 from atomlearn.findings.importance import path_with_scores
 from atomlearn.findings.knockoffs import e_threshold, e_values
+from atomlearn.findings.precision import means_of, near_duplicates
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:No features were selected:UserWarning",
@@ -88,6 +89,13 @@ def test_few_neighbors_that_do_not_explain_are_told_and_strong_correlation_warns
     X = standardized(np.sqrt(0.85) * blocks + np.sqrt(0.15) * rng.standard_normal((200, 300)))[0]
     with pytest.warns(UserWarning, match="strongly correlated"):
         assert knockoffs_of(X).covariance == "ledoit_wolf"
+    # Then draws are joined, unless their number is given.
+    y = X[:, 0] + rng.standard_normal(200)
+    for asked, made in ((None, 10), (1, 1)):
+        selector = KnockoffSelector(n_draws=asked, rng=0, n_alphas=5)
+        with pytest.warns(UserWarning, match="ten draws"):
+            assert len(selector.fit(X, y).coefficients_) == made
+    assert len(KnockoffSelector(rng=0, n_alphas=5).fit(X[:, ::25], y).coefficients_) == 1
 
 
 def test_the_threshold_is_the_least_with_the_bound() -> None:
@@ -253,6 +261,32 @@ def test_several_draws_agree_on_what_is_strong() -> None:
     assert found.get_support()[:20].all()
     assert not found.get_support()[20:].any()
     assert found.coefficients_.shape == (4, 60, 2)
+
+
+def test_near_duplicates_are_found_and_selected_as_one() -> None:
+    rng = np.random.default_rng(1)
+    base = rng.standard_normal((300, 40))
+    near = base[:, :30] * np.where(np.arange(30) % 2, -1.0, 1.0)
+    X = np.hstack([base, near + 0.1 * rng.standard_normal((300, 30))])
+    labels = near_duplicates(standardized(X)[0])
+    assert (labels[:30] == labels[40:]).all()
+    assert np.unique(labels).size == 40
+    # The mean of a pair points where its first column does, and varies nearly as much.
+    means = means_of(standardized(X)[0], labels)
+    for j in (0, 1, 35):
+        assert np.corrcoef(means[:, labels[j]], X[:, j])[0, 1] > 0.99
+    # In a chain not all pairs are near each other: no group of all of them.
+    chain = autoregressive(300, 40, 0.97, 0)
+    found = near_duplicates(standardized(chain)[0])
+    correlations = np.abs(np.corrcoef(chain.T))
+    same = found[:, None] == found
+    assert correlations[same].min() > 0.95
+    assert 3 < np.unique(found).size < 40
+    y = X[:, :20] @ np.full(20, 0.6) + rng.standard_normal(300)
+    both = KnockoffSelector(groups="auto", rng=0).fit(X, y).get_support()
+    assert both[:20].mean() > 0.9
+    np.testing.assert_array_equal(both[:30], both[40:])
+    assert KnockoffSelector(rng=0).fit(X, y).get_support()[:20].mean() < 0.5
 
 
 # --- stability -------------------------------------------------------------------------------

@@ -61,15 +61,17 @@ def test_search_finds_exactly_what_matters(dtype, index, squares):
         low, high = X.min(axis=1, initial=0.0), X.max(axis=1, initial=0.0)
         upper, rising, falling = kernels.pair_bounds_csc(*columns, v, low, high)
         radii = np.hypot(rising, falling) * (1 + 1e-9)
-        order = rng.permutation(p)[: max(2, 3 * p // 4)]
-        order = order[np.argsort(-radii[order], kind="stable")]
-        _, between = kernels.pair_search(
-            columns, rows, order, v, radii[order], upper[order] * (1 + 1e-9)
-        )
+        order = rng.permutation(p)
+        place = np.argsort(order).astype(np.int32)
+        table, costs = kernels.pair_rows(rows, place, p)
+        some = max(2, 3 * p // 4)
+        order, costs, sizes = order[:some], costs[:some], np.full(some, 1e3)
+        bounds = radii[order], upper[order] * (1 + 1e-9), sizes, costs
+        between = kernels.pair_search(columns, table, order, v, *bounds)
         sums = reference.pair_search(X.astype(float), order, v, 0.0, 0.5, squares)
         sizes = sorted(map(abs, sums.values()))
         for threshold in (0.0, sizes[len(sizes) // 2] + 1e-9, sizes[-3], 2 * sizes[-1]):
-            limits = threshold, 0.0, 0.0, 0.5, 0 if squares else 1
+            limits = 0.5 * threshold, threshold, 0.0, 0.0, 0.5, 0 if squares else 1
             found = {}
             done = 0
             while done < order.size:
@@ -89,12 +91,15 @@ def test_search_stops_where_there_is_no_more_room(monkeypatch):
     monkeypatch.setattr("atomlearn._kernels.pairs.FOUND_AT_A_TIME", 5)
     X = sparse.csc_array(np.ones((3, 20)))
     rows = sparse.csr_array(X)
-    both = (X.data, X.indices, X.indptr), (rows.data, rows.indices, rows.indptr)
-    bounds = np.ones(3), np.full(20, 2.0), np.full(20, 3.0)
-    _, between = kernels.pair_search(*both, np.arange(20), *bounds)
+    table, costs = kernels.pair_rows(
+        (rows.data, rows.indices, rows.indptr), np.arange(20, dtype=np.int32), 20
+    )
+    bounds = np.full(20, 2.0), np.full(20, 3.0), np.full(20, 3.0), costs
+    columns = X.data, X.indices, X.indptr
+    between = kernels.pair_search(columns, table, np.arange(20), np.ones(3), *bounds)
     done, pairs, calls = 0, [], 0
     while done < 20:
-        done, i, j, sums, _ = between(done, 20, 1.0, 0.0, 0.0, 1.0, 0)
+        done, i, j, sums, _ = between(done, 20, 1.0, 1.0, 0.0, 0.0, 1.0, 0)
         np.testing.assert_array_equal(sums, 3.0)
         pairs += list(zip(i.tolist(), j.tolist(), strict=True))
         calls += 1

@@ -284,6 +284,22 @@ def test_concordance_counts_every_comparable_pair() -> None:
     assert concordance(y, risk) == right / pairs
 
 
+def test_concordance_of_start_and_stop_counts_those_at_risk_in_the_stratum() -> None:
+    rng = np.random.default_rng(4)
+    entry, label = rng.integers(0, 4, 40).astype(float), rng.integers(0, 2, 40)
+    y = survival_target(rng.random(40) < 0.6, entry + rng.integers(1, 5, 40), entry, label)
+    risk = rng.integers(0, 12, 40) / 100
+    right = pairs = 0.0
+    for i in np.flatnonzero(y["event"]):
+        t = y["time"][i]
+        for j in range(40):
+            later = y["time"][j] > t or (y["time"][j] == t and not y["event"][j])
+            if later and entry[j] < t and label[j] == label[i]:
+                pairs += 1
+                right += 1.0 if risk[i] > risk[j] else 0.5 if risk[i] == risk[j] else 0.0
+    assert concordance(y, risk) == right / pairs
+
+
 @pytest.mark.parametrize(
     ("gap", "share"), [(1e-9, 0.5), (1e-8, 0.5), (2e-8, 1.0), (0.5, 1.0), (-2e-8, 0.0)]
 )

@@ -7,7 +7,7 @@ import pytest
 
 from atomlearn import designs, norms
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.masters.choose import choose_master
+from atomlearn.core.masters.choose import candidates_for_free, choose_master
 from atomlearn.interfaces import Block, Master, Norm
 from atomlearn.losses import Multinomial, as_loss
 from atomlearn.problem import Problem, Regularizer
@@ -95,3 +95,14 @@ def test_the_chosen_master_solves_the_problem(norm: Norm, loss: str) -> None:
     problem = Problem.build(block, y, as_loss(loss), Regularizer(norm, "penalized", 2.0))
     refit = choose_master(problem).solve(problem, np.zeros(20), 0.0, 1e-8)
     assert refit.gap <= 1e-8
+
+
+def test_a_factor_on_l1_lists_no_columns() -> None:
+    """2^28 columns may be listed, but nobody has to: a factor made groups of them, one each."""
+    design = designs.Polynomial(np.zeros((3, 20_000)))
+    assert design.listable
+    for norm in (norms.L1(), norms.Scaled(norms.L1(), 2.0)):
+        problem = Problem.build(
+            design, np.ones(3), as_loss("squared"), Regularizer(norm, "penalized", 1.0)
+        )
+        assert candidates_for_free(problem) == 0

@@ -2,8 +2,8 @@
 Data that does not fit
 ======================
 
-A column store on disk is read as a fit goes: it gives the same answer as the array, and a fit
-needs a few megabytes beside it.
+A column store on disk is read as a fit goes. It gives the same answer as the array, and a fit needs
+only a few megabytes of memory.
 """
 
 import tempfile

@@ -1,9 +1,9 @@
 """
-Interactions only beside their main effects
-===========================================
+Interactions only with their main effects
+=========================================
 
-Of 40 columns all 780 products are candidates. Under a weak hierarchy a product enters only beside
-one of its two columns, under a strong one beside both.
+All 780 products of 40 columns are candidates. In a weak hierarchy a product enters only with one of
+its two columns, in a strong one only with both.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Six solvers on one problem
 ==========================
 
-The same problem, the same certificate, counted in passes over the data: what full correction
-buys.
+The same problem and the same certificate for all of them, counted in passes over the data. Methods
+that fit all weights again in each step need the fewest.
 """
 
 import matplotlib.pyplot as plt

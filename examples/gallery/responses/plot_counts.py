@@ -2,8 +2,8 @@
 Counts, with exposure
 =====================
 
-Events per region, where regions differ in size: the logarithm of the exposure is an offset, added
-to every prediction before the coefficients have their say.
+Events per region, where regions differ in size. The logarithm of the exposure is an offset: it is
+added to every prediction, and has no coefficient.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 """
-Nine tenths of what may come
-============================
+Quantiles: a range instead of a number
+======================================
 
 ``losses.Quantile(q)`` fits a quantile instead of a mean, certified for the pinball loss itself.
 The spread here grows with the first column, so the quantiles fan out.

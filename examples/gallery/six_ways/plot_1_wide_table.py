@@ -48,8 +48,8 @@ table.to_csv(folder / "patients.csv", index=False)
 run("atomlearn inspect patients.csv --target outcome")
 
 # %%
-# Select five features. Before anything is said about the optimum the verdict says whether the model
-# predicts rows that it has not seen. ``chosen/report.html`` has it all in pictures.
+# Select five features. First comes the verdict: does the model predict rows that it has not seen?
+# ``chosen/report.html`` has it all in pictures.
 
 run(
     "atomlearn select patients.csv --target outcome --missing indicator --n-features 5 --out chosen"

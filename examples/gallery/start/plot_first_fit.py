@@ -20,8 +20,8 @@ print(result)
 
 # %%
 # Left: the first ten features are found; the others that entered have small coefficients. Right:
-# every pass over the data proves a gap for the point it stands at, so that the method may stop at
-# any time and still say the truth about what it has.
+# every pass over the data proves a gap for the current point. So a fit may be stopped at any time,
+# and its gap is still true.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 axes[0].stem(result.active, result.coef[result.active], basefmt=" ")

@@ -2,8 +2,9 @@
 How many of the selected are false: knockoffs
 =============================================
 
-Each column gets a twin that knows nothing of the target. Where the twins enter as easily as the
-columns themselves, the columns are noise: that counts the false ones without knowing the truth.
+Each column gets a made copy, a knockoff, that knows nothing of the target. If the knockoffs enter
+as easily as the columns, the columns are noise. So the false ones are counted without knowing the
+truth.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 The verdict: does the model predict at all?
 ===========================================
 
-On pure noise any selection finds something, and every certificate is in order. Whether the model
-predicts is asked of rows that it has not seen, before anything else is said.
+A selection finds something even in pure noise, and its certificate is in order. So the verdict
+comes first: does the model predict rows that it has not seen?
 """
 
 import matplotlib.pyplot as plt

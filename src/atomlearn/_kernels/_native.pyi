@@ -125,7 +125,6 @@ def pair_rows(
     indices: Indices,
     indptr: Indices,
     place: NDArray[np.int32],
-    v: Array,
     entries: NDArray[np.uint8],
     begins: Positions,
     sizes: NDArray[np.int32],

@@ -1,4 +1,4 @@
-"""A quadratic under the k-support norm, or that of a branch: gradient and Newton steps, start to end."""
+"""A quadratic under the k-support norm, or that of a branch: gradient and Newton steps."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def branch_newton(
     level: float,
     most: int,
 ) -> int:
-    """Move w toward argmin 1/2 w'Hw - pull'w + level/2 (||w_in||_2^2 + gauge_k(w_free)^2), in place.
+    """Move w toward argmin of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + gauge_k(w_free)^2).
 
     Over the rows and columns ``free`` and ``inside`` of a symmetric matrix H; what is in is
     minimized out first. As ``ksupport_newton`` otherwise.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Indices, Positions
@@ -17,6 +18,8 @@ from atomlearn._kernels._checks import Array, Data, Indices, Positions
 FOUND_AT_A_TIME = 2**16
 #: An array in CSC or CSR: data, indices and indptr.
 Compressed = tuple[Data, Indices, Indices]
+#: Entries with their positions, where each row begins, and its length.
+Table = tuple[NDArray[np.uint8], Positions, NDArray[np.int32]]
 #: The first position not done, the columns of the pairs that matter, their sums, multiplications.
 Found = tuple[int, Positions, Positions, Array, int]
 
@@ -47,43 +50,59 @@ def pair_bounds_csc(
     return upper, rising, falling
 
 
-def pair_search(
-    columns: Compressed, rows: Compressed, order: Positions, v: Array, radii: Array, upper: Array
-) -> tuple[Array, Callable[..., Found]]:
-    """Return what the pairs of each column cost, and ``between``, which searches some of them.
+def pair_rows(rows: Compressed, place: NDArray[np.int32], count: int) -> tuple[Table, Array]:
+    """Return X in CSR with its columns in another order, and what the pairs of each cost.
 
-    X is given twice, in CSC and in CSR. Columns come in the ``order`` of decreasing radii, with
-    |s_ij| <= r_i r_j and |s_ij| <= upper_i; costs : (m,) entries that the pairs of a column with
-    those before it read.
-
-    between(begin, end, threshold, relative, absolute, square, shift) searches positions a in
-    [begin, end) with all b <= a - shift. A sum matters where its magnitude, ``square`` times that
-    for b = a, reaches threshold - relative r_i r_j - absolute. It ends before ``end`` where very
-    much was found.
+    place : the position of each column in that order, -1 of those left out; costs : (count,)
+    entries that the pairs of a position with those before it read.
     """
-    size, n_rows = order.size, rows[2].size - 1
-    if size > np.iinfo(np.int32).max:
-        raise ValueError(f"pairs of at most 2^31 - 1 columns are searched, got {size}")
-    if radii.size != size or upper.size != size or v.size != n_rows:
-        raise ValueError("order, radii and upper must be of one size, v of that of a column")
-    place = np.full(columns[2].size - 1, -1, dtype=np.int32)
-    place[order] = np.arange(size, dtype=np.int32)
-    entry, costs = _native.pair_entry_size(rows[0].dtype == np.float32), np.empty(size)
+    entry, costs = _native.pair_entry_size(rows[0].dtype == np.float32), np.empty(count)
+    n_rows = rows[2].size - 1
     table = (
         np.empty(rows[0].size * entry, dtype=np.uint8),
         np.empty(n_rows, dtype=np.int64),
         np.empty(n_rows, dtype=np.int32),
     )
-    _native.pair_rows(*rows, place, v, *table, costs)
-    given = *columns, order, *table, v, radii, upper, costs
+    _native.pair_rows(*rows, place, *table, costs)
+    return table, costs
+
+
+def pair_search(
+    columns: Compressed,
+    table: Table,
+    order: Positions,
+    v: Array,
+    reaches: Array,
+    upper: Array,
+    sizes: Array,
+    costs: Array,
+) -> Callable[..., Found]:
+    """Return ``between``, which searches some of the pairs.
+
+    X is given twice, in CSC and in rows of positions. Of the first positions, (m,): order : their
+    columns; reaches, upper : what decides which pairs are summed; sizes : |s_ab| <= sizes_a.
+
+    between(begin, end, enough, threshold, relative, absolute, square, shift) searches positions a
+    in [begin, end) with all b <= a - shift where reaches_a reaches_b >= enough and
+    upper_a >= enough. A sum matters where its magnitude, ``square`` times that for b = a, is
+    threshold - relative sizes_a - absolute or more. It ends before ``end`` where very much was
+    found.
+    """
+    size = order.size
+    if any(each.size != size for each in (reaches, upper, sizes, costs)):
+        raise ValueError("order, reaches, upper, sizes and costs must be of one size")
+    if v.size != table[1].size:
+        raise ValueError("v must be of the size of a column")
+    peaks = np.maximum.accumulate(reaches[::-1])[::-1].copy()
+    given = *columns, *table, order, v, reaches, peaks, upper, sizes, costs
 
     def between(begin: int, end: int, *limits: float) -> Found:
         first, second = np.empty((2, size + FOUND_AT_A_TIME), dtype=np.int32)
         found = np.empty(first.size)
         following, number, products = _native.pair_search(
-            *given, *limits, begin, end, first, second, found
+            *given, begin, end, *limits, first, second, found
         )
         pairs = order[first[:number]], order[second[:number]]
         return following, *pairs, found[:number].copy(), products
 
-    return costs, between
+    return between

@@ -1,8 +1,8 @@
-"""Products of factors at the positions of a CSR matrix, of that matrix with a factor, and the
-ridge regressions of its rows on a factor.
+"""Products of factors at the positions of a CSR matrix, and of that matrix with a factor.
 
-Positions must have passed ``sparse_fault``: they are not looked at again. Shared among threads by
-stored entries; every number is computed by one thread, whatever their number.
+And the ridge regressions of its rows on a factor. Positions must have passed ``sparse_fault``: they
+are not looked at again. Shared among threads by stored entries; every number is computed by one
+thread, whatever their number.
 """
 
 from __future__ import annotations

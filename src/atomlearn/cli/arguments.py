@@ -55,7 +55,10 @@ what happens:
 files written:
   selected.csv   the features with their coefficients
   model.json     the model, for `atomlearn predict`: names and numbers only, no pickle
+  summary.json   verdict, scores, counts and warnings, for other programs
   report.html    one self-contained page (needs pip install "atomlearn[report]")
+  groups.csv     with --groups: the groups that were selected
+  score.tsv      of genotypes: weights for `plink2 --score score.tsv cols=+scoresums`
 """
 
 _PREDICT = """\
@@ -126,6 +129,9 @@ class ModelOptions:
         Select exactly N features (or auto: the fewest within a standard error of the best in
         cross-validation; feature generation, the default, with N = 50); with more than two classes
         N for each class, where FeatureGenerator(n_features=N) shares them.
+    best_subset : bool
+        With --n-features: the best N features of all subsets, with a bound on how much better any
+        other subset can be.
     norm : text
         Instead: fit with this norm, NAME or NAME:k=K: l1, l2, linf, ksupport, elasticnet,
         chains:length=5; with groups (of --groups, or of categories): groups, latentgroups,
@@ -133,6 +139,8 @@ class ModelOptions:
         ksupport and elasticnet without k choose it from all.
     fdr : share
         Instead: by knockoffs, with at most this share of false features on average (0.1).
+    power : bool
+        With --fdr: also tell which effects would have been found, by targets made up on these data.
     stability : bool
         Instead: select what most random halves of the rows select.
     alpha : number
@@ -159,8 +167,10 @@ class ModelOptions:
     """
 
     n_features: CountOrAuto = None
+    best_subset: bool = False
     norm: str | None = None
     fdr: Share = None
+    power: bool = False
     stability: bool = False
     alpha: Positive = None
     cv: bool = False
@@ -194,6 +204,8 @@ class RunOptions:
         The summary.json of an earlier run, to repeat it.
     json : bool
         Print the result as JSON.
+    verbose : bool
+        Say each pass over the data, its proved gap, and what was chosen.
     quiet : bool
         No progress; only the result and errors.
     """
@@ -207,6 +219,7 @@ class RunOptions:
     memory_limit: Size = None
     config: str | None = None
     json: bool = False
+    verbose: bool = False
     quiet: bool = False
 
 
@@ -300,6 +313,9 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         help="""CSV file (explanation.csv unless named) for what each feature adds to each score,
         against the mean over these rows: base and contributions sum to the score, exactly""",
     )
+    text = """Also tell between which numbers this share of targets lies, such as 0.9: those of rows
+        that come from where the held-out rows come from, by the errors on these."""
+    add_option(parser, "interval", Share, None, text, "share")
     add_options(parser, Reading, ("id", "covar", *_WRITTEN))
     _add_roles(parser, {role: ROLES[role] for role in ("offset", "exposure")})
 

@@ -15,9 +15,10 @@ from atomlearn.cli.genotypes import about, alleles_of
 from atomlearn.cli.plan import LARGE, Plan
 from atomlearn.cli.source import Dataset, Given
 from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.designs import as_design
-from atomlearn.reports.content import Content, HeldOut, SelectedFeature
+from atomlearn.reports.content import Content, HeldOut, SelectedFeature, SelectedGroup
 from atomlearn.reports.displays import PathDisplay
 from atomlearn.reports.gathered import content_of, forbidden
 from atomlearn.reports.halves import SMALL, Half, curve_of
@@ -29,6 +30,7 @@ from atomlearn.reports.model import (
     SavedModel,
 )
 from atomlearn.reports.of_estimator import versions
+from atomlearn.reports.structure_displays import has_parts
 from atomlearn.reports.view import View
 from atomlearn.storage.formats.table import Schema
 
@@ -60,6 +62,7 @@ def content_of_fit(
         scaled = replace(view, design=data.design)
         path = PathDisplay.of_view(scaled, data.y, **data.of_rows, **data.parameters)
     n_features = source.map.n_columns - len(given.covariates)
+    more |= _terms(source, plan, fitted)
     return content_of(
         view,
         target.values,
@@ -80,6 +83,7 @@ def content_of_fit(
         command=source.command,
         versions=versions(),
         chosen_first="selected_by" in fitted.settings,
+        missing={n: plan.missing for plan in source.schema.columns for n in plan.made()},
         **more,
     )
 
@@ -122,6 +126,36 @@ def group_names_of(given: Given, names: Sequence[str]) -> dict[int, str]:
         for column in members.tolist():
             found[column] = f"{found[column]}, {name}" if column in found else name
     return found
+
+
+def _terms(source: Dataset, plan: Plan, fitted: Fitted) -> dict[str, Any]:
+    """Return how many units were selected of how many, where columns make up units; and groups."""
+    given, free, n_columns = source.given, source.given.covariates, source.map.n_columns
+    if given.groups is None or fitted.has_curves:
+        return {}
+    every, used = np.setdiff1d(np.arange(n_columns), free), np.setdiff1d(fitted.columns, free)
+    if not given.group_names:  # categories, a unit each
+        return {"terms": (given.terms(used).size, given.terms(every).size)}
+    if not plan.of_groups:
+        return {}
+    if has_parts(fitted.model.parts_):  # a column may be of several groups
+        weights = {part.group: part.weights for part in fitted.model.parts_}
+    else:
+        sizes = np.zeros(n_columns)
+        scales = moments_of(source.design(), fitted.columns)[1]
+        sizes[fitted.columns] = np.linalg.norm(fitted.coefficients * scales, axis=0)
+        weights = {number: sizes[members] for number, members in enumerate(given.groups)}
+    groups = [
+        SelectedGroup(name, members.size, int((mine != 0).sum()), float(np.linalg.norm(mine)))
+        for number, (name, members) in enumerate(zip(given.group_names, given.groups, strict=True))
+        if (mine := weights.get(number, np.zeros(1))).any()
+    ]
+    lone = np.setdiff1d(every, np.concatenate([*given.groups]))
+    return {
+        "terms": (len(groups) + np.intersect1d(used, lone).size, len(given.groups) + lone.size),
+        "groups": sorted(groups, key=lambda group: -group.weight),
+        "unit": "group",
+    }
 
 
 def _told(notes: Sequence[str], most: int = 12) -> list[str]:

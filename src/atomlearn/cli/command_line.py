@@ -70,12 +70,11 @@ def _memory(most: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def cost(began: float) -> str:
-    """Return the seconds since then, and the most memory that this process had."""
-    seconds = time.perf_counter() - began
+def memory() -> str:
+    """Return the most memory that this process had."""
     unit = 1.0 if sys.platform == "darwin" else 1024.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return f"{seconds:.1f} s, {peak / 2**20:,.0f} MB of memory at most"
+    return f"{peak / 2**20:,.0f} MB of memory at most"
 
 
 #: EX_SOFTWARE of sysexits.h.
@@ -90,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ATOMLEARN_DEBUG=1 shows tracebacks.
     """
     _never_choke()
+    began = time.perf_counter()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         given = with_config(given)
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CommandError as error:
         print(f"atomlearn: error: {error}", file=sys.stderr)
         return 2
-    options.given = given
+    options.given, options.began = given, began
     debugging = os.environ.get("ATOMLEARN_DEBUG", "") not in ("", "0")
     try:
         return _run(options)

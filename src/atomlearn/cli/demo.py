@@ -22,5 +22,5 @@ def demo(options: argparse.Namespace) -> int:
     words = ["select", str(data), "--target", "diagnosis", "--interactions", "--n-features", "20"]
     words += ["--out", options.out, *(["--quiet"] if options.quiet else [])]
     chosen = build_parser().parse_args(words)
-    chosen.given = words
+    chosen.given, chosen.began = words, options.began
     return select(chosen)

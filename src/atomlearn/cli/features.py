@@ -22,14 +22,17 @@ from atomlearn.maps.feature_map import FeatureMap, Inputs
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.polynomial import PolynomialMap
 from atomlearn.storage.formats.compressed import open_text
+from atomlearn.storage.formats.messages import listing
 
 _REGION = re.compile(r"(?:chr)?(?P<chromosome>\w+):(?P<start>[\d,]+)-(?P<stop>[\d,]+)$")
 _WINDOWS = re.compile(r"windows:(?P<width>[\d.]+)(?P<unit>kb|mb|bp)?$", re.IGNORECASE)
 _UNITS = {"kb": 1e3, "mb": 1e6, "bp": 1.0, "": 1.0}
 
 
-def read_groups(text: str, names: Sequence[str], variants: Any) -> tuple[list[Columns], list[str]]:
-    """Return groups of columns and their names.
+def read_groups(
+    text: str, names: Sequence[str], variants: Any
+) -> tuple[list[Columns], list[str], list[str]]:
+    """Return groups of columns, their names, and what is to be said of others.
 
     Parameters
     ----------
@@ -41,10 +44,10 @@ def read_groups(text: str, names: Sequence[str], variants: Any) -> tuple[list[Co
     """
     windows = _WINDOWS.match(text)
     if windows is not None:
-        return _windows(windows, variants)
+        return *_windows(windows, variants), []
     sets = read_gene_sets(text) if ".gmt" in Path(text).suffixes else _lines(Path(text))
     place = {name: column for column, name in enumerate(names)}
-    found, labels, lost = [], [], 0
+    found, labels, lost, empty = [], [], 0, list[str]()
     for label, members in sets.items():
         columns: set[int] = set()
         for member in members:
@@ -54,12 +57,23 @@ def read_groups(text: str, names: Sequence[str], variants: Any) -> tuple[list[Co
         if columns:
             found.append(np.array(sorted(columns), dtype=np.int64))
             labels.append(label)
+        else:
+            empty.append(label)
     if not found:
         raise CommandError(
             f"--groups {text}: none of the {lost} members is a column of the data, such as "
             f"{names[0]!r}; give a file with a group and its columns on each line"
         )
-    return found, labels
+    alone = len(names) - np.unique(np.concatenate(found)).size
+    notes = [
+        f"{len(found):,} groups of {min(map(len, found))} to {max(map(len, found))} columns; "
+        f"{alone:,} of {len(names):,} columns are in none, each is a group of its own"
+    ]
+    if empty:
+        notes.append(f"{len(empty):,} groups have no column of the data: {listing(empty)}")
+    if lost:
+        notes.append(f"{lost:,} members of groups are no column of the data")
+    return found, labels, notes
 
 
 def _lines(path: Path) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from atomlearn.cli.generating import Data, Outcome, generate, in_words, select_columns
+from atomlearn.cli.generating import Data, Outcome, generate, select_columns
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import FOLDS, Plan
 from atomlearn.cli.source import Given
@@ -30,6 +30,8 @@ from atomlearn.estimators.survival import AtomicSurvival, Baseline
 from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.norms import L1, L2
+from atomlearn.reports.structure_displays import has_parts
+from atomlearn.reports.view import in_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,16 @@ class Fitted(Outcome):
         return np.unique(self.map.term_of(self.columns))
 
     @property
+    def terms(self) -> Columns:
+        """The same without covariates, as a person counts: groups where these were selected."""
+        given = self.data.given
+        if given.overlap and has_parts(self.model.parts_):
+            used = [part.group for part in self.model.parts_ if part.weights.any()]
+            return np.unique(np.array(used, dtype=np.int64))
+        units = np.setdiff1d(self.units, given.covariates)
+        return units if self.has_curves else given.terms(units)
+
+    @property
     def has_curves(self) -> bool:
         """True where what was selected are curves."""
         return self.map.unit is not None
@@ -78,7 +90,6 @@ def fit(
     part, mine = _rows_of(design, rows, plan), given.rows(rows)
     units = _units(part, plan, given.center, mine.weight)
     data = Data(units.design, target, target.values[rows], mine)
-    watch.labels = list(target.outputs) if len(target.outputs) > 1 else []
     how = generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
     how = _controlled if plan.controls else how
     with warnings.catch_warnings():
@@ -267,7 +278,7 @@ def _folds(data: Data, seed: int) -> tuple[Any, int]:
 def _settings(norm: Norm, alpha: float | None, plan: Plan, target: Target) -> dict[str, Any]:
     settings = {
         "method": "atomic norm",
-        "norm": repr(norm).replace(", groups=None", "").replace(", weights=None", ""),
+        "norm": in_words(norm).replace(", groups=None", "").replace(", weights=None", ""),
         "form": plan.form,
         "alpha": alpha,
         "loss": plan.loss_for(target.task),
@@ -304,7 +315,8 @@ def with_baseline(fitted: Fitted, design: Design, rows: Rows, given: Given) -> F
     risk, settings = fitted.decisions(design, rows, given.offset)[:, 0], dict(fitted.settings)
     with np.errstate(over="ignore"):
         baseline = Baseline.of(fitted.data.y, risk, weight)
-    if np.isfinite(baseline.cumulative).all():
+    one = np.unique(fitted.data.y["stratum"]).size == 1  # of several each has its own
+    if one and np.isfinite(baseline.cumulative).all():
         settings["baseline_times"] = baseline.times.tolist()
         settings["baseline_hazard"] = baseline.cumulative.tolist()
         settings["baseline_score"] = -float(fitted.intercepts[0])

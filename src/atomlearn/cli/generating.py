@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import LARGE, Plan
@@ -19,10 +20,13 @@ from atomlearn.core.interfaces import Array, Columns, Design, Norm
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.feature_generator import FeatureGenerator
-from atomlearn.estimators.generation import norm_of
+from atomlearn.estimators.generation import SIZES, norm_of
 from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.estimators.subsets import SECONDS, SubsetClassifier, SubsetRegressor
 from atomlearn.findings.knockoffs import KnockoffSelector
+from atomlearn.findings.power import power
 from atomlearn.findings.stability import StabilitySelector
+from atomlearn.reports.view import in_words
 
 #: Levels of the path of each half of ``--stability``.
 N_LEVELS = 10
@@ -75,7 +79,7 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
         selector = KnockoffSelector(fdr=plan.fdr, rng=plan.seed, loss=loss)
         selector.fit(X, y, **dependence)
     notes = [str(item.message) for item in told if "correlated" in str(item.message)]
-    columns = np.flatnonzero(selector.statistics_ >= selector.threshold_)
+    columns = np.flatnonzero(selector.get_support())
     if any(values is not None for values in dependence.values()):
         notes.append("--fdr counts rows as independent, and these are not: do not trust its share")
     if not columns.size:
@@ -84,6 +88,11 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
             f"knockoffs at --fdr {plan.fdr:g} select nothing, or at least {least} features: fewer "
             "than that cannot be told from chance in this way"
         )
+    if plan.power:
+        anew = clone(selector).set_params(loss="auto")  # targets that are made up are numbers
+        true = min(int(np.ceil(2 / plan.fdr)), X.shape[1])
+        curve = power(anew, X, n_true=true, classes=data.target.classes is not None, rng=plan.seed)
+        notes.append("; ".join(str(curve).splitlines()))
     words = (
         f"knockoffs: of the features selected, on average at most {100 * plan.fdr:g}% are false "
         f"({selector.covariance_})"
@@ -128,11 +137,6 @@ def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
         stability=dict(enumerate(shares.tolist())),
         selector=in_words(selector),
     )
-
-
-def in_words(model: Any) -> str:
-    """Return the estimator as it would be typed, on one line."""
-    return " ".join(repr(model).split())
 
 
 @dataclass(frozen=True)
@@ -193,10 +197,11 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     But that the coefficients of the selected features are computed to the gap asked for: half of
     it, so that what is reported is at most that, rounding included.
     """
+    if plan.best_subset:
+        return best_subset(data, plan, watch)
     loss, several = plan.loss_for(data.target.task), len(data.target.outputs) > 1
     if several and np.unique(data.y).size < len(data.target.outputs):
         raise CommandError("a class has no row to fit on; join classes with --positive")
-    watch.labels = []
     model = FeatureGenerator(
         plan.n_features or 1,
         plan.batch or "auto",
@@ -210,9 +215,10 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         **watch.options,
     )
     model.fit(data.design, data.y, **data.of_rows, **data.given.dependence)
+    notes = list[str]()
     if any(choice is not None and choice.interrupted for choice in model.choices_):
         told = f"{model.n_wanted_} features, C = {model.C_:g}"
-        watch.say(f"  interrupted: {told}, of the values that were tried")
+        notes = [f"interrupted: {told}, of the values that were tried"]
     settings = {
         "method": "feature generation",
         "n_features": int(model.n_wanted_),
@@ -229,6 +235,55 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
         (model.selected_gap_,),
         moments=model.moments_ if plan.standardize else None,
         scaled_by=model.scaled_by_ if plan.standardize else "",
+        notes=tuple(notes),
         # Curves are columns of their own.
         selected=model.selected_[:0] if plan.additive else np.sort(model.selected_),
+    )
+
+
+def best_subset(data: Data, plan: Plan, watch: Watch) -> Outcome:
+    """Select the best subset of columns, or groups, as from Python."""
+    loss, several = plan.loss_for(data.target.task), len(data.target.outputs) > 1
+    kind = SubsetRegressor if data.target.classes is None else SubsetClassifier
+    most = max(1, data.y.size // 2)
+    sizes: Any = plan.n_features
+    if sizes == "auto":
+        sizes = [size for size in SIZES if size <= most][:8]
+    seconds = watch.options["time_limit"]
+    model = kind(
+        sizes,
+        None,
+        loss,
+        data.given.groups,
+        standardize=plan.standardize,
+        time_limit=SECONDS if seconds is None else seconds,
+        **data.parameters,
+    )
+    model.fit(data.design, data.y, **data.of_rows, **data.given.dependence)
+    found = model.result_
+    what = "groups" if data.given.groups is not None else "columns"
+    settings = {
+        "method": "best subset",
+        "n_features": model.n_selected_,
+        "ridge": model.ridge_,
+        "loss": loss,
+        "bound": f"no other subset is better by more than {100 * found.gap:.2g}%",
+        "proved_out": f"{found.n_proved_out:,} {what} are in no best subset",
+        "branches": found.nodes,
+    }
+    if several:
+        settings["classes"] = "together"
+    note = (
+        f"best of all subsets of {model.n_selected_} {what}, within {100 * found.gap:.2g}%: of the "
+        "objective on these rows; other rows may have another best subset"
+    )
+    return Outcome(
+        model.results_,
+        model,
+        settings,
+        (0.0,),
+        moments=model.moments_ if plan.standardize else None,
+        scaled_by=model.scaled_by_ if plan.standardize else "",
+        notes=(note,),
+        selected=model.selected_,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from atomlearn.cli.source import Dataset
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Design
-from atomlearn.reports.model import Allele
+from atomlearn.reports.model import Allele, SavedModel
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.store.plink import Variants
 
@@ -44,6 +44,20 @@ def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
         )
         for column, mean in zip(mine.tolist(), means.tolist(), strict=True)
     )
+
+
+def score_text(model: SavedModel) -> str:
+    """Return the weights of the variants as ``plink2 --score`` reads them; "" of other models.
+
+    A line a variant: its name, the allele that is counted, and a weight for each output.
+    """
+    counted = {allele.name: allele.counted for allele in model.alleles}
+    lines = [
+        "\t".join([feature.name, counted[feature.name], *map(repr, weights)])
+        for feature, weights in zip(model.features, model.coefficients.T.tolist(), strict=True)
+        if feature.name in counted
+    ]
+    return "".join(line + "\n" for line in lines)
 
 
 def about(source: Dataset, column: int) -> tuple[tuple[str, str], ...]:

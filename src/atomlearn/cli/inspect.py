@@ -8,10 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from atomlearn.cli.arguments import reading_of
 from atomlearn.reports.atomic_write import write_text
+from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.messages import clipped
 from atomlearn.storage.formats.registry import format_of
+from atomlearn.storage.formats.table import Request
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import transposed
 from atomlearn.storage.intake.plans import plans_of
@@ -27,7 +31,7 @@ def inspect(options: argparse.Namespace) -> int:
     path, reading = Path(options.data), reading_of(options)
     form = format_of(path)
     if form.cells is None:
-        n_rows, plans = _matrix(path, reading)
+        n_rows, plans = _matrix(form, path, reading)
     else:
         frame = form.cells(path, reading.text_form(), reading.sheet).frame()
         if reading.transpose:
@@ -47,7 +51,7 @@ def inspect(options: argparse.Namespace) -> int:
     return 0
 
 
-def _matrix(path: Path, reading: Reading) -> tuple[int, Sequence[ColumnPlan]]:
+def _matrix(form: Format, path: Path, reading: Reading) -> tuple[int, Sequence[ColumnPlan]]:
     """Print what a file of numbers holds; return its rows and what is to be done with columns."""
     table = read_as(path, replace(reading, missing="median"))
     n_rows, n_columns = table.X.shape
@@ -57,7 +61,12 @@ def _matrix(path: Path, reading: Reading) -> tuple[int, Sequence[ColumnPlan]]:
     print(f"  named {', '.join(names)}{', ...' if n_columns > 5 else ''}")
     for note in table.notes:
         print(f"  {note}")
-    if table.schema.columns:
+    if table.variants is not None:
+        gaps = form.table(path, Request(None, missing=True)).X.missing
+        share = gaps.sum() / (n_rows * gaps.size)
+        touched = np.count_nonzero(gaps)
+        print(f"  {touched:,} of {gaps.size:,} variants lack genotypes, {share:.2%} of all")
+    elif table.schema.columns:
         print(f"  {len(table.schema.columns)} of them with missing values")
     return n_rows, table.schema.columns
 

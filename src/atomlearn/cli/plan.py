@@ -24,9 +24,9 @@ OF_GROUPS = ("groups", "latentgroups", "latentksupport")
 USABLE = """l1, l2, linf, ksupport, ksupport:k=20, elasticnet:k=20, chains:length=5, and with
 groups: groups, latentgroups, latentksupport:k=3"""
 #: Options, and the one that each of them goes with.
-NEEDED = {"time": "event", "event": "time"} | dict.fromkeys(
-    ("alpha", "cv", "form", "one_se"), "norm"
-)
+NEEDED = {"time": "event", "event": "time", "entry": "time", "stratum": "time"}
+NEEDED |= {"power": "fdr", "best_subset": "n_features"}
+NEEDED |= dict.fromkeys(("alpha", "cv", "form", "one_se"), "norm")
 _SELECTORS = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
 _NO_TARGET = ("target", "positive", "class_weight", "fdr", "stability", "pheno", "exposure", "task")
 #: Options, those that each of them excludes, and why.
@@ -41,6 +41,8 @@ EXCLUSIVE = (
     ("stability", _SELECTORS, "both decide which features are selected"),
     ("time", _NO_TARGET, "the target is made of --time and --event"),
     ("norm", ("n_features", "C", "batch"), "that is of feature generation, which has its own norm"),
+    ("best_subset", ("norm", "C", "batch", "additive", "interactions"), "it is of columns"),
+    ("best_subset", ("time",), "of survival times, use atomlearn.solve_subset"),
     ("alpha", ("cv", "one_se"), "it gives what cross-validation would choose"),
 )
 #: What --task says where it is not given.
@@ -60,7 +62,8 @@ class Plan:
     become curves, else None; chosen_by : how alpha was chosen, where an earlier fit did; one_se :
     whether cross-validation takes the sparsest within a standard error; norm : the text that
     norms are made of; time : column of survival times; fdr, stability : select by knockoffs or by
-    stability instead.
+    stability instead; best_subset : whether the features of generation are the best of all subsets;
+    power : whether to tell what knockoffs would have found.
 
     Examples
     --------
@@ -87,6 +90,8 @@ class Plan:
     time: str | None = None
     fdr: float | None = None
     stability: bool = False
+    power: bool = False
+    best_subset: bool = False
 
     @property
     def is_survival(self) -> bool:
@@ -106,6 +111,12 @@ class Plan:
     def generates(self) -> bool:
         """True for feature generation, which selects a number of features."""
         return not self.norms and not self.controls
+
+    @property
+    def of_groups(self) -> bool:
+        """True where groups are selected, of --groups or of categories."""
+        name = (self.norm or "groups").partition(":")[0].lower().replace("-", "").replace("_", "")
+        return not self.controls and name in (*OF_GROUPS, "ksupport")
 
     @property
     def controls(self) -> bool:

@@ -57,7 +57,7 @@ def predict(options: argparse.Namespace) -> int:
             raise CommandError(f"--out and --explain are two files, and both are {options.out}")
         write_text(options.explain, explanations_csv(model, inputs.X))
         print(f"{len(scores):,} explanations written to {options.explain}", file=sys.stderr)
-    text = predictions_csv(model, scores, inputs.header, inputs.ids)
+    text = predictions_csv(model, scores, inputs.header, inputs.ids, options.interval)
     if options.out is None:
         sys.stdout.write(text)
     else:
@@ -254,14 +254,18 @@ def predictions_csv(
     scores: Array,
     header: Sequence[str] = (),
     ids: Sequence[Sequence[str]] | None = None,
+    interval: float | None = None,
 ) -> str:
     """Return the CSV: prediction, then scores and (logistic loss) probabilities of the classes.
 
-    header, ids : names of the rows, which come first.
+    header, ids : names of the rows, which come first; interval : a share of targets, between
+    "lower" and "upper".
     """
     labels = model.predict(scores)
     names = [()] * len(labels) if ids is None else ids
     columns, titles = np.zeros((len(labels), 0)), ["prediction"]
+    if interval is not None:
+        columns, titles = model.interval(scores, interval), [*titles, "lower", "upper"]
     if model.classes is not None:
         # One score for two classes: above zero it speaks for the second.
         scored = model.classes[1:] if len(model.classes) == 2 else model.classes

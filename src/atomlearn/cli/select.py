@@ -8,14 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from atomlearn.cli.assembly import content_of_fit, model_of
-from atomlearn.cli.command_line import cost
+from atomlearn.cli.command_line import memory
 from atomlearn.cli.fitting import Fitted, fit, with_baseline
+from atomlearn.cli.genotypes import score_text
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan, read_plan
 from atomlearn.cli.source import Dataset, Given, read_source
@@ -26,6 +28,8 @@ from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
 from atomlearn.estimators.dependent_rows import held_out as held_out_rows
+from atomlearn.estimators.prediction_sets import score_of, thinned
+from atomlearn.estimators.survival import StepFunction
 from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
@@ -37,21 +41,52 @@ from atomlearn.reports.halves import Half, fitted_halves
 from atomlearn.reports.held_out import told_of_rows
 from atomlearn.reports.html import ReportUnavailable, report_html
 from atomlearn.reports.model_file import write_model
-from atomlearn.reports.tables import selected_csv, summary_lines, summary_text
+from atomlearn.reports.tables import groups_csv, selected_csv, summary_lines, summary_text
 
 
 def select(options: argparse.Namespace) -> int:
     """Run the command; return 0, or 130 after Ctrl-C (the files are written then, too)."""
-    plan, watch = read_plan(options), Watch(quiet=options.quiet)
+    plan, watch = read_plan(options), Watch(quiet=options.quiet, verbose=options.verbose)
+    times = {"to start": time.perf_counter() - options.began}
+    with output_folder(options.out) as folder, watch:
+        with timed(times, "to read"):
+            watch.line(f"reading {options.data}")
+            source = read_source(options, plan, watch)
+            plan = plan.with_groups(source.given.groups, source.given.overlap)
+        with timed(times, "to select and test"):
+            content, fitted, interrupted = _selected(source, plan, options, watch)
+        with timed(times, "to write"):
+            written = _write(folder, source, fitted, content)
+    _printed(content, folder, written, options)
+    if not options.quiet:
+        parts = ", ".join(f"{seconds:.1f} s {what}" for what, seconds in times.items())
+        print(f"{parts}; {memory()}", file=sys.stderr)
+    return 130 if interrupted else 0
+
+
+@contextmanager
+def timed(times: dict[str, float], what: str) -> Iterator[None]:
+    """Note how long it took."""
     began = time.perf_counter()
-    with output_folder(options.out) as folder:
-        source = read_source(options, plan, watch.say)
-        plan = plan.with_groups(source.given.groups, source.given.overlap)
-        code = _select_from(source, plan, options, folder)
+    yield
+    times[what] = time.perf_counter() - began
+
+
+def _printed(
+    content: Content, folder: Path, written: list[str], options: argparse.Namespace
+) -> None:
+    """Print the result, where it is, and what there is to know."""
     if options.json:
         print((folder / "summary.json").read_text(encoding="utf-8"), end="")
-    watch.say(f"{cost(began)}; --config {folder / 'summary.json'} repeats the run")
-    return code
+    else:
+        print(f"{content.data}: {content.headline}\n")
+        print("\n".join(summary_lines(content)))
+        print(f"\n  {', '.join(written)} in {folder}/")
+        if "report.html" in written:
+            print(f"  open in a browser: {(folder / 'report.html').resolve().as_uri()}")
+        print(f"  the same again: atomlearn select --config {folder / 'summary.json'}")
+    for note in content.notes:
+        print(f"note: {note}", file=sys.stderr)
 
 
 @contextmanager
@@ -74,24 +109,19 @@ def output_folder(out: str) -> Iterator[Path]:
         raise
 
 
-def _select_from(source: Dataset, plan: Plan, options: argparse.Namespace, folder: Path) -> int:
-    """Select, score, refit on all rows, write the files, print the result."""
-    began, say = time.perf_counter(), Watch(quiet=options.quiet).say
-    fitted, held_out, notes, interrupted = _fits(source, plan, options)
+def _selected(
+    source: Dataset, plan: Plan, options: argparse.Namespace, watch: Watch
+) -> tuple[Content, Fitted, bool]:
+    """Select, score and refit on all rows; return what there is to tell, and if Ctrl-C came."""
+    began = time.perf_counter()
+    fitted, held_out, notes, interrupted = _fits(source, plan, options, watch)
     seconds = time.perf_counter() - began
     again: list[Half] = []
     if not (interrupted or options.time_limit or plan.controls or source.given.on_disk):
+        watch.stage("selecting from halves of the rows")
         again = _halves(source, plan, fitted)
     content = content_of_fit(source, plan, fitted, held_out, notes, seconds, again)
-    written = _write(folder, source, fitted, content)
-    if not options.json:
-        print(f"\n{content.data}: {content.headline}")
-        print("\n".join(summary_lines(content)))
-        print(f"\n  {', '.join(written)} in {folder}/")
-    for note in content.notes:
-        if note not in source.notes:  # those were told when the data was read
-            say(f"note: {note}")
-    return 130 if interrupted else 0
+    return content, fitted, interrupted
 
 
 def split(target: Target, fraction: float, seed: int, given: Given) -> tuple[Rows, Rows]:
@@ -118,11 +148,11 @@ def split(target: Target, fraction: float, seed: int, given: Given) -> tuple[Row
 
 
 def _fits(
-    source: Dataset, plan: Plan, options: argparse.Namespace
+    source: Dataset, plan: Plan, options: argparse.Namespace, watch: Watch
 ) -> tuple[Fitted, HeldOut | None, list[str], bool]:
     """Return the final model, its held-out scores, what should be noted, and if Ctrl-C came."""
     target, given = source.target, source.given
-    say, limit = Watch(quiet=options.quiet).say, options.time_limit or np.inf
+    limit = options.time_limit or np.inf
     whole = Deadline.after(limit)
     with whole.kept():
         design = _design(source, plan)
@@ -131,27 +161,34 @@ def _fits(
     folder = None if options.checkpoint is None else Path(options.checkpoint)
 
     def one(rows: Rows, chosen: Plan, share: float) -> Fitted:
-        watch = Watch(Deadline.after(share * whole.left), options.quiet, checkpoint=folder)
-        return with_baseline(fit(design, target, rows, chosen, watch, given), design, rows, given)
+        deadline = Deadline.after(share * whole.left)
+        mine = replace(watch, deadline=deadline, checkpoint=folder, alpha=None)
+        return with_baseline(fit(design, target, rows, chosen, mine, given), design, rows, given)
 
     if test.size == 0:
-        say(f"fitting on all {everything.size:,} rows; no rows are held out")
+        watch.stage(f"fitting on all {everything.size:,} rows; no rows are held out")
         final = one(everything, plan, 1.0)
         return final, None, [], final.interrupted
-    say(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
+    watch.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
     began = time.process_time()
-    final = first = one(train, plan, 0.5)
+    final = first = one(train, replace(plan, power=False), 0.5)
     seconds = np.inf if options.time_limit else time.process_time() - began
-    trial = _trial(source, plan, first, say, repeats=not (given.on_disk or options.time_limit))
+    repeats = not (given.on_disk or options.time_limit)
+    trial = _trial(source, plan, first, watch.stage, repeats)
     if not first.interrupted:
-        say(f"fitting on all {everything.size:,} rows: the model that is written")
+        watch.stage(f"fitting on all {everything.size:,} rows: the model that is written")
         with suppress(KeyboardInterrupt):
             final = one(everything, _refit_plan(plan, first), 1.0)
     notes = []
     if interrupted := final is first or final.interrupted:
         final, seconds = first, np.inf
         notes = [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
-    held_out = _held_out(source, design, train, test, first, final, trial, seconds)
+    decisions = first.decisions(design, test, given.offset)
+    held_out = _held_out(source, design, train, test, first, final, trial, seconds, decisions)
+    if target.task == "regression":
+        loss = as_loss(first.settings["loss"])
+        errors = score_of(loss, loss.mean(decisions[:, 0]), target.values[test])
+        final = replace(final, settings=final.settings | {"held_out_errors": thinned(errors)})
     return final, held_out, notes, interrupted
 
 
@@ -194,9 +231,9 @@ def _held_out(
     final: Fitted,
     trial: Trial,
     seconds: float,
+    decisions: Array,
 ) -> HeldOut:
-    target, given = source.target, source.given
-    decisions, known = first.decisions(design, test, given.offset), trial.copies(train, test)
+    target, given, known = source.target, source.given, trial.copies(train, test)
     told = _told(target, train, test, decisions, first)
     if trial.known is not None:
         # The model of covariates and offset alone, where there are none with no weight on a column.
@@ -213,8 +250,8 @@ def _held_out(
     return HeldOut.of(
         train.size,
         known,
-        np.setdiff1d(first.units, given.covariates),
-        final.units,
+        first.terms,
+        final.terms,
         refitted=final is not first,
         verdict=trial.verdict(train, test, decisions, seconds),
         **told,
@@ -230,7 +267,16 @@ def _told(
         shares = np.exp(log_probabilities(loss, decisions, fitted.together))
     told = loss.mean(decisions) if task == "regression" else decisions
     parts = target.values[train], target.values[test]
-    return told_of_rows(task, *parts, told, target.outputs, probabilities=shares)
+    left = None
+    if "baseline_times" in fitted.settings:
+        left = partial(_left, fitted.settings, decisions[:, 0])
+    return told_of_rows(task, *parts, told, target.outputs, probabilities=shares, left=left)
+
+
+def _left(settings: dict[str, Any], risk: Array, time: float) -> Array:
+    """Return the share of rows of this risk that have no event until then, by the baseline."""
+    hazard = StepFunction(settings["baseline_times"], settings["baseline_hazard"], 0.0)(time)
+    return np.asarray(np.exp(-hazard * np.exp(risk - settings["baseline_score"])))
 
 
 def _trial(
@@ -239,7 +285,7 @@ def _trial(
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
     given, target, X = source.given, source.target, source.X
     inputs, loss = as_design(X), as_loss(fitted.settings["loss"])
-    plan = replace(plan, gap=max(plan.gap, LOOSE_GAP))
+    plan = replace(plan, gap=max(plan.gap, LOOSE_GAP), power=False)
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()
     if free.size:
@@ -270,9 +316,16 @@ def _trial(
 def _write(folder: Path, source: Dataset, fitted: Fitted, content: Content) -> list[str]:
     """Write the files, each as a whole; return the names of those written."""
     write_text(folder / "selected.csv", selected_csv(content))
-    write_model(folder / "model.json", model_of(source, fitted))
+    model = model_of(source, fitted)
+    write_model(folder / "model.json", model)
     write_text(folder / "summary.json", summary_text(content))
     written = ["selected.csv", "model.json", "summary.json"]
+    if scores := score_text(model):
+        write_text(folder / "score.tsv", scores)
+        written.append("score.tsv")
+    if content.groups:
+        write_text(folder / "groups.csv", groups_csv(content))
+        written.append("groups.csv")
     try:
         write_text(folder / "report.html", report_html(content))
         written.append("report.html")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from atomlearn.cli.features import features_of, overlap, read_groups
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target, numbers_in, prepare_target, survival_of
+from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.losses import as_loss
@@ -97,7 +97,7 @@ class Given:
     whether X is read as it is used, so that readings are what counts; row_groups, order : whose
     each row is, and its place in a series, or None; center : whether features are centered. An
     intercept that is not penalized makes that change nothing but the rounding, so sparse data is
-    only scaled, and stays sparse.
+    only scaled, and stays sparse. notes : on groups.
     """
 
     weight: Array | None = None
@@ -111,6 +111,19 @@ class Given:
     row_groups: NDArray[np.int64] | None = None
     order: NDArray[np.int64] | None = None
     center: bool = True
+    notes: tuple[str, ...] = ()
+
+    def terms(self, columns: Rows) -> Rows:
+        """Return the numbers of the groups that columns are of, of overlapping ones the columns."""
+        groups = self.groups
+        if groups is None or self.overlap:
+            return columns
+        if isinstance(groups, np.ndarray):
+            return np.unique(groups[columns])
+        own = -1 - columns  # of a column in no group
+        for number, members in enumerate(groups):
+            own[np.isin(columns, members)] = number
+        return np.unique(own)
 
     def rows(self, rows: NDArray[np.int64]) -> Given:
         """Return the same for these rows."""
@@ -152,7 +165,7 @@ class Dataset:
         return self.map.term_names([index], self.names)[0]
 
 
-def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], None]) -> Dataset:
+def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Dataset:
     """Return the data of the file that the options name, and the target as they ask for it."""
     path = Path(options.data)
     form = format_of(path)
@@ -160,7 +173,6 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         raise CommandError(
             f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
         )
-    began = time.perf_counter()
     table = read_as(path, reading_of(options))
     if table.y is None and not plan.is_survival:
         if form.cells is not None:
@@ -173,24 +185,20 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
     n_samples, n_features = table.X.shape
     on_disk, sparse = isinstance(table.X, Design), is_sparse(table.X)
     kind = "on disk" if on_disk else "sparse" if sparse else "dense"
-    say(
-        f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}, "
-        f"{time.perf_counter() - began:.1f} s"
-    )
-    for note in table.notes:
-        say(f"  {note}")
-    if target.guessed:
-        say(f"task: {target.task} ({target.guessed}; --task says otherwise)")
+    say = watch.say
+    say(f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}")
+    task = f"{target.task}, as {target.guessed} (--task says otherwise)" if target.guessed else ""
+    say(task)
+    certain = target.guessed.endswith(("labels", "numbers", " 2 different values"))
+    doubts = [task] if task and not certain else []
     plan.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
     features = features_of(table.X, options.interactions)
     if options.interactions:
         say(f"interactions: {features.n_columns:,} features")
     command = shlex.join(["atomlearn", *options.given])
-    given = _given(table, options, target, names, say)
+    given = _given(table, options, target, names)
     groups, order, told = belonging(table, options, given.test_rows)
-    for note in told:
-        say(f"  {note}")
     return Dataset(
         path.name,
         table.X,
@@ -200,9 +208,17 @@ def read_source(options: argparse.Namespace, plan: Plan, say: Callable[[str], No
         target,
         command,
         replace(given, row_groups=groups, order=order, on_disk=on_disk, center=not sparse),
-        (*told, *table.notes),
+        (*doubts, *told, *given.notes, *_time_varying(options, told), *table.notes),
         table.variants,
     )
+
+
+def _time_varying(options: argparse.Namespace, told: Sequence[str]) -> list[str]:
+    """Return what is to be said of rows that are intervals."""
+    if options.entry is None:
+        return []
+    said = f"time-varying: a row is at risk after {options.entry} until {options.time}"
+    return [said + ("" if told else "; where one person has several rows, say --rows-of NAME")]
 
 
 def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target:
@@ -214,7 +230,8 @@ def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target
                 f"{options.data} is none"
             )
         extras = table.extras
-        return survival_of(extras["time"], extras["event"], options.time, options.event)
+        more = extras.get("entry"), extras.get("stratum")
+        return survival_of(extras["time"], extras["event"], options.time, options.event, *more)
     y = table.y
     assert y is not None
     task = options.task
@@ -229,7 +246,6 @@ def _given(
     options: argparse.Namespace,
     target: Target,
     names: list[str],
-    say: Callable[[str], None],
 ) -> Given:
     """Return weights, offset, groups and covariates."""
     extras = table.extras
@@ -240,14 +256,13 @@ def _given(
         balanced = _class_weights(options.class_weight, target)
         weight = balanced if weight is None else weight * balanced
     groups: Any = table.groups
-    labels = tuple[str, ...]()
+    labels, notes = tuple[str, ...](), list[str]()
     if options.interactions:
         # A group has the columns of one category, and the columns are products of two here.
         groups = None
     if options.groups is not None:
-        found, listed = read_groups(options.groups, names, table.variants)
-        groups, labels = found, tuple(listed)
-        say(f"groups: {len(found):,}, of {min(map(len, found))} to {max(map(len, found))} columns")
+        groups, listed, notes = read_groups(options.groups, names, table.variants)
+        labels = tuple(listed)
     overlapping = isinstance(groups, list) and overlap(groups)
     return Given(
         weight,
@@ -257,6 +272,7 @@ def _given(
         overlapping,
         table.covariates,
         _test_rows(extras),
+        notes=tuple(notes),
     )
 
 

@@ -95,10 +95,18 @@ def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) 
     return Target(name, labels, codes, guessed)
 
 
-def survival_of(times: NDArray[Any], events: NDArray[Any], time: str, event: str) -> Target:
+def survival_of(
+    times: NDArray[Any],
+    events: NDArray[Any],
+    time: str,
+    event: str,
+    entry: NDArray[Any] | None = None,
+    stratum: NDArray[Any] | None = None,
+) -> Target:
     """Return the target of a column of times and one that says if the event was seen."""
     numbers = numbers_in(times, f"--time {time}", least=0.0)
-    y = survival_target(_seen(events, event), numbers)
+    entry = None if entry is None else numbers_in(entry, "--entry")
+    y = survival_target(_seen(events, event), numbers, entry, stratum)
     if not y["event"].any():
         raise CommandError(f"--event {event} says that no row has an event; nothing can be learned")
     return Target(f"{time} until {event}", None, y)

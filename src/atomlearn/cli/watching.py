@@ -1,8 +1,9 @@
-"""Watch: an observer with a progress line a step, and a time limit."""
+"""Watch: what a run says while it goes on, and its time limit."""
 
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,11 +21,11 @@ from atomlearn.core.solvers.progress import Progress, RunObserver
 class Watch(RunObserver):
     """What is seen of the fits that go on one after the other; an observer of each of them.
 
-    deadline : when the fits are to end; quiet : print nothing; checkpoint : folder for the state
-    of each fit, or None; labels : names of the outputs that are fitted next, printed as their turn
-    comes; searches : number of fits of a cross-validation that are still to come and are only
-    counted; searches_a_line : how many of
-    these fits one line of progress stands for; alpha : of the last of them that ended, or None.
+    deadline : when the fits are to end; quiet : print nothing; verbose : print a line a pass, with
+    its proved gap, and not one line for all; checkpoint : folder for the state of each fit, or
+    None; doing : what goes on; searches : number of fits of a cross-validation that are still to
+    come and are only counted; searches_a_line : how many of these fits one line of progress stands
+    for; alpha : of the last of them that ended, or None.
 
     Examples
     --------
@@ -40,8 +41,9 @@ class Watch(RunObserver):
 
     deadline: Deadline = field(default_factory=Deadline)
     quiet: bool = False
+    verbose: bool = False
     checkpoint: Path | None = None
-    labels: list[str] = field(default_factory=list)
+    doing: str = ""
     searches: int = 0
     searches_a_line: int = 50
     alpha: float | None = None
@@ -62,12 +64,16 @@ class Watch(RunObserver):
             return (self,)
         return self, Checkpoint(self.checkpoint, many=True)
 
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.line("")
+
     def __call__(self, progress: Progress) -> None:
         """See one step."""
         if progress.search:
             return
-        if len(progress.history) == 1 and self.labels:
-            self.say(f"  {self.labels.pop(0)}")
         self.note(progress)
 
     def end(self, progress: Progress) -> None:
@@ -77,20 +83,41 @@ class Watch(RunObserver):
             self.alpha = problem.regularizer.amount / float(problem.weight.sum())
             self.searches -= 1
             if self.searches > 0 and self.searches % self.searches_a_line == 0:
-                self.say(f"  cross-validation: {self.searches} fits to go")
+                told = f"  cross-validation: {self.searches} fits to go"
+                if not self.line(told):
+                    self.say(told)
 
     def note(self, progress: Progress) -> None:
         """Print the line of one step."""
         state = progress.state
+        n_features = np.count_nonzero(state.weights)
+        if not self.verbose:
+            self.line(f"{self.doing}: pass {state.iteration + 1}, {n_features:,} columns")
+            return
         proved, selected = state.certificate.relative_gap, state.selected_gap()
         told = f"{proved:.1e}" if selected is None else f"on these {selected:.1e}"
         self.say(
-            f"  pass {state.iteration + 1:>3}  {np.count_nonzero(state.weights):>7,} features  "
+            f"  pass {state.iteration + 1:>3}  {n_features:>7,} columns  "
             f"objective {state.certificate.objective:<11.6g}  "
             f"proved gap {told}  {progress.seconds:.2f} s"
         )
 
     def say(self, line: str) -> None:
-        """Print one line, unless quiet."""
-        if not self.quiet:
+        """Print one line of detail, where it was asked for."""
+        if self.verbose and not self.quiet:
             print(line, file=sys.stderr, flush=True)
+
+    def stage(self, doing: str) -> None:
+        """Say what goes on now: in the line of progress, or in a line of a file."""
+        self.doing = doing
+        if self.line(doing) or self.quiet:
+            return
+        print(doing, file=sys.stderr, flush=True)
+
+    def line(self, text: str) -> bool:
+        """Show this in place of the last line of progress, on a terminal; return whether it is."""
+        if self.quiet or self.verbose or not sys.stderr.isatty():
+            return False
+        width = shutil.get_terminal_size().columns - 1
+        print(f"\r\x1b[K{text[:width]}", end="", file=sys.stderr, flush=True)
+        return True

@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart
+from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart, own_parameters
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
@@ -27,6 +27,7 @@ from atomlearn.core.solvers.stopping import Seconds, StoppingRule
 SEVERAL_TARGETS: list[Callable[[Any, Any, Any, bool], tuple[object, object, object]]] = []
 
 
+@own_parameters
 def solve(
     X: object,
     y: object,
@@ -46,7 +47,7 @@ def solve(
     solver: Solver | None = None,
     stop: StoppingRule | None = None,
     observers: Iterable[Observer] = (),
-    warm_start: Result | WarmStart | None = None,
+    warm_start: Any = None,
     time_limit: float | None = None,
 ) -> Result:
     """Minimise  sum_i s_i loss(y_i, x_i'w + b + o_i) + (tau/2) ||w||^2 + R(w)  to a proved gap.
@@ -93,8 +94,8 @@ def solve(
         Further rules, for example ``stopping.Seconds(60) | stopping.Passes(100)``.
     observers : iterable of callables
         Called with the Progress after each step, for example ``PrintProgress()``.
-    warm_start : Result or WarmStart, optional
-        Where to begin.
+    warm_start : Result, WarmStart or coefficients, optional
+        Where to begin: an earlier result, or an array (n_features,), the intercept found anew.
     time_limit : float, optional
         Seconds after which the best point so far is returned with its proved gap, and status
         ``TIME_LIMIT``. The first pass over the data is always finished.
@@ -102,7 +103,9 @@ def solve(
     Returns
     -------
     Result
-        ``coef, intercept, objective, gap, relative_gap, status, passes, seconds, history``.
+        ``coef, intercept, objective, gap, relative_gap, status, passes, seconds, history``. All of
+        it in float64, also where X is float32; estimators return the type of X. ``verify()``
+        computes both bounds again.
 
     Raises
     ------
@@ -116,10 +119,7 @@ def solve(
     weights included.
     """
     gap = positive("gap", gap, "relative duality gap to prove, for example 1e-6")
-    if time_limit is not None:
-        limit = Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
-        stop = limit if stop is None else limit | stop
-    settings = Settings(gap, max_iter, solver, stop, tuple(observers))
+    settings = Settings(gap, max_iter, solver, _limited(stop, time_limit), tuple(observers))
     amount = _amount(form, level, radius)
     shape: tuple[int, ...] = getattr(y, "shape", ())
     names = None if unpenalized is None else feature_names(X)
@@ -141,8 +141,34 @@ def solve(
             offset=None if offset is None else np.reshape(np.asarray(offset), -1),
             unpenalized=_free(unpenalized, names, shape, design),
         )
-        warm = warm_start.warm_start() if isinstance(warm_start, Result) else warm_start
-        return settings.run(problem, warm)
+        result = settings.run(problem, _start(warm_start, design.shape[1]))
+        result.problem = problem
+        return result
+
+
+def _limited(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:
+    """Return the stopping rule with a limit of seconds, where one is given."""
+    if time_limit is None:
+        return stop
+    limit = Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
+    return limit if stop is None else limit | stop
+
+
+def _start(given: Any, n_features: int) -> WarmStart | None:
+    """Return the point where a solve begins: a result, a warm start, or coefficients."""
+    if isinstance(given, Result):
+        return given.warm_start()
+    if given is None or isinstance(given, WarmStart):
+        return given
+    coef = np.asarray(given)
+    if coef.dtype.kind not in "iuf" or coef.size != n_features:
+        raise TypeError(
+            f"warm_start must be a Result, a WarmStart, or {n_features} coefficients, got "
+            f"{type(given).__name__} of shape {coef.shape}"
+        )
+    weights = coef.astype(np.float64).ravel()
+    columns = np.flatnonzero(weights)
+    return WarmStart(columns, weights[columns])
 
 
 def _free(

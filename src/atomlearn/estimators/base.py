@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
@@ -20,6 +19,7 @@ from atomlearn.designs import FeatureMap, map_of
 from atomlearn.estimators.callbacks import CallbackSupport
 from atomlearn.estimators.checks import (
     amount_of,
+    available_if,
     checked_design,
     expanded,
     has_probabilities,
@@ -217,7 +217,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         in_dtype: NDArray[Any] = values.astype(design.dtype, copy=False)
         return in_dtype
 
-    @available_if(_has_decisions)  # type: ignore[untyped-decorator]
+    @available_if(_has_decisions)
     def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return X w + b (+ offset), (n_samples,), or (n_samples, n_outputs) of several outputs.
 
@@ -242,7 +242,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         labels: NDArray[Any] = self.classes_[codes]
         return labels
 
-    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
 
@@ -252,7 +252,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X, offset))
         return probabilities
 
-    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)
     def predict_log_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
         joint = self.multi_class == "multinomial"
@@ -273,6 +273,15 @@ class AtomicModel(CallbackSupport, FitParameters):
         targets = target_of(self, y, len(decisions), loss).reshape(decisions.shape)
         each = zip(targets.T, decisions.T, strict=True)
         return float(np.mean([loss.score(loss.check_target(t), z, weight) for t, z in each]))
+
+    @property
+    def partial_fit(self) -> NoReturn:
+        """Refused: an optimum is of all rows together."""
+        raise AttributeError(
+            f"{type(self).__name__} has no partial_fit, for its optimum is of all rows together; "
+            "fit again with warm_start=True, or to data on disk: fit('data.store', y), of "
+            "`atomlearn convert`"
+        )
 
     def curve(self, feature: int | str, output: int = 0) -> tuple[Array, Array]:
         """Return values of one input and what the additive model adds at them.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _check_n_features, validate_data
 
 from atomlearn import solvers
-from atomlearn.core.data.convert import as_compressed, held_design, readable
+from atomlearn.core.data.convert import as_compressed, held_design, readable, refuse_not_finite
+from atomlearn.core.data.frames import frame_to_array, is_table
 from atomlearn.core.interfaces import Columns, Design, Norm, whole_number
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.problem.checks import check_free
@@ -20,6 +23,26 @@ from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
 from atomlearn.norms import Groups, KSupport, as_norm
 from atomlearn.problem import positive
+
+
+class Available:
+    """A method of the objects for which ``check`` raises nothing; its words reach the caller."""
+
+    def __init__(self, check: Callable[[Any], Any], method: Callable[..., Any]) -> None:
+        self.check, self.method, self.__doc__ = check, method, method.__doc__
+
+    def __get__(self, owner: Any, kind: type) -> Callable[..., Any]:
+        """Return the method, bound to an object that has it."""
+        if owner is None:
+            return self.method
+        self.check(owner)
+        return MethodType(self.method, owner)
+
+
+def available_if(check: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Have a method only where ``check`` of the object raises no AttributeError."""
+    return partial(Available, check)
+
 
 #: What ``solver=`` may name; those that re-fit want to know how exactly.
 SOLVERS: dict[str, Callable[[float], Solver]] = {
@@ -67,11 +90,15 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     except (ValueError, OverflowError) as error:
         if not re.search("could not convert|too large", str(error)):
             raise
+        if is_table(X):
+            frame_to_array(X[:0])  # it names the columns that are none of numbers
         raise ValueError(
             f"X must hold numbers: {error}; encode categories with "
             "sklearn.preprocessing.OneHotEncoder, or leave such columns out"
         ) from error
-    return as_design(checked)
+    design = as_design(checked, check_finite=False)
+    refuse_not_finite(design, X)
+    return design
 
 
 def _take_shape(estimator: Any, X: Any, names: list[str] | None, reset: bool) -> None:
@@ -186,8 +213,8 @@ def has_probabilities(estimator: Any) -> bool:
     if loss_task(estimator) == "classification" and as_loss(loss).has_probabilities:
         return True
     raise AttributeError(
-        f"probabilities need loss='logistic', and loss is {loss!r}; use decision_function, or "
-        "sklearn.calibration.CalibratedClassifierCV around this classifier"
+        f"{type(estimator).__name__}(loss={loss!r}) has no probabilities; use loss='logistic', or "
+        "decision_function, or sklearn.calibration.CalibratedClassifierCV around it"
     )
 
 

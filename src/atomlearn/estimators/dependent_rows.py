@@ -135,8 +135,16 @@ def splits(
     if (groups is None and order is None) or not (cv is None or is_number(cv)):
         if order is not None:
             raise ValueError("order goes with a number of folds; with a splitter leave it out")
-        found: Iterable[Fold] = check_cv(cv, y, classifier=stratified).split(X, y, **params)
-        return found
+        splitter = check_cv(cv, y, classifier=stratified)
+        try:
+            return list(splitter.split(X, y, **params))
+        except ValueError as error:
+            if groups is not None or "groups" not in str(error):
+                raise
+            raise ValueError(
+                f"cv={cv!r} keeps rows of a group together: give the group of each row, "
+                "fit(X, y, groups=groups)"
+            ) from error
     return folds(len(y), cv or 5, 0, y if stratified else None, groups, order)
 
 

@@ -87,6 +87,9 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         curves of them, as ``designs.Additive(X, normalize=True)`` makes it; ``curve(j)`` is that
         of input j. With "anova" terms are selected: a curve of an input, or a surface of two
         inputs (``designs.Anova``), all of which are searched; ``surface(i, j)`` is one of them.
+        Other maps are given as X itself: ``designs.Cubic(X)`` for products of three inputs, or
+        ``designs.Additive(X, kernel)``, kernel(x, z) = min(|x|^a, |z|^a), for the general
+        intersection kernel [1]_.
     groups : list of lists of columns, array of labels (n_features_in_,), or norm, optional
         Groups to select whole, of columns of X; not with products or "anova". Lists may overlap:
         a feature then has a copy in each of its groups; a norm such as ``norms.Trees(...)`` stands
@@ -264,6 +267,13 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         problem, n_units = problem_of(self, replace(data, design=units.design), offset)
         problem = replace(problem, deadline=settings.deadline)
         wanted = min(self.n_wanted_, n_units)
+        if self.n_wanted_ > n_units:
+            warnings.warn(
+                f"n_features={self.n_wanted_} of {n_units} candidates: nothing is left out; give a "
+                "smaller number, or n_features='auto'",
+                UserWarning,
+                stacklevel=3,
+            )
         selected, result = self._generated(problem, wanted, n_units, settings, len(data.targets))
         self.debiased_ = None
         if self.debias is not None:

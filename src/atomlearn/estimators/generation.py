@@ -207,8 +207,10 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """values : of a parameter, that were tried; scores : (n_values, n_folds), larger is better;
-    chosen : of them; interrupted : whether Ctrl-C ended the trials."""
+    """Values of a parameter that were tried, and which of them was chosen.
+
+    scores : (n_values, n_folds), larger is better; interrupted : whether Ctrl-C ended the trials.
+    """
 
     values: tuple[float, ...]
     scores: Array

@@ -14,7 +14,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn._kernels import single_threaded_blas
-from atomlearn.core.interfaces import Array, Columns, Deadline, Form, Norm, WarmStart
+from atomlearn.core.interfaces import (
+    Array,
+    Columns,
+    Deadline,
+    Form,
+    Norm,
+    OwnParameters,
+    WarmStart,
+)
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
@@ -28,7 +36,7 @@ from atomlearn.solvers import PrintProgress
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ProvedModel(BaseEstimator):
+class ProvedModel(OwnParameters, BaseEstimator):
     """An estimator whose ``fit`` solves problems to a proved gap; not for direct use."""
 
     tol: float = TOLERANCE

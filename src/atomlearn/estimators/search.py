@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -32,10 +32,11 @@ from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import Counted, is_opened
 from atomlearn.estimators.base import AtomicModel, adapted, power_of
-from atomlearn.estimators.checks import norm_for
+from atomlearn.estimators.checks import checked_design, norm_for
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import with_callbacks
-from atomlearn.estimators.targets import Checked
+from atomlearn.estimators.prediction_sets import OutOfFold
+from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
 from atomlearn.norms import Groups, as_norm
@@ -60,6 +61,7 @@ class CrossValidatedModel(AtomicModel):
     refit: bool = True
     n_jobs: int | None = None
     until: End | None = None
+    _out_of_fold: OutOfFold | None = field(default=None, init=False)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing: fit to the splitter and the scorer, score to the scorer."""
@@ -170,7 +172,73 @@ class CrossValidatedModel(AtomicModel):
         self._take(data, results)
         self.status_ = self._searched if self.status_.is_converged else self.status_
         self.n_passes_ += searched
+        if self._out_of_fold is not None:
+            # Weights of a second fit have seen the rows that were left out.
+            counted = self._out_of_fold.counted(len(data.y), groups)
+            self._out_of_fold = None if power_of(self.adaptive) else counted
         return self
+
+    def predict(self, X: Any, offset: Any = None, interval: float | None = None) -> Any:
+        r"""Return predictions as other estimators do, or with a set that holds a share of targets.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+        offset : (n_samples,), optional
+        interval : float in (0, 1), optional
+            The share, such as 0.9. Of numbers and counts (prediction, lower, upper) come back; of
+            classes (label, set), with set (n_samples, n_classes) True for labels in ``classes_``
+            that may be: of rows that are hard to tell more of them.
+
+        Notes
+        -----
+        From the fits without each fold, which the search has made: with q(x) the values
+        of |y_i - m_i(x_i)| + m_i(x) over all rows i, m_i the fit without the fold of i, the upper
+        end is the quantile of q at the share (CV+; with ``cv=LeaveOneOut()`` the jackknife+, with
+        ``refit=False`` the split conformal interval). Errors of counts and amounts are in units of
+        the root of the mean. It holds on average over data and new rows that come from where the
+        rows of the fit come from, not for each x; with ``groups=`` for new groups. What
+        is proved is 2 share - 1; what is seen is near the share. It cannot see that alpha was
+        chosen by the same folds.
+
+        References
+        ----------
+        R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani. Predictive inference with the
+        jackknife+. Annals of Statistics 49 (2021) 486-507. Y. Romano, M. Sesia, E. J. Candes.
+        Classification with valid and adaptive coverage. NeurIPS 2020.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from atomlearn import AtomicRegressorCV
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = AtomicRegressorCV(n_alphas=10).fit(X[:300], y[:300])
+        >>> prediction, lower, upper = model.predict(X[300:], interval=0.9)
+        >>> bool(0.8 < ((lower <= y[300:]) & (y[300:] <= upper)).mean() < 1)
+        True
+        """
+        predicted = super().predict(X, offset)
+        if interval is None:
+            return predicted
+        if not 0 < interval < 1:
+            raise ValueError(f"interval must lie between 0 and 1, such as 0.9, got {interval!r}")
+        known = self._out_of_fold
+        if known is None:
+            raise ValueError(
+                f"{type(self).__name__}: intervals need held-out rows of each fold, of numbers or "
+                "probabilities: not after selection by a criterion, adaptive=, a search cut short, "
+                "matrix norms, survival times or a loss without probabilities"
+            )
+        design = self._expanded(checked_design(self, X, reset=False))
+        shift = (
+            None
+            if offset is None
+            else offset_of(offset, (len(predicted), known.intercepts.shape[1]))
+        )
+        if known.loss.task == "classification":
+            return predicted, known.sets(design, interval, shift)
+        ends = known.interval(design, interval, shift)
+        return predicted, *(end.reshape(predicted.shape) for end in ends)
 
     def _search(
         self, data: Checked, folds: Sequence[Fold], score: Score | None, settings: Settings
@@ -244,6 +312,10 @@ class CrossValidatedModel(AtomicModel):
         near = is_open and len(shares) == 1
         scores = search_lattice(scored, norms, levels) if near else scored(norms, levels)
         chosen, position = scores.choose(rule)
+        self._out_of_fold = None
+        if rule not in CRITERIA and scores.status.is_converged:
+            paths, share = scores.paths[chosen], scores.relax
+            self._out_of_fold = OutOfFold.of(problems, folds, paths, position, share)
         self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
         self.alphas_ = levels[0] if len(norms) == 1 else levels
         self.cv_results_, self._searched = scores.table(), scores.status

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from atomlearn.core.data.coefficients import as_columns
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Columns, Mask
 from atomlearn.designs import FeatureMap, Inputs, is_opened
-from atomlearn.estimators.checks import checked_design
+from atomlearn.estimators.checks import available_if, checked_design
 from atomlearn.maps.features import features_named
 
 
@@ -82,7 +81,7 @@ class SelectsColumns(SelectorMixin):
         design = self._selectable.apply(checked_design(self, X, reset=False))
         return as_columns(design.gather(self._columns_selected()), design.dtype)
 
-    @available_if(_selects_columns)  # type: ignore[untyped-decorator]
+    @available_if(_selects_columns)
     def inverse_transform(self, X: Any) -> Any:
         """Return X with zeros in the columns that are not selected; for ``features="linear"``."""
         return super().inverse_transform(X)

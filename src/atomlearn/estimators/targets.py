@@ -103,6 +103,15 @@ def checked_labels(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         if target.dtype == object and {type(label) for label in target} <= {bool, np.bool_}:
             target = target.astype(bool)
         check_classification_targets(target)
+    except ValueError as error:
+        if "Unknown label type" not in str(error):
+            raise
+        remedy = "bin it for classes, or use AtomicRegressor"
+        if estimator.task != "classification":  # it takes either, as its loss says
+            remedy = f"use {type(estimator).__name__}(loss='squared')"
+        raise ValueError(
+            f"{error} y holds numbers, and the loss {estimator.loss!r} is for classes; {remedy}"
+        ) from error
     except TypeError as error:
         raise ValueError(
             f"y holds labels that cannot be compared ({error}); drop samples without a label, and "
@@ -147,7 +156,9 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         raise ValueError("Complex data not supported: y is complex; pass y.real")
     unmasked("y", y)
     try:
-        target: NDArray[Any] = column_or_1d(y, warn=True)
+        # What scikit-learn asks of all kinds of tables takes a tenth of a small fit.
+        plain = type(y) is np.ndarray and y.ndim == 1
+        target: NDArray[Any] = y if plain else column_or_1d(y, warn=True)
     except ValueError as error:
         raise ValueError(f"{error} Pass one target per sample") from error
     try:

@@ -1,10 +1,11 @@
 """Findings: whether a model predicts, which features would be chosen again, how many are false."""
 
+from atomlearn.findings.effects import Estimates, estimates
 from atomlearn.findings.explain import Explanation, explain
 from atomlearn.findings.gaussian import gaussian_knockoffs
 from atomlearn.findings.held_out import held_out_verdict
 from atomlearn.findings.knockoffs import KnockoffSelector, knockoff_threshold
-from atomlearn.findings.refit import Estimates, estimates
+from atomlearn.findings.power import PowerCurve, power
 from atomlearn.findings.stability import (
     StabilitySelector,
     meinshausen_buhlmann,
@@ -22,6 +23,7 @@ __all__ = [
     "Estimates",
     "Explanation",
     "KnockoffSelector",
+    "PowerCurve",
     "StabilitySelector",
     "Twins",
     "Verdict",
@@ -33,6 +35,7 @@ __all__ = [
     "held_out_verdict",
     "knockoff_threshold",
     "meinshausen_buhlmann",
+    "power",
     "regression_verdict",
     "survival_verdict",
     "twins",

@@ -39,13 +39,15 @@ class Knockoffs:
     """A way to draw knockoffs of one matrix, and how its covariance was found.
 
     draw : (generator) -> (n, p) knockoffs of the standardized columns; covariance : its name;
-    words : a sentence on it; s : the number s of S = s D.
+    words : a sentence on it; s : the number s of S = s D; unsure : whether it is a guess, by which
+    more features may be false.
     """
 
     draw: Callable[[np.random.Generator], Array]
     covariance: str
     words: str
     s: float
+    unsure: bool = False
 
 
 def gaussian_knockoffs(
@@ -155,7 +157,7 @@ def _estimated(X: Array, covariance: str) -> Knockoffs:
         return common + means + scales * inner.draw(rng)
 
     words = f"{n_factors} factors kept; of the rest, {inner.covariance.replace('_', ' ')}"
-    return Knockoffs(draw, "factors", words, inner.s)
+    return Knockoffs(draw, "factors", words, inner.s, inner.unsure)
 
 
 def _by_neighbors(X: Array, covariance: str) -> Knockoffs:
@@ -166,15 +168,17 @@ def _by_neighbors(X: Array, covariance: str) -> Knockoffs:
     if fits or covariance != "auto":
         words = "precision of each column given the few nearest to it"
         return _of_precision(X, precision, "sparse_precision", words)
-    if X.shape[1] >= X.shape[0] / 2:
+    unsure = X.shape[1] >= X.shape[0] / 2
+    if unsure:
         warnings.warn(
-            "columns are strongly correlated and their covariance is estimated by Ledoit-Wolf: "
-            "the share of false features may exceed fdr (0.11 to 0.16 was seen at 0.1); give "
-            "covariance= where it is known, or n_draws=10, which stayed below",
+            "columns are strongly correlated and their covariance is estimated by Ledoit-Wolf: of "
+            "one draw of knockoffs the share of false features may exceed fdr (0.11 to 0.16 was "
+            "seen at 0.1); KnockoffSelector joins ten draws then (n_draws=None), which stayed "
+            'below; give covariance= where it is known, and groups="auto" for near-duplicates',
             UserWarning,
             stacklevel=5,
         )
-    return _ledoit_wolf(X)
+    return replace(_ledoit_wolf(X), unsure=unsure)
 
 
 def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:

@@ -60,9 +60,16 @@ def masks_of_parts(
         return None
     n_columns = problem.design.shape[1]
     if isinstance(X, np.ndarray) and n_columns <= FEW_COLUMNS and _is_lasso(problem):
-        array = np.asarray(X, dtype=np.float64)
+        # By columns: the rows of a part are then taken as the solver reads them, in one copy.
+        columns = np.ascontiguousarray(X.T, dtype=np.float64)
         paths: Iterable[Iterable[Array]] = (
-            _lasso_sizes(array[rows], problem.y[rows], problem.fit_intercept, levels, model.tol)
+            _lasso_sizes(
+                columns.take(rows, axis=1).T,
+                problem.y[rows],
+                problem.fit_intercept,
+                levels,
+                model.tol,
+            )
             for rows in parts
         )
     else:
@@ -106,10 +113,11 @@ def _sizes(results: Sequence[Result], n_columns: int) -> Iterator[Array]:
 def _lasso_sizes(
     X: Array, y: Array, centered: bool, levels: Array, tolerance: float
 ) -> Iterator[Array]:
-    """Yield the sizes of the coefficients of a lasso at one level after the other."""
+    """Yield the sizes of the coefficients of a lasso at one level after the other; changes X."""
+    weights = None
     if centered:
-        X, y = X - X.mean(axis=0), y - y.mean()
-    X, weights = np.asfortranarray(X), None
+        X -= X.mean(axis=0)
+        y = y - y.mean()
     for level in levels:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -12,12 +12,22 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.convert import readable
-from atomlearn.core.interfaces import Array, Columns, Loss, Mask, Norm, is_number, whole_number
+from atomlearn.core.interfaces import (
+    Array,
+    Columns,
+    Loss,
+    Mask,
+    Norm,
+    OwnParameters,
+    is_number,
+    whole_number,
+)
 from atomlearn.core.norms.partition import Partition
 from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled, standardized
 from atomlearn.findings.importance import coefficients
+from atomlearn.findings.precision import means_of, near_duplicates
 from atomlearn.norms import Groups, KSupport, as_norm
 
 
@@ -56,7 +66,7 @@ def e_threshold(values: Array, fdr: float) -> float:
     return float(ordered[enough[-1]]) if enough.size else float("inf")
 
 
-class KnockoffSelector(SelectorMixin, BaseEstimator):
+class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     """Select features so that on average at most a share ``fdr`` of them is false.
 
     A feature is false if the target does not depend on it, given all other features. Each column
@@ -72,17 +82,20 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         The false discovery rate to stay below, in expectation over data and knockoffs.
     knockoffs : "gaussian" or array (n_samples, n_features), or a list of such arrays
         Drawn here, or made by you or another package, one array a draw.
-    n_draws : int, default=1
+    n_draws : int, optional
         Above 1, knockoffs are drawn so often and the draws joined by e-values, which makes the
-        selection stable and cautious. 10 is the safe choice where the covariance is a guess.
+        selection stable and cautious. None: 10 where columns are strongly correlated and their
+        covariance is a guess, which a warning says; else 1.
     rng : int, Generator or None
         Seed of the knockoffs and of the folds.
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or array (p, p)
         Of the features. "auto" keeps factors where the eigenvalues show them, takes the precision
         of each column given the few most correlated with it where that explains the correlations,
         and else Ledoit-Wolf, with a warning under strong correlation. ``covariance_`` tells.
-    groups : lists of columns (numbers or names) or labels (n_features,), optional
-        Select groups instead, with a bound on the share of false groups.
+    groups : lists of columns (numbers or names), labels (n_features,) or "auto", optional
+        Select groups instead, with a bound on the share of false groups. "auto": columns that are
+        all correlated by more than 0.95, which no statistic tells apart, are asked for by their
+        mean; others stay by themselves. (With a covariance that is to be estimated.)
     loss : str or Loss, default="auto"
         "auto" is "logistic" for labels, "cox" for survival times (a structured y) and "squared"
         for numbers; any loss of ``atomlearn.losses`` else.
@@ -137,7 +150,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         norm: str | Norm = "l1",
         fdr: float = 0.1,
         knockoffs: Any = "gaussian",
-        n_draws: int = 1,
+        n_draws: int | None = None,
         rng: Any = None,
         *,
         covariance: Any = "auto",
@@ -166,7 +179,13 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         target = np.asarray(y) if structured else checked_target(self, y, len(array))
         rng = generator(self.rng)
         standard, means, scales = standardized(array)
-        partition = self._partition(array.shape[1])
+        partition, labels = None, None
+        if isinstance(self.groups, str) and self.groups == "auto":
+            labels = near_duplicates(standard)
+            standard, means, scales = standardized(means_of(standard, labels))
+        elif self.groups is not None:
+            partition = self._partition(array.shape[1])
+            labels = partition.labels
         draws, self.covariance_ = self._draws(standard, means, scales, rng)
         seed = int(rng.integers(2**31))
         found, self.alphas_ = [], []
@@ -180,7 +199,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             self.alphas_.append(alpha)
         self.coefficients_ = np.array(found)
         self._record()
-        self._labels = None if partition is None else partition.labels
+        self._labels = labels
         return self
 
     def _record(self) -> None:
@@ -204,8 +223,9 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
         if isinstance(given, str):
             if given != "gaussian":
                 raise ValueError(f"knockoffs must be 'gaussian' or an array, got {given!r}")
-            n_draws = whole_number("KnockoffSelector", "n_draws", self.n_draws)
             made: Knockoffs = knockoffs_of(X, rescaled(self.covariance, scales))
+            asked = (10 if made.unsure else 1) if self.n_draws is None else self.n_draws
+            n_draws = whole_number("KnockoffSelector", "n_draws", asked)
             return [made.draw(rng) for _ in range(n_draws)], made.words
         arrays: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
         draws = []
@@ -219,9 +239,7 @@ class KnockoffSelector(SelectorMixin, BaseEstimator):
             draws.append((values - means) / scales)
         return draws, "knockoffs as given"
 
-    def _partition(self, n_features: int) -> Partition | None:
-        if self.groups is None:
-            return None
+    def _partition(self, n_features: int) -> Partition:
         names = input_names(self)
         norm = Groups(self.groups) if names is None else Groups(self.groups).with_names(names)
         norm.on(n_features)

@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import squareform
 from sklearn.utils import gen_batches
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import Array, Columns
 
 #: Columns that each one is regressed on: the most correlated ones.
 N_NEIGHBORS = 8
@@ -25,6 +28,8 @@ LEAST_T = 4.0
 MOST_UNEXPLAINED = 1e-3
 #: Columns looked at together: what keeps the work in the cache of a laptop.
 TOGETHER = 512
+#: Correlation beyond which columns are near-duplicates.
+NEAR = 0.95
 
 
 def inverse_of(covariance: Array) -> Array:
@@ -118,3 +123,29 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
     half = sp.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
     matrix = 0.5 * (half + half.T) + sp.diags_array(1.0 / variances)
     return sp.csr_array(matrix), unexplained <= MOST_UNEXPLAINED * n_columns * (n_columns - 1)
+
+
+def near_duplicates(X: Array) -> Columns:
+    """Return labels of standardized columns: one where all pairs are correlated by over 0.95."""
+    n_rows, n_columns = X.shape
+    pieces = gen_batches(n_columns, TOGETHER)
+    near = sp.vstack([sp.csr_array(np.abs(X[:, some].T @ X) > NEAR * n_rows) for some in pieces])
+    of = connected_components(near)[1]
+    labels, count = np.zeros(n_columns, dtype=np.int64), 0
+    for part in np.split(np.argsort(of, kind="stable"), np.cumsum(np.bincount(of))[:-1]):
+        own = np.ones(1, dtype=np.int64)
+        if part.size > 1:
+            far = 1.0 - np.abs(X[:, part].T @ X[:, part]) / n_rows
+            tree = linkage(squareform(far, checks=False), "complete")
+            own = fcluster(tree, 1.0 - NEAR, "distance").astype(np.int64)
+        labels[part] = count + own - 1
+        count += int(own.max())
+    return labels
+
+
+def means_of(X: Array, labels: Columns) -> Array:
+    """Return the mean of the columns with each label, turned to point where the first one does."""
+    _, first = np.unique(labels, return_index=True)
+    signs = np.where(np.einsum("ij,ij->j", X, X[:, first[labels]]) < 0, -1.0, 1.0)
+    columns = np.arange(labels.size)
+    return np.asarray(X @ sp.csr_array((signs / np.bincount(labels)[labels], (columns, labels))))

@@ -28,7 +28,8 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from atomlearn.core.interfaces import Array, Columns, Mask, is_number
+from atomlearn.core.data.frames import as_table
+from atomlearn.core.interfaces import Array, Columns, Mask, OwnParameters, is_number
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -68,7 +69,7 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     return mask, np.where(mask, np.maximum(sizes, np.finfo(float).tiny), 0.0)
 
 
-class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
+class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     """Keep the features that an estimator selects from a share ``threshold`` of random halves.
 
     The rows are split into two halves, again and again, and the estimator is fitted to each half
@@ -165,6 +166,7 @@ class StabilitySelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         series, and an estimator that holds out rows itself is told, too.
         """
         self._check()
+        X = as_table(X)
         base = AtomicRegressor() if self.estimator is None else self.estimator
         if _num_samples(X) < 2:
             raise ValueError("halves of 1 sample are empty; give at least 2 (n_samples = 1)")

@@ -29,6 +29,10 @@ class Hierarchy(LatentNorm):
     pair_weight : float > 0
         delta of the groups with an interaction; single main effects have 1. Larger: fewer pairs.
 
+    References
+    ----------
+    [V] section 4.3; Yan, Bien 2017.
+
     Examples
     --------
     >>> import numpy as np
@@ -36,10 +40,6 @@ class Hierarchy(LatentNorm):
     >>> norm = norms.Hierarchy("strong")  # two main effects, then their product
     >>> round(norm.value(np.array([3.0, 0.0, 4.0])), 6)
     5.0
-
-    References
-    ----------
-    [V] section 4.3; Yan, Bien 2017.
     """
 
     def __init__(self, kind: str = "weak", pairs: Any = None, pair_weight: float = 1.0) -> None:

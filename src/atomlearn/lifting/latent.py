@@ -226,16 +226,16 @@ class Chains(LatentNorm):
     weights : None, "sqrt_size" or array-like
         delta of each of the n_features - length + 1 chains. None: all ones.
 
+    References
+    ----------
+    [V] sections 2.1 and 4.2.
+
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import norms
     >>> round(norms.Chains(length=2).value(np.array([3.0, 4.0, 0.0])), 6)
     5.0
-
-    References
-    ----------
-    [V] sections 2.1 and 4.2.
     """
 
     def __init__(self, length: int, weights: Any = None) -> None:

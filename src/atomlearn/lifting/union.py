@@ -28,6 +28,10 @@ class Union(LiftedNorm):
     norms : list of Norm
         Each with a proximal map, or latent itself.
 
+    References
+    ----------
+    [V] section 2.1, unions of atomic sets.
+
     Examples
     --------
     >>> import numpy as np
@@ -35,10 +39,6 @@ class Union(LiftedNorm):
     >>> norm = norms.Union([norms.L1(), norms.Groups([[0, 1, 2]])])
     >>> round(norm.value(np.array([3.0, 0.0, 4.0])), 6)
     5.0
-
-    References
-    ----------
-    [V] section 2.1, unions of atomic sets.
     """
 
     def __init__(self, norms: Sequence[Norm]) -> None:
@@ -108,7 +108,7 @@ class Union(LiftedNorm):
         return max(low for low, _ in found), max(high for _, high in found)
 
     def polar(self, scores: Scores) -> float:
-        """max_i norm_i°(z)"""
+        """max_i norm_i°(z)."""
         return self.polar_bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:

@@ -17,12 +17,13 @@ from typing import ClassVar
 import numpy as np
 
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.lifted import RepeatedBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Scores
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.warm_start import Arrays, WarmStart
 from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.masters.master import Master
-from atomlearn.core.masters.model_newton import ModelNewton
+from atomlearn.core.masters.model_newton import ModelNewton, is_tall
 from atomlearn.core.masters.newton import AcceleratedGradient
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport, scaling_vector
@@ -180,7 +181,7 @@ class FeatureGeneration(Solver):
         self, problem: Problem, members: Columns, labels: Columns, omega: Array, intercept: float
     ) -> GenerationState:
         """Return the state of these blocks, with their optimal intercept, not priced yet."""
-        block = CachedBlock(problem.design.gather(members))
+        block = _gathered(problem, members)
         linear = block.dot(omega)
         intercept = problem.optimal_intercept(linear, intercept)
         origin = problem.optimal_intercept(np.zeros_like(problem.weight), intercept)
@@ -261,7 +262,7 @@ class FeatureGeneration(Solver):
         following = replace(state, iteration=state.iteration + 1, found=dict(state.found))
         if state.candidate.size:
             assert state.block is not None
-            following.block = state.block.append(problem.design.gather(state.candidate))
+            following.block = state.block.append(_gathered(problem, state.candidate))
             following.members = np.concatenate([state.members, state.candidate])
             label = np.full(state.candidate.size, state.n_blocks)
             following.labels = np.concatenate([state.labels, label])
@@ -282,8 +283,9 @@ class FeatureGeneration(Solver):
         if self.master is not None:
             return self.master
         near = 10.0 * accuracy * abs(state.restricted_objective)
-        if accuracy < INEXACT or not state.candidate.size or state.certificate.gap <= near:
-            return choose_master(self._subproblem(problem, state))
+        small, restricted = state.certificate.gap <= near, self._subproblem(problem, state)
+        if accuracy < INEXACT or not state.candidate.size or small or is_tall(restricted):
+            return choose_master(restricted)
         return AcceleratedGradient(relative_decrease=accuracy)
 
     def _gap_target(self, state: GenerationState, accuracy: float) -> float:
@@ -345,6 +347,12 @@ class FeatureGeneration(Solver):
         if limit is not None and gain <= limit * state.first_objective:
             return Status.SELECTED
         return None
+
+
+def _gathered(problem: Problem, members: Columns) -> CachedBlock:
+    """Return the data of these columns, each once, as blocks share most of theirs."""
+    columns, positions = np.unique(members, return_inverse=True)
+    return CachedBlock(RepeatedBlock(problem.design.gather(columns), columns, positions))
 
 
 def _count(problem: Problem, state: GenerationState) -> int:

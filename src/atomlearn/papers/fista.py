@@ -16,7 +16,7 @@ import numpy as np
 from atomlearn._kernels import ksupport_prox
 from atomlearn.core.interfaces import Array, WarmStart
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
-from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core.masters.ksupport_newton import support_size
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.solver import Solver, State
 
@@ -145,13 +145,13 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
         )
     if name is None:
         return lambda v, step: regularizer.prox_point(v, step, tau).point
-    if not isinstance(norm, KSupport) or norm.groups is not None or regularizer.form != "squared":
+    k, level = support_size(problem), regularizer.amount
+    if k is None or regularizer.form != "squared":
         raise ValueError(
             f"{owner}: prox={name!r} is the squared k-support norm's; got {norm!r} in form "
             f"{regularizer.form!r}. Use norms.KSupport(k) without groups and form='squared', "
             "or prox=None"
         )
-    k, level = min(norm.k, problem.design.shape[1]), regularizer.amount
 
     def proximal(v: Array, step: float) -> Array:
         shrink = 1.0 / (1.0 + step * tau)

@@ -1,13 +1,12 @@
-"""Exact line search: argmin of F along a direction, as the root of its slope."""
+"""Exact line search: argmin of F along a direction, by Newton steps on its slope."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from functools import cache
-
-from scipy.optimize import brentq
 
 from atomlearn.core.interfaces import Array
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
 
@@ -28,19 +27,36 @@ class Way:
 def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> float:
     """argmin over s in [0, longest] of min_b f(X(w + s d) + b) + s slope + s^2/2 bend.
 
-    O(n_samples) an evaluation of the slope; 0 where the direction does not descend.
+    Newton steps on the slope, kept between a point that falls short and one beyond: one for the
+    squared loss. O(n_samples) a step; 0 where the direction does not descend.
     """
-
-    @cache  # the search asks for both ends again
-    def slope(step: float) -> float:
-        nonlocal intercept
-        linear = way.linear + step * way.change
-        intercept = problem.optimal_intercept(linear, intercept)
-        dual = problem.negative_gradient(linear + intercept)
-        return way.slope + step * way.bend - float(dual @ way.change)
-
-    if longest <= 0.0 or slope(0.0) >= 0.0:
+    low, high, step = 0.0, math.inf, 0.0
+    slope, bend, intercept = _slope(problem, way, step, intercept)
+    if longest <= 0.0 or slope >= 0.0:
         return 0.0
-    if slope(longest) <= 0.0:
-        return longest
-    return float(brentq(slope, 0.0, longest, xtol=1e-12 * longest))
+    enough = 1e-12 * abs(slope)
+    for _ in range(TUNING.inner_steps):
+        ahead = min(step - slope / bend if bend > 0.0 else longest, longest)
+        if not low < ahead < high:
+            ahead = 0.5 * (low + min(high, longest))
+        if ahead == step:
+            break
+        step = ahead
+        slope, bend, intercept = _slope(problem, way, step, intercept)
+        if abs(slope) <= enough or (step == longest and slope < 0.0):
+            break
+        low, high = (step, high) if slope < 0.0 else (low, step)
+    return step
+
+
+def _slope(problem: Problem, way: Way, step: float, intercept: float) -> tuple[float, float, float]:
+    """Return the first and second derivative at ``step``, and the optimal intercept there."""
+    linear = way.linear + step * way.change
+    intercept = problem.optimal_intercept(linear, intercept)
+    z = linear + intercept
+    slope = way.slope + step * way.bend + float(problem.loss_gradient(z) @ way.change)
+    curvature = problem.loss.curvature(problem.y, z, problem.weight)
+    bend, total = float(curvature @ way.change**2), float(curvature.sum())
+    if problem.fit_intercept and total > 0.0:
+        bend -= float(curvature @ way.change) ** 2 / total
+    return slope, bend + way.bend, intercept

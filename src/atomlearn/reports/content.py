@@ -9,13 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, Mask
+from atomlearn.core.interfaces import Columns, Mask
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.result import Record
 from atomlearn.findings.verdict import Verdict, no_verdict
-from atomlearn.reports.data_displays import CurveDisplay, TargetDisplay
+from atomlearn.reports.data_displays import CurveDisplay
 from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay
 from atomlearn.reports.drawing import Display
+from atomlearn.reports.profile import Profile
 from atomlearn.reports.structure_displays import InteractionsDisplay
 from atomlearn.reports.suspects import recurring
 
@@ -57,6 +58,18 @@ class SelectedFeature:
     def size(self) -> float:
         """Largest |standardized coefficient| over the outputs."""
         return abs(self.strongest)
+
+    @property
+    def deviation(self) -> float | None:
+        """One standard deviation of the feature, in its own units; None where nobody knows it."""
+        coefficient = self.coefficients[self.output]
+        return abs(self.strongest / coefficient) if coefficient else None
+
+    def effect(self, scale: str) -> str:
+        """What one standard deviation more does: to the odds, say, or to the target itself."""
+        if not scale:
+            return f"{self.strongest:+.3g}"
+        return f"{scale} \u00d7 {np.exp(min(self.strongest, 700.0)):.3g}"
 
     @property
     def is_product(self) -> bool:
@@ -154,6 +167,16 @@ class HeldOut:
         return cls(n_train=n_train, n_test=known.size, **more)
 
 
+@dataclass(frozen=True, slots=True)
+class SelectedGroup:
+    """A group of which members were selected: by how many members it has, and their weight."""
+
+    name: str
+    n_members: int
+    n_selected: int
+    weight: float
+
+
 def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
@@ -173,7 +196,10 @@ class Content:
 
     Printed, it is the headline and the verdict. chosen_first : whether features were chosen before
     the fit, which is over these alone; covariates : columns that every model has, which are counted
-    neither in ``selected`` nor in ``n_features``; evidence : pictures made with the data.
+    neither in ``selected`` nor in ``n_features``; evidence : pictures made with the data; scale :
+    what coefficients are logarithms of, such as "odds", or ""; terms : how many of how many units
+    were selected, where a unit has several columns, and unit : their name; groups : those with a
+    selected member; columns : an overview of the data, and rows : facts about them.
     """
 
     data: str
@@ -188,7 +214,6 @@ class Content:
     goal: float
     held_out: HeldOut | None = None
     class_counts: tuple[tuple[str, int], ...] = ()
-    target_values: Sequence[float] | Array = ()
     curves: Sequence[CurveDisplay] = ()
     evidence: Sequence[Display] = ()
     warnings: tuple[str, ...] = ()
@@ -198,10 +223,16 @@ class Content:
     python: str = ""
     scorer: str = ""
     versions: str = ""
-    files: tuple[str, ...] = ("selected.csv", "model.json")
+    files: tuple[str, ...] = ("selected.csv", "model.json", "summary.json")
     title: str = ""
     chosen_first: bool = False
     covariates: tuple[SelectedFeature, ...] = ()
+    scale: str = ""
+    terms: tuple[int, int] | None = None
+    unit: str = "feature"
+    groups: Sequence[SelectedGroup] = ()
+    columns: Sequence[Profile] = ()
+    rows: str = ""
 
     def __repr__(self) -> str:
         return f"{self.headline}\n{self.verdict if self.task != 'matrix' else self.data}"
@@ -214,19 +245,27 @@ class Content:
         return self.held_out.verdict
 
     @property
+    def count(self) -> int:
+        """How many units were selected."""
+        return self.terms[0] if self.terms else len(self.selected)
+
+    @property
     def headline(self) -> str:
         """What was found, in words that claim no more than the verdict does."""
         if self.title:
             return self.title
-        count, of, verdict = len(self.selected), f"{self.n_features:,}", self.verdict
+        count, total = self.count, self.terms[1] if self.terms else self.n_features
+        of, verdict, unit = f"{total:,} {self.unit}s", self.verdict, self.unit
+        if self.terms and total != self.n_features:
+            of += f" ({len(self.selected):,} of {_counted(self.n_features, 'column')})"
         beside = f" beside {_counted(len(self.covariates), 'covariate')}" if self.covariates else ""
         if not count:
-            return f"No feature of {of} was selected for {self.target}{beside}"
+            return f"No {unit} of {total:,} was selected for {self.target}{beside}"
         if self.held_out is None:
-            return f"{count:,} of {of} features selected for {self.target}{beside}, not tested"
+            return f"{count:,} of {of} selected for {self.target}{beside}, not tested"
         were = "was" if count == 1 else "were"
-        first = f"{count:,} of {of} features {were} selected{beside}{self.again}"
-        model = f"a model of {_counted(self.held_out.n_selected, 'feature')}"
+        first = f"{count:,} of {of} {were} selected{beside}{self.again}"
+        model = f"a model of {_counted(self.held_out.n_selected, unit)}"
         if not self.held_out.refitted:
             model = "this model"
         if verdict.better:
@@ -247,16 +286,19 @@ class Content:
 
     @property
     def figures(self) -> list[Figure]:
-        """The figures beside the verdict, of the terminal and of the page: a line here adds one."""
+        """The scores beside the verdict, of the terminal and of the page: a line here adds one."""
         scores = () if self.held_out is None else self.held_out.scores
-        found = [score.figure for score in scores if score.name != self.verdict.score_name]
-        if self.task != "matrix":
-            of = f"of {self.n_features:,}"
-            found.append(("features selected", f"{len(self.selected):,}", of))
-        if self.fits:
-            asked = f"on {self.over}; asked for {self.goal:.0e}"
-            found.append(("relative gap", f"{self.headline_gap:.1e}", asked))
-        return found
+        return [score.figure for score in scores if score.name != self.verdict.score_name]
+
+    @property
+    def recalls(self) -> list[tuple[str, int, float]]:
+        """Of each class its held-out rows, and the share of them that was called so."""
+        table = () if self.held_out is None else self.held_out.confusion
+        labels = [label for label, _ in self.class_counts]
+        return [
+            (label, sum(row), row[at] / sum(row) if any(row) else float("nan"))
+            for at, (label, row) in enumerate(zip(labels, table, strict=False))
+        ]
 
     @property
     def displays(self) -> list[Display]:
@@ -277,8 +319,6 @@ class Content:
         if drawn and self.is_bounded:
             histories, labels = [fit.history for fit in drawn], [fit.label for fit in drawn]
             found.append(ConvergenceDisplay(histories, self.goal, labels))
-        if len(self.target_values):
-            found.append(TargetDisplay(np.asarray(self.target_values)))
         return found
 
     @property

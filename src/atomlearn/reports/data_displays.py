@@ -12,7 +12,15 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from atomlearn.core.interfaces import Array
-from atomlearn.reports.drawing import MOST_POINTS, OTHERS, SERIES, Display, label_of, names_on
+from atomlearn.reports.drawing import (
+    MOST_BESIDE,
+    MOST_POINTS,
+    OTHERS,
+    SERIES,
+    Display,
+    label_of,
+    names_on,
+)
 
 
 @dataclass
@@ -23,6 +31,7 @@ class SharesDisplay(Display):
     labels: Sequence[str]
     across: ClassVar[str]
     up: ClassVar[str]
+    part = "prediction"
     diagonal: ClassVar[bool] = True
     marker: ClassVar[str] = ""
 
@@ -32,7 +41,9 @@ class SharesDisplay(Display):
         drawn = {"marker": self.marker, **options}
         lines = [ax.plot(x, y, **drawn)[0] for x, y in self.points]
         ax.set(xlabel=self.across, ylabel=self.up, xlim=(0, 1.01), ylim=(0, 1.01))
-        ax.legend(lines, [label_of(label) for label in self.labels])
+        outside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "fontsize": "x-small"}
+        names = [label_of(label) for label in self.labels]
+        ax.legend(lines, names, **(outside if len(lines) > MOST_BESIDE else {}))
 
 
 @dataclass
@@ -203,7 +214,7 @@ class CurveDisplay(Display):
             ax.set_xticks(self.levels)
         ax.set_title(label_of(self.name, 40))
         if len(lines) > 1:
-            names = [label_of(name, 12) for name in self.outputs]
+            names = [label_of(name) for name in self.outputs]
             ax.legend(lines, names, fontsize="x-small")
 
 
@@ -215,6 +226,7 @@ class PredictionDisplay(Display):
     predicted: Array
     title = "Predicted and true values of held-out rows"
     about = "On the dashed line predictions are right."
+    part = "prediction"
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         some = slice(None, None, -(-len(self.truth) // MOST_POINTS))
@@ -223,16 +235,3 @@ class PredictionDisplay(Display):
         ax.plot(ends, ends, color=OTHERS, linestyle="--")
         ax.scatter(truth, predicted, **{"s": 12, "alpha": 0.5, "lw": 0, **options})
         ax.set(xlabel="true value", ylabel="predicted value")
-
-
-@dataclass
-class TargetDisplay(Display):
-    """Histogram of a numeric target."""
-
-    values: Array
-    title = "Distribution of the target"
-    about = "All rows."
-
-    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        ax.hist(self.values, **{"bins": 24, "rwidth": 0.95, **options})
-        ax.set(xlabel="target", ylabel="rows")

@@ -20,12 +20,15 @@ from atomlearn.core.interfaces import Array
 from atomlearn.core.problem.result import Record
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.reports.drawing import (
+    MOST_BESIDE,
     MOST_NAMED,
     OTHERS,
     Display,
     label_of,
     levels_on,
     names_on,
+    signed_colors,
+    span_of,
 )
 from atomlearn.reports.view import (
     View,
@@ -62,6 +65,7 @@ class PathDisplay(Display):
     names: Sequence[str]
     chosen: float | None = None
     title = "Coefficients along the path"
+    part = "solving"
     about = "Per standard deviation. A smaller alpha lets more features in."
 
     needs = (
@@ -137,6 +141,7 @@ class ValidationDisplay(Display):
     error: Array
     chosen: float
     title = "How the level was chosen"
+    part = "solving"
     about = (
         "Mean held-out score of the folds at each alpha, with standard errors: larger is better."
     )
@@ -184,6 +189,7 @@ class ConvergenceDisplay(Display):
     goal: float | None = None
     labels: Sequence[str] = ()
     title = "How the proof came about"
+    part = "solving"
     about = (
         "After each pass over the data: how far from the optimum the coefficients can be at most. "
         "The dashed line is what was asked for."
@@ -210,7 +216,7 @@ class ConvergenceDisplay(Display):
             for history in self.histories
         ]
         if len(self.labels) > 1:
-            ax.legend(self.lines_, [label_of(label, 12) for label in self.labels])
+            ax.legend(self.lines_, [label_of(label) for label in self.labels], fontsize="x-small")
         if self.goal:
             ax.axhline(self.goal, color=OTHERS, linestyle="--")
         ax.set_yscale("log")
@@ -283,7 +289,8 @@ class CoefficientDisplay(Display):
     @property
     def size(self) -> tuple[float, float]:
         """Width and height of the drawing on a page: as high as there are bars."""
-        return (5.2, 1.0 + 0.12 * self.values.size)
+        bars = self.values.size if len(self.outputs) <= MOST_BESIDE else 2 * len(self.names)
+        return (5.2, 1.0 + 0.12 * bars)
 
     @classmethod
     def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self:
@@ -305,6 +312,13 @@ class CoefficientDisplay(Display):
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         n_outputs = len(self.outputs)
+        if n_outputs > MOST_BESIDE:
+            ax.imshow(self.values.T, **{"aspect": "auto", **signed_colors(self.values), **options})
+            names_on(ax, self.names)
+            labels = [label_of(output) for output in self.outputs]
+            ax.set_xticks(range(n_outputs), labels, rotation=90)
+            ax.set_title(span_of(self.values), fontsize="small")
+            return
         height = 0.8 / n_outputs
         places = names_on(ax, self.names)
         for place, (row, output) in enumerate(zip(self.values, self.outputs, strict=True)):

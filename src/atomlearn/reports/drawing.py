@@ -19,23 +19,28 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.interfaces import Array, Columns
-from atomlearn.storage.formats.messages import clipped
 
 RAISES, LOWERS, OTHERS = "#2f6fd6", "#d1603d", "#666666"
 INK, GRID = "#1a1f2b", "#e8ebf0"
 #: Colors of lines, one after the other.
-SERIES = (RAISES, LOWERS, "#2a9d72", "#a35bd0", "#c79a1b", "#3aa3b8")
+SERIES = (
+    *(RAISES, LOWERS, "#2a9d72", "#a35bd0", "#c79a1b", "#3aa3b8", "#d0589b", "#6f7f2c"),
+    *("#7a5640", "#4b4fa8"),
+)
 #: Rows of a table and points of a picture; more make a page slow.
 MOST_POINTS = 300
 #: Bars, names and lines of a picture that can be told apart.
 MOST_NAMED = 30
+#: Classes whose bars and lines can be told apart side by side.
+MOST_BESIDE = 4
 
 
 @dataclass
 class Display:
     """What all displays share: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
 
-    On a page: title and about; size, of the drawing in inches; wide : whether it takes a whole row.
+    On a page: title and about; size, of the drawing in inches; wide : whether it takes a whole row;
+    part : of the page, "features", "prediction" or "solving".
     needs : what an estimator lacks that cannot be drawn, and which one does not.
     """
 
@@ -44,6 +49,7 @@ class Display:
     title: ClassVar[str] = ""
     about: ClassVar[str] = ""
     wide: ClassVar[bool] = False
+    part: ClassVar[str] = "features"
     needs: ClassVar[str] = ""
 
     @property
@@ -126,9 +132,13 @@ def label_of(name: object, width: int = 24) -> str:
 
 
 def printable(name: str, width: int) -> str:
-    """Return the name without control characters, cut to a width."""
+    """Return the name without control characters, cut to a width in its middle.
+
+    Names that are long often differ at their ends.
+    """
     letters = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return clipped(letters, width)
+    end = width // 2
+    return letters if len(letters) <= width else f"{letters[: width - end - 1]}…{letters[-end:]}"
 
 
 def signed_colors(values: Array) -> dict[str, Any]:
@@ -156,7 +166,8 @@ def page_style() -> dict[str, Any]:
     off = dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False)
     sizes = dict.fromkeys(("axes.titlesize", "axes.labelsize"), "medium")
     grid = {"axes.grid": True, "grid.color": GRID, "axes.axisbelow": True}
-    lines = {"axes.prop_cycle": cycler(color=SERIES), "lines.markersize": 4}
+    cycle = cycler(linestyle=["-", "--", ":"]) * cycler(color=SERIES)
+    lines = {"axes.prop_cycle": cycle, "lines.markersize": 4}
     text = {"svg.fonttype": "none", "font.size": 9.0}
     return {**soft, **dark, **clear, **off, **sizes, **grid, **lines, **text}
 

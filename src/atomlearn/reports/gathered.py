@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
 from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.findings.held_out import rows_of
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
+from atomlearn.losses import as_loss
 from atomlearn.reports.chromosomes import ChromosomesDisplay, Places, places_in
 from atomlearn.reports.content import (
     Content,
@@ -31,6 +33,7 @@ from atomlearn.reports.data_displays import BoxesDisplay, CurveDisplay
 from atomlearn.reports.displays import ValidationDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display
 from atomlearn.reports.halves import Half, band_of, curve_of, fitted_halves, shares
+from atomlearn.reports.profile import Profile, facts_of, profiles
 from atomlearn.reports.structure_displays import GroupsDisplay, name_of_part, selected_groups
 from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, dense_columns, view_of
@@ -222,6 +225,7 @@ def content_of(
     known: Callable[[SelectedFeature], SelectedFeature] = lambda item: item,
     stability: dict[int, float] | None = None,
     looks: bool = True,
+    missing: Mapping[str, int] = MappingProxyType({}),
     **more: Any,
 ) -> Content:
     """Return everything that the page tells of a model and the data it was fitted to.
@@ -229,19 +233,18 @@ def content_of(
     y : codes of classes, numbers, or records of times; halves : fits to halves of the rows; gaps :
     on the selected features, one a result, or None; free : covariates; asked : what forbidding
     features costs; known : adds what else is known of a feature; stability : shares of halves,
-    where they are known; looks : whether the data are looked at; more : fields of ``Content``.
+    where they are known; looks : whether the data are looked at; missing : values of columns that
+    were filled in; more : fields of ``Content``.
     """
     labels, is_times = view.labels, y.dtype.names is not None
-    selected, covariates = without_covariates([*map(known, selected_of(view))], free)
-    selected = with_twins(view, selected, asked) if looks else selected
-    shared = stability or (shares(halves) if halves else None)
-    if shared is not None:
-        selected = tuple(replace(f, stability=shared.get(f.index, 0.0)) for f in selected)
+    found, covariates = without_covariates([*map(known, selected_of(view))], free)
+    found = with_twins(view, found, asked) if looks else found
+    selected = _with_shares(found, stability or (shares(halves) if halves else None))
     counts = np.bincount(y, minlength=len(labels)).tolist() if labels else []
     warned, boxes = _seen(view, y, selected, target) if looks else ([], [])
     places = along_chromosomes(view, y, selected, positions)
-    pictures: list[Display | None] = [places, groups_of(view.model, selected), *boxes]
-    pictures += [ValidationDisplay.of_estimator(view.model), path]
+    groups = None if "groups" in more else groups_of(view.model, selected)
+    pictures = [places, groups, *boxes, ValidationDisplay.of_estimator(view.model), path]
     names = outputs if len(outputs) == len(results) else ("all outputs",) * len(results)
     return Content(
         target=target,
@@ -256,12 +259,47 @@ def content_of(
         goal=float(view.model.tol) if results else 0.0,
         held_out=held_out,
         class_counts=tuple(zip(labels or (), counts, strict=True)),
-        target_values=y if labels is None and y.ndim == 1 and not is_times else (),
         curves=curves_of(view, selected, halves, outputs),
         evidence=[picture for picture in pictures if picture is not None],
+        scale=_scale_of(view),
+        **_seen_data(view, y, target, selected, missing) if looks and view.inputs.listable else {},
         warnings=(*(held_out.warnings if held_out else ()), *warned),
         **more,
     )
+
+
+def _with_shares(
+    selected: tuple[SelectedFeature, ...], shared: dict[int, float] | None
+) -> tuple[SelectedFeature, ...]:
+    """Return features with the share of halves that select each, where these are known."""
+    if shared is None:
+        return selected
+    return tuple(replace(f, stability=shared.get(f.index, 0.0)) for f in selected)
+
+
+def _scale_of(view: View) -> str:
+    """Return what the coefficients of a model of ours are logarithms of, "" for none."""
+    if not view.results:
+        return ""
+    loss = as_loss(view.model.loss)
+    if loss.task == "survival" or loss.has_probabilities:
+        return "hazard" if loss.task == "survival" else "odds"
+    return "mean" if loss.task == "regression" and type(loss).mean is not Loss.mean else ""
+
+
+def _seen_data(
+    view: View,
+    y: NDArray[Any],
+    target: str,
+    selected: Sequence[SelectedFeature],
+    missing: Mapping[str, int],
+) -> dict[str, Any]:
+    """Return the overview of the data: a target of numbers, selected columns, and others."""
+    first = np.array([*single_inputs(view, selected).values()], dtype=np.int64)
+    columns = profiles(view.inputs, view.names, first, missing)
+    if view.classes is None and y.ndim == 1 and y.dtype.names is None:
+        columns.insert(0, Profile.of(target, y.astype(np.float64), 0))
+    return {"columns": columns, "rows": facts_of(view.inputs, missing)}
 
 
 def _seen(
@@ -280,7 +318,7 @@ def groups_of(model: Any, selected: Sequence[SelectedFeature]) -> GroupsDisplay 
         if feature.group:
             square = float(np.sum(np.square(feature.standardized)))
             squares[feature.group] = squares.get(feature.group, 0.0) + square
-    if squares and not any(", " in name for name in squares):
+    if len(squares) > 1 and not any(", " in name for name in squares):
         names = sorted(squares, key=squares.__getitem__, reverse=True)[:MOST_NAMED]
         return GroupsDisplay(np.sqrt([squares[name] for name in names]), names)
     parts = selected_groups(model)

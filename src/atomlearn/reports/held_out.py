@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -28,13 +29,14 @@ from atomlearn.findings.held_out import (
     rows_of,
     split_of,
 )
-from atomlearn.findings.verdict import events_and_times
 from atomlearn.reports.content import HeldOut, Score
 from atomlearn.reports.data_displays import PredictionDisplay, curves_of_classes
+from atomlearn.reports.drawing import Display
 from atomlearn.reports.gathered import Fits
+from atomlearn.reports.survival_displays import CalibratedAtDisplay, SurvivalDisplay
 from atomlearn.reports.view import View, outputs_of, view_of
 from atomlearn.survival.cox import concordance
-from atomlearn.survival.target import survival_target
+from atomlearn.survival.target import checked_survival
 
 
 def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut | None:
@@ -81,7 +83,11 @@ def _told(
     if view.classes is None:
         task: Task = "regression" if truth.dtype.names is None else "survival"
         told = np.asarray(fitted.predict(rows), dtype=float).reshape(len(truth), -1)
-        return told_of_rows(task, trained, truth, told, outputs)
+        left = None
+        with suppress(AttributeError, ValueError):  # other models, and several strata
+            functions = fitted.predict_survival_function(rows)
+            left = lambda time: np.array([function(time) for function in functions])  # noqa: E731
+        return told_of_rows(task, trained, truth, told, outputs, left=left)
     classes = np.array(view.classes)
     try:
         shares = fitted.predict_proba(rows)
@@ -102,17 +108,23 @@ def told_of_rows(
     outputs: Sequence[str],
     called: NDArray[np.int64] | None = None,
     probabilities: Any = None,
+    left: Callable[[float], Array] | None = None,
 ) -> dict[str, Any]:
     """Return scores of held-out rows beside those of a guess, classes confused, and pictures.
 
     trained, truth : the target of training and of held-out rows: codes of classes, numbers, or
     records of (event, time); told : (n_rows, n_outputs), decisions of classes, else predictions;
-    called : codes, where they are not those of the largest decision.
+    called : codes, where they are not those of the largest decision; left : the told share without
+    an event at a time, (n_rows,).
     """
     if task == "survival":
-        index = concordance(survival_target(*events_and_times(truth)), told[:, 0])
+        records, risk = checked_survival(truth), told[:, 0]
+        index = concordance(records, risk)
         score = Score("concordance", index, 0.5, "a guess", False)
-        return {"scores": () if np.isnan(index) else (score,)}
+        pictures: list[Display] = [SurvivalDisplay(records, risk)]
+        if left is not None and records["event"].any():
+            pictures.append(CalibratedAtDisplay.of(records, left))
+        return {"scores": () if np.isnan(index) else (score,), "displays": pictures}
     if task == "regression":
         told = told.reshape(truth.shape)
         drawn = [PredictionDisplay(truth, told)] if truth.ndim == 1 else []

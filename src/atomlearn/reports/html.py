@@ -104,7 +104,7 @@ def verdict_words(content: Content) -> list[str]:
     if content.again:
         # The features shown are not those scored: a reader of the box alone has to know that.
         words.append(
-            f"{len(content.selected):,} features were selected from all rows{content.again}."
+            f"{content.count:,} {content.unit}s were selected from all rows{content.again}."
         )
     return words
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from atomlearn.core.interfaces import Array
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
+from atomlearn.estimators.prediction_sets import is_signed, scale_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.levels import nearest
 from atomlearn.storage.intake.columns import ColumnPlan
@@ -94,7 +96,8 @@ class SavedModel:
     (``datasets.ColumnPlan``); alleles : for genotypes, chromosome, position, the allele that is
     counted and the other one of each input, and its mean. settings : how it was fitted (text and
     numbers; of survival times the scores are log hazard ratios, and the settings hold
-    baseline_times and baseline_hazard, cumulative there for the score baseline_score).
+    baseline_times and baseline_hazard, cumulative there for the score baseline_score; of numbers
+    held_out_errors, see ``interval``).
     """
 
     task: str
@@ -158,6 +161,26 @@ class SavedModel:
             return [float(value) for value in as_loss(self.loss).mean(scores[:, 0])]
         chosen = scores[:, 0] > 0 if len(self.classes) == 2 else np.argmax(scores, axis=1)
         return [self.classes[int(position)] for position in chosen]
+
+    def interval(self, scores: Array, share: float) -> Array:
+        """Return between which numbers a share of targets lies, (n_samples, 2).
+
+        By the errors of the model without the held-out rows on these (split conformal): of rows
+        that come from where these come from.
+        """
+        errors = np.asarray(self.settings.get("held_out_errors", ()))
+        place = math.ceil(share * (errors.size + 1) - 1e-9)
+        if self.task != "regression" or not 0 < place <= errors.size:
+            raise ValueError(
+                f"an interval of {share:g} is made from the errors on held-out rows, of numbers: "
+                f"this model ({self.task}) has {errors.size} of them; of classes see the "
+                "probabilities, else ask for a smaller share, or select with --test-fraction"
+            )
+        loss = as_loss(self.loss)
+        mean = loss.mean(scores[:, 0])
+        far = np.sort(errors)[place - 1] * scale_of(loss, mean)
+        low = mean - far if is_signed(loss) else np.maximum(mean - far, 0.0)
+        return np.column_stack([low, mean + far])
 
     def probabilities(self, scores: Array) -> Array | None:
         """Return P(class | x), (n_samples, n_classes), where the loss knows them; else None."""

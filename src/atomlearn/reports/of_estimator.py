@@ -13,7 +13,6 @@ import numpy as np
 import scipy
 import sklearn
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.compressed import is_sparse
@@ -21,6 +20,7 @@ from atomlearn.designs import feature_names as names_in
 from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
 from atomlearn.estimators.feature_generator import FeatureGenerator
+from atomlearn.findings.effects import Estimates
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.atomic_write import check_place, write_text
 from atomlearn.reports.content import Content, FitSummary
@@ -31,7 +31,7 @@ from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import report_html
 from atomlearn.reports.structure_displays import MatrixDisplay
 from atomlearn.reports.tables import summary_text
-from atomlearn.reports.view import View, outputs_of, target_names, view_of
+from atomlearn.reports.view import View, in_words, outputs_of, target_names, view_of
 
 #: What estimators make of a matrix: parts as large as it, and components, one a line.
 _PARTS = {"affinity_": "affinity of rows", "low_rank_": "low rank", "sparse_": "sparse"}
@@ -52,6 +52,7 @@ def report(
     positions: tuple[Sequence[str], ArrayLike] | None = None,
     groups: Any = None,
     order: Any = None,
+    effects: Estimates | None = None,
 ) -> Content:
     """Write the page about a fitted estimator, and ``summary.json`` beside it.
 
@@ -77,6 +78,9 @@ def report(
 
     groups, order : (n_samples,) arrays, optional
         Rows that belong together, or a series: held out and halved as ``held_out_verdict`` does.
+    effects : Estimates, optional
+        What ``findings.estimates`` said: page and summary have each interval in one sentence with
+        its condition.
 
     Returns
     -------
@@ -95,7 +99,13 @@ def report(
     >>> found.verdict.verdict, page.exists(), (page.parent / "summary.json").exists()
     ('better', True, True)
     """
-    check_is_fitted(estimator)
+    try:
+        check_is_fitted(estimator)
+    except TypeError as error:
+        given = ", ".join(type(one).__name__ for one in (estimator, X, y))
+        raise TypeError(f"report(estimator, X, y): the model comes first, got {given}") from error
+    if y is not None and np.ndim(y) == 0:
+        raise TypeError(f"report(estimator, X, y, path): y must be the target, got {y!r}")
     check_place(path)
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
@@ -105,7 +115,7 @@ def report(
         target = target or (names[0] if len(names) == 1 else "the target")
         outputs = outputs_of(view, target, names)
         content = _content_of_model(fits, view, target, outputs, (test, test_fraction), positions)
-    shown, seed = " ".join(repr(clone(estimator)).split()), "" if y is None else f", rng={rng}"
+    shown, seed = in_words(estimator), "" if y is None else f", rng={rng}"
     given = "X" if y is None else "X, y"
     content = replace(
         content,
@@ -116,6 +126,9 @@ def report(
         versions=versions(),
         files=("summary.json",),
     )
+    if effects is not None:
+        told = effects.sentences(names_in(X) if feature_names is None else feature_names)
+        content = replace(content, notes=(*content.notes, *told))
     write_text(path, report_html(content))
     write_text(Path(path).with_name("summary.json"), summary_text(content))
     return content

@@ -28,10 +28,9 @@
       });
     });
   }
-  const search = document.getElementById("search");
-  if (search) {
+  for (const search of document.querySelectorAll("input[data-table]")) {
     const rows = [...document.getElementById(search.dataset.table).tBodies[0].rows];
-    const found = document.getElementById("found");
+    const found = search.parentElement.querySelector("[role=status]");
     search.addEventListener("input", () => {
       const wanted = search.value.trim().toLowerCase();
       let count = 0;

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import math
+from collections.abc import Iterable
+from typing import Any
 
 from atomlearn.reports.cells import inert
 from atomlearn.reports.content import Content, SelectedFeature
@@ -17,19 +19,32 @@ def selected_csv(content: Content) -> str:
 
     Names that a spreadsheet would run stand behind an apostrophe (``cells.inert``).
     """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")  # which writes floats by all their digits
     outputs = content.outputs
     suffixes = [""] if len(outputs) == 1 else [f"[{output}]" for output in outputs]
     kinds = ("coefficient", "standardized_coefficient")
     numbers = [f"{kind}{suffix}" for kind in kinds for suffix in suffixes]
     more = list(dict.fromkeys(key for feature in content.selected for key, _ in feature.about))
     header = ["rank", "feature", "index", *numbers, *more]
-    writer.writerow(map(inert, header))
+    lines: list[list[Any]] = [[*map(inert, header)]]
     for item in content.selected:
         told = [dict(item.about).get(key, "") for key in more]
         values = (*item.coefficients, *item.standardized)
-        writer.writerow([item.rank, inert(item.name), item.index, *values, *told])
+        lines.append([item.rank, inert(item.name), item.index, *values, *told])
+    return _csv(lines)
+
+
+def groups_csv(content: Content) -> str:
+    """Return one line a group with a selected member, the heaviest first."""
+    lines: list[list[Any]] = [["group", "members", "selected", "share", "weight"]]
+    for group in content.groups:
+        counts = group.n_members, group.n_selected, group.n_selected / group.n_members
+        lines.append([inert(group.name), *counts, group.weight])
+    return _csv(lines)
+
+
+def _csv(lines: Iterable[Iterable[Any]]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(lines)  # floats by all their digits
     return stream.getvalue()
 
 
@@ -39,22 +54,45 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
     lines = [f"  verdict: {str(verdict).partition(': ')[0]}", f"  {verdict.evidence}"]
     for name, shown, against in content.figures:
         lines.append(f"  {name:<28} {shown:>9}   ({printable(against, 56)})")
+    if len(content.recalls) > 2:
+        lines.append("  found of the held-out rows of each class:")
+        for label, count, share in content.recalls:
+            lines.append(f"    {printable(label, 48)}: {share:.0%} of {count}")
+    if content.fits and content.headline_gap > content.goal:
+        lines.append(f"  not solved to the gap asked for: {content.headline_gap:.1e} is proved")
+    if content.groups:
+        lines += ["", "  groups, the heaviest first"]
+        for group in content.groups[:most]:
+            name = printable(group.name, 48)
+            lines.append(f"    {name}: {group.n_selected} of {group.n_members} members")
     if content.selected:
-        lines += ["", *_feature_lines(content.selected[:most])]
+        lines += ["", *_feature_lines(content, content.selected[:most])]
         if len(content.selected) > most:
             lines.append(f"  ... and {len(content.selected) - most} more")
     return [*lines, *(f"\n  warning: {warning}" for warning in content.warnings)]
 
 
-def _feature_lines(features: tuple[SelectedFeature, ...]) -> list[str]:
-    width = min(max(len(feature.name) for feature in features), 48)
-    lines = [f"  {'rank':>4}  {'feature':<{width}}  {'coefficient':>12}  {'per st. dev.':>12}"]
-    for feature in features:
-        name = printable(feature.name, width)
-        lines.append(
-            f"  {feature.rank:>4}  {name:<{width}}  {feature.coefficients[feature.output]:>12.4g}  "
-            f"{feature.strongest:>12.4g}"
+def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> list[str]:
+    """Return a table: rank, name, class where there are several, effect, coefficient."""
+    several = len(content.outputs) > 1
+    heads = ("rank", "feature", "for", "per st. dev.", "coefficient")
+    rows = [heads] + [
+        (
+            str(feature.rank),
+            printable(feature.name, 48),
+            printable(content.outputs[feature.output], 32),
+            feature.effect(content.scale),
+            f"{feature.coefficients[feature.output]:.4g}",
         )
+        for feature in features
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for rank, name, label, *numbers in rows:
+        cells = [rank.rjust(widths[0]), name.ljust(widths[1])]
+        cells += [label.ljust(widths[2])] if several else []
+        cells += [text.rjust(width) for text, width in zip(numbers, widths[3:], strict=True)]
+        lines.append("  " + "  ".join(cells))
     return lines
 
 
@@ -63,21 +101,25 @@ def summary_text(content: Content) -> str:
 
     ``how`` says of each number how it was computed; what is not known is null.
     """
-    found = content.verdict.as_dict()
+    found: dict[str, Any] = {"format": "atomlearn-summary", "version": 1}
+    found |= content.verdict.as_dict()
     found["how"] |= {
         "proved_gap": f"(objective - lower bound) / objective, a duality gap over {content.over} "
         "of the model that is written, fitted to all rows; it says how exactly the problem was "
         "solved, and nothing of how well the model predicts",
-        "n_selected": "features with a coefficient in the model that is written, covariates apart",
+        "n_selected": "features (a category is one, a group of --groups too) with a coefficient in "
+        "the model that is written, without covariates; n_selected_columns: their columns",
     }
     found |= {
         "headline": content.headline,
         "proved_gap": content.headline_gap if math.isfinite(content.headline_gap) else None,
+        "proved_gap_over": content.over,
         "asked_gap": content.goal,
         "fitted_exactly": content.headline_gap <= content.goal,
-        "n_selected": len(content.selected),
+        "n_selected": content.count,
+        "n_selected_columns": len(content.selected),
         "n_selected_again": None if content.held_out is None else content.held_out.overlap,
-        "n_features": content.n_features,
+        "n_features": (content.terms or (0, content.n_features))[1],
         "n_covariates": len(content.covariates),
         "covariates": [
             {"name": item.name, "coefficients": list(item.coefficients)}
@@ -88,7 +130,7 @@ def summary_text(content: Content) -> str:
         "task": content.task,
         "target": content.target,
         "data": content.data,
-        "status": [fit.status for fit in content.fits],
+        "status": list(dict.fromkeys(fit.status for fit in content.fits)),
         "warnings": list(content.warnings),
         "notes": list(content.notes),
         "command": content.command,

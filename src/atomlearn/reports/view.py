@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import _check_feature_names_in, _check_n_features
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
@@ -87,6 +87,23 @@ def dense_columns(design: Design, columns: ArrayLike) -> Array:
     """Return columns, in any order, as an array."""
     increasing, place = np.unique(np.asarray(columns, dtype=np.int64), return_inverse=True)
     return np.asarray(design.gather(increasing).dense(), dtype=np.float64)[:, place]
+
+
+class _Typed(str):
+    """A name, shown without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def in_words(model: Any) -> str:
+    """Return an estimator or a norm as it would be typed, on one line; groups by that name."""
+    given = {
+        key: _Typed("groups")
+        for key, value in model.get_params().items()
+        if key.rpartition("__")[2] == "groups" and value is not None and not isinstance(value, str)
+    }
+    return " ".join(repr(clone(model, safe=False).set_params(**given)).split())
 
 
 def results_of(model: Any) -> Sequence[Result]:

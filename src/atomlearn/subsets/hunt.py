@@ -14,7 +14,7 @@ from atomlearn._kernels import max_threads
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Columns, Deadline
-from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.interfaces.certificate import TINY, Status
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
@@ -77,7 +77,8 @@ class Hunt:
         problem, norm = self.problem, self.norm
         result = Settings(gap=ROOT_GAP, deadline=self.wanted.deadline).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
-        state = result.state
+        state, result.state = result.state, None
+        self._whole = result
         used = np.flatnonzero(state.weights)
         used = used[np.argsort(state.columns[used])]
         point = state.columns[used], state.weights[used], state.prediction
@@ -205,7 +206,7 @@ class Hunt:
         seconds = time.monotonic() - self.began
         record = SubsetRecord(seconds, search.nodes, search.upper, search.lower)
         self.history.append(record)
-        for each in self.wanted.watch:
+        for each in () if self.interrupted else self.wanted.watch:
             each(record)
 
     # --- the result -------------------------------------------------------------------------
@@ -245,13 +246,30 @@ class Hunt:
                 for each in search.within_reach()
             ]
         n_units = self.n_units - (0 if problem.free is None else problem.free.size)
-        return SubsetResult(
-            columns=part.columns[point.columns],
-            groups=None if self.partition is None else part.numbers[best.units],
+        columns = part.columns[point.columns]
+        lower = max(search.lower, min(self.lower, best.objective))
+        seconds, nodes = time.monotonic() - self.began, search.nodes
+        gap = max(best.objective - lower, 0.0)
+        fitted = replace(
+            self._whole,
+            columns=columns,
             weights=point.weights,
             intercept=intercept + problem.origin,
             objective=best.objective,
-            lower_bound=max(search.lower, min(self.lower, best.objective)),
+            gap=gap,
+            relative_gap=gap / max(abs(best.objective), TINY),
+            status=_AS_FIT[status],
+            passes=self.counted.passes,
+            seconds=seconds,
+            iterations=nodes,
+            search_gap=None,
+        )
+        return SubsetResult(
+            fitted=fitted if not free[0].size else fitted.with_free(*free, 0.0),
+            columns=columns,
+            groups=None if self.partition is None else part.numbers[best.units],
+            weights=point.weights,
+            lower_bound=lower,
             status=status,
             k=self.k,
             ridge=self.level,
@@ -260,14 +278,19 @@ class Hunt:
             open_columns=open_units,
             near=near,
             near_complete=near is not None and status is SubsetStatus.OPTIMAL,
-            nodes=search.nodes,
-            passes=self.counted.passes,
-            seconds=time.monotonic() - self.began,
-            n_features=self.n_features,
-            dtype=self.counted.dtype,
-            free=free,
+            nodes=nodes,
             history=self.history,
         )
+
+
+#: What a fit says of its end where a search ends so.
+_AS_FIT = {
+    SubsetStatus.OPTIMAL: Status.CONVERGED,
+    SubsetStatus.TIME_LIMIT: Status.TIME_LIMIT,
+    SubsetStatus.NODE_LIMIT: Status.ITERATION_LIMIT,
+    SubsetStatus.INTERRUPTED: Status.INTERRUPTED,
+    SubsetStatus.NOT_LISTED: Status.STALLED,
+}
 
 
 @dataclass(slots=True)

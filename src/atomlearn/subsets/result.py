@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.problem.result import Result
 
 
 class SubsetStatus(Enum):
@@ -53,12 +52,14 @@ class SubsetResult:
 
     Attributes
     ----------
+    fitted : Result
+        The ridge fit of the subset, with its unpenalized columns; its gap is to all subsets.
     columns : (m,) int64
         The columns of the subset, increasing; of groups all their columns.
     groups : (k,) int64 or None
         Numbers of the groups of the subset, where k groups were asked for.
     weights, intercept : (m,) float64, float
-        The ridge fit of these columns. Coefficients of unpenalized columns are in ``coef``.
+        The coefficients of these columns. Those of unpenalized columns are in ``coef``.
     objective : float
         f(X w + b) + ridge / 2 ||w||^2 there.
     lower_bound : float
@@ -82,17 +83,15 @@ class SubsetResult:
         Whether none is missing in ``near``.
     nodes : int
         Branches that were bounded.
-    passes : float
-        Passes over X; passes over the columns that were left are not counted.
-    seconds : float
+    passes, seconds : float
+        Passes over X, and seconds.
     history : list of SubsetRecord
     """
 
+    fitted: Result
     columns: Columns
     groups: Columns | None
     weights: Array
-    intercept: float
-    objective: float
     lower_bound: float
     status: SubsetStatus
     k: int
@@ -103,14 +102,27 @@ class SubsetResult:
     near: list[NearSubset] | None
     near_complete: bool
     nodes: int
-    passes: float
-    seconds: float
-    n_features: int
-    dtype: np.dtype[Any]
-    free: tuple[Columns, Array] = field(
-        default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0))
-    )
     history: list[SubsetRecord] = field(default_factory=list)
+
+    @property
+    def objective(self) -> float:
+        """The objective of the subset."""
+        return self.fitted.objective
+
+    @property
+    def intercept(self) -> float:
+        """The intercept, 0 where none was asked for."""
+        return self.fitted.intercept
+
+    @property
+    def passes(self) -> float:
+        """Passes over X; passes over the columns that were left are not counted."""
+        return self.fitted.passes
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the search."""
+        return self.fitted.seconds
 
     @property
     def gap(self) -> float:
@@ -121,22 +133,11 @@ class SubsetResult:
     @property
     def coef(self) -> Array:
         """All coefficients, (n_features,), those of unpenalized columns among them."""
-        coef = np.zeros(self.n_features)
-        coef[self.columns] = self.weights
-        coef[self.free[0]] += self.free[1]
-        return coef
+        return np.asarray(self.fitted.coef)
 
     def predict(self, X: object) -> Array:
         """Return X w + b for new samples, (n,)."""
-        design = as_design(X)
-        if design.shape[1] != self.n_features:
-            raise ValueError(
-                f"X has {design.shape[1]} columns, but the subset is one of {self.n_features}; "
-                "pass the same columns as in the fit"
-            )
-        columns = np.append(self.columns, self.free[0])
-        weights = np.append(self.weights, self.free[1])
-        return np.asarray(design.gather(columns).dot(weights) + self.intercept)
+        return self.fitted.predict(X)
 
     def twins(self) -> dict[int, NDArray[np.int64]]:
         """Return, of each column of the best subset, which columns can stand for it.
@@ -157,8 +158,8 @@ class SubsetResult:
     def plus(self, count: int, penalty: float) -> SubsetResult:
         """Return the result with a price for each of so many columns in both bounds."""
         cost = count * penalty
-        lower = self.lower_bound + cost
-        return replace(self, objective=self.objective + cost, lower_bound=lower)
+        fitted = replace(self.fitted, objective=self.objective + cost)
+        return replace(self, fitted=fitted, lower_bound=self.lower_bound + cost)
 
     def __repr__(self) -> str:
         what = "groups" if self.groups is not None else "columns"

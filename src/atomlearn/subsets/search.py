@@ -191,10 +191,10 @@ class Search:
         norm = BranchNorm(self.k, fixed, self.relaxation.partition)
         bound = self.relaxation.bound(norm, start, start.columns, self.cutoff)
         root = Branch(bound.lower, next(self._numbers), fixed, self.k, bound.point, bound.near)
-        self.exchange(self._rounded(root, bound))
+        subset = self.exchange(self._rounded(root, bound))
         self.nodes = 1
         if bound.lower >= self.cutoff:
-            self._cut = bound.lower
+            self._cut = self._of_others(root, bound, subset)
         else:
             self._branch(root, bound)
         return bound
@@ -203,22 +203,28 @@ class Search:
         """Bound branches until none is left open; yield after each few."""
         with ThreadPoolExecutor(threads) as pool:
             while self._open and not stop():
-                batch: list[Branch] = []
-                while self._open and len(batch) < AT_ONCE:
-                    branch = heapq.heappop(self._open)
-                    if branch.bound < self.cutoff:
-                        batch.append(branch)
-                    else:
-                        self._cut = min(self._cut, branch.bound)
+                batch = self._next()
                 try:
-                    bounds = list((map if threads == 1 else pool.map)(self._bounded, batch))
-                except BaseException:
+                    bounds = (map if threads == 1 else pool.map)(self._bounded, list(batch))
+                    for branch, bound in zip(list(batch), bounds, strict=True):
+                        self._taken(branch, bound)
+                        batch.remove(branch)
+                finally:
+                    # After Ctrl-C they are open still: what is proved holds for all sets.
                     for branch in batch:
                         heapq.heappush(self._open, branch)
-                    raise
-                for branch, bound in zip(batch, bounds, strict=True):
-                    self._taken(branch, bound)
                 yield
+
+    def _next(self) -> list[Branch]:
+        """Return the open branches of the lowest bounds; those that need no look are cut."""
+        batch: list[Branch] = []
+        while self._open and len(batch) < AT_ONCE:
+            branch = heapq.heappop(self._open)
+            if branch.bound < self.cutoff:
+                batch.append(branch)
+            else:
+                self._cut = min(self._cut, branch.bound)
+        return batch
 
     def _bounded(self, branch: Branch) -> Bound | None:
         """Return the bound of a branch; None where it is to be looked through, set by set."""
@@ -237,12 +243,23 @@ class Search:
             self._look_through(branch)
             return
         bound.lower = max(bound.lower, branch.bound)
-        if bound.lower < self.cutoff:
-            self._rounded(branch, bound)
+        subset = self._rounded(branch, bound) if bound.lower < self.limit else None
         if bound.lower >= self.cutoff:
-            self._cut = min(self._cut, bound.lower)
+            self._cut = min(self._cut, self._of_others(branch, bound, subset))
         else:
             self._branch(branch, bound)
+
+    def _of_others(self, branch: Branch, bound: Bound, subset: Subset | None) -> float:
+        """Return the bound of a branch without a set that is fitted: others lack a column of it."""
+        free, squares, k = np.flatnonzero(branch.fixed == 0), bound.squares, branch.k
+        if subset is None or not 0 < k < free.size:
+            return bound.lower
+        order = free[np.argpartition(-squares[free], (k - 1, k))]
+        if not np.isin(order[:k], subset.units).all():
+            return bound.lower
+        least = float(squares[order[k - 1]])
+        more = least - float(squares[order[k]]) - self._lost(least, bound)
+        return max(bound.lower, bound.dual + max(more, 0.0) / (2.0 * self.relaxation.level))
 
     def _rounded(self, branch: Branch, bound: Bound) -> Subset:
         """Return the set of what is in and the largest of what is free."""
@@ -267,6 +284,8 @@ class Search:
         gains = self._model(point).added()[free]
         bounds = lower - gains * (1.0 + 1e-9) - 1e-12 * abs(objective)
         for at in np.argsort(bounds, kind="stable"):
+            if np.sort(np.append(inside, free[at])).tobytes() in self.known:
+                continue
             if bounds[at] >= self.cutoff:
                 self._cut = min(self._cut, float(bounds[at]))
                 break

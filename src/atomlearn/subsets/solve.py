@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -135,7 +135,7 @@ def solve_subset(
     >>> result.columns.tolist(), result.gap <= 1e-4
     ([3, 7], True)
     """
-    wanted = _wanted(gap, within, max_sets, time_limit, max_nodes, observers)
+    wanted = wanted_of(gap, within, max_sets, time_limit, max_nodes, observers)
     price = None if penalty is None else positive("penalty", penalty, "for each column")
     with single_threaded_blas():
         problem = _problem(
@@ -145,7 +145,7 @@ def solve_subset(
         if price is not None:
             return _penalized(problem, wanted, price, starts)
         _check_size(problem, k)
-        return Hunt(problem, wanted).run(starts)
+        return best_subset(problem, k, wanted, starts)
 
 
 def subset_path(
@@ -212,11 +212,18 @@ def subset_path(
         _check_size(problem, sizes[-1])
         for left, k in zip(range(len(sizes), 0, -1), sizes, strict=True):
             share = None if time_limit is None else max(whole.left / left, 1e-3)
-            wanted = _wanted(gap, None, MOST_SETS, share, max_nodes, ())
+            wanted = wanted_of(gap, None, MOST_SETS, share, max_nodes)
             starts = [_chosen(result) for result in results[-1:]]
-            norm = KSupport(k, _norm(problem).groups)
-            results.append(Hunt(problem.with_norm(norm), wanted).run(starts))
+            results.append(best_subset(problem, k, wanted, starts))
     return results
+
+
+def best_subset(
+    problem: Problem, k: int, wanted: Wanted, starts: Sequence[Columns] = ()
+) -> SubsetResult:
+    """Return the best k columns, or groups, of a problem under the squared k-support norm."""
+    problem = problem.with_norm(KSupport(k, _norm(problem).groups))
+    return Hunt(problem, wanted).run(starts)
 
 
 def _norm(problem: Problem) -> KSupport:
@@ -239,7 +246,7 @@ def _problem(
 ) -> Problem:
     """Return the problem under the squared k-support norm, checked."""
     k = whole_number("solve_subset", "k", k)
-    level = 1.0 if ridge is None else _checked_ridge(ridge)
+    level = 1.0 if ridge is None else checked_ridge(ridge)
     names, design = feature_names(X), as_design(X)
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
@@ -265,14 +272,15 @@ def _problem(
     return problem if ridge is not None else problem.at(usual_ridge(problem))
 
 
-def _wanted(
+def wanted_of(
     gap: float,
     within: float | None,
     max_sets: int,
     time_limit: float | None,
     max_nodes: int | None,
-    observers: Iterable[Callable[[SubsetRecord], object]],
+    observers: Iterable[Callable[[SubsetRecord], object]] = (),
 ) -> Wanted:
+    """Return what a search is asked for, checked; its time begins now."""
     deadline = Deadline()
     if time_limit is not None:
         deadline = Deadline.after(positive("time_limit", time_limit, "seconds, for example 60"))
@@ -286,7 +294,8 @@ def _wanted(
     )
 
 
-def _checked_ridge(ridge: float) -> float:
+def checked_ridge(ridge: float) -> float:
+    """Return the ridge, or say why there must be one."""
     if isinstance(ridge, int | float) and ridge == 0:
         raise ValueError(
             "ridge must be above 0, got 0: without a ridge the bound over all subsets is that of "

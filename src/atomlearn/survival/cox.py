@@ -257,18 +257,20 @@ def _of_shares(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
 def concordance(y: Any, risk: Array) -> float:
     """Return the share of comparable pairs whose order the risks tell, ties counting for half.
 
-    Comparable are an event and whoever was seen for longer, or as long without an event. Where no
-    pair is, nan.
+    Comparable are an event and whoever of the stratum was at risk then and seen for longer, or as
+    long without an event. Where no pair is, nan.
     """
     order = np.argsort(y["time"], kind="stable")
-    time, event, risk = y["time"][order], y["event"][order], risk[order]
+    y, risk = y[order], risk[order]
+    time, event = y["time"], y["event"]
     right, pairs = 0.0, 0
     ends = np.searchsorted(time, time, side="right")
     starts = np.searchsorted(time, time, side="left")
     for i in np.flatnonzero(event):
-        later = risk[ends[i] :]
-        same = risk[starts[i] : ends[i]][~event[starts[i] : ends[i]]]
-        for others in (later, same):
+        # Those that are at risk then, of its own stratum.
+        with_it = (y["entry"] < time[i]) & (y["stratum"] == y["stratum"][i])
+        same = slice(starts[i], ends[i])
+        for others in (risk[ends[i] :][with_it[ends[i] :]], risk[same][(with_it & ~event)[same]]):
             pairs += others.size
             gap = risk[i] - others
             right += float(np.count_nonzero(gap > TIED))

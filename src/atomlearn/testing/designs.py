@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design
 
 
 def roundings(shape: tuple[int, ...]) -> float:
@@ -128,7 +128,6 @@ class DesignChecks:
         everything = np.arange(array.shape[1])
         for v in self.vectors(array.shape[0]):
             scores = design.scores(v)
-            assert isinstance(scores, Scores)
             assert scores.n_columns == everything.size
             for columns in self.some_columns(everything.size):
                 chosen = array[:, columns]
@@ -282,7 +281,6 @@ class DesignChecks:
         for columns in self.some_columns(array.shape[1]):
             block = design.gather(columns)
             chosen = array[:, columns]
-            assert isinstance(block, Block)
             assert block.shape == chosen.shape
             assert block.dtype in (np.float32, np.float64)
             self.check_entries(in_float64(block.dense()), chosen, self.bound(columns))

@@ -66,8 +66,8 @@ ATOMLEARN_INLINE T peak_of(const T* values, Index n) {
     return good ? peak : std::numeric_limits<T>::infinity();
 }
 
-// X by rows, cut to some columns under new numbers: increasing positions in each row. Entry and
-// position lie side by side, because rows are visited in jumps.
+// X by rows, its columns under new numbers: increasing positions in each row. Entry and position
+// lie side by side, because rows are visited in jumps.
 template <class T>
 struct PairEntry {
     std::int32_t position;
@@ -84,11 +84,17 @@ PairRows<T> rows_in(const OutBytes& entries, const OutPositions& begins, const I
     return {reinterpret_cast<PairEntry<T>*>(entries.data()), begins.data(), sizes.data()};
 }
 
-// Of one entry a position, zero between two lines.
+// Of one entry a position, zero between two lines; as long as the lines need.
 struct PairScratch {
     std::vector<double> sums;
     std::vector<std::int32_t> touched;
     std::vector<std::uint8_t> seen;
+    void reach(std::size_t size) {
+        if (sums.size() >= size) return;
+        sums.resize(size);
+        touched.resize(size);
+        seen.resize(size);
+    }
 };
 
 struct PairFound {
@@ -146,6 +152,7 @@ class Line {
                 __builtin_prefetch(rows_.entries + rows_.begins[x_.indices[e + kAhead]]);
             const Index row = static_cast<Index>(x_.indices[e]);
             const double factor = v_[row] * static_cast<double>(x_.data[e]);
+            if (factor == 0.0) continue;
             const PairEntry<T>* entry = rows_.entries + rows_.begins[row];
             const PairEntry<T>* stop = entry + rows_.sizes[row];
             const PairEntry<T>* first = entry;
@@ -195,11 +202,11 @@ Index pair_entry_size(bool single) {
     return static_cast<Index>(single ? sizeof(PairEntry<float>) : sizeof(PairEntry<double>));
 }
 
-// Fills the rows from x in CSR with the columns whose place[column] >= 0 is their position, without
-// rows where v is 0, and costs[a] with the entries that the pairs (a, b), b <= a, read.
+// Fills the rows from x in CSR with the columns whose place[column] >= 0 is their position, and
+// costs[a] with the entries that the pairs (a, b), b <= a, read.
 void pair_rows(const Vector& data, const Vector& indices, const Vector& indptr,
-               const Integers& place, const Doubles& v, const OutBytes& entries_of_rows,
-               const OutPositions& begins, const Integers& sizes, const OutDoubles& costs) {
+               const Integers& place, const OutBytes& entries_of_rows, const OutPositions& begins,
+               const Integers& sizes, const OutDoubles& costs) {
     const Index count = size_of(costs);
     by_compressed(data, indices, indptr, size_of(place), std::nullopt, [&](const auto& x) {
         using T = std::remove_cvref_t<decltype(*x.data)>;
@@ -211,7 +218,7 @@ void pair_rows(const Vector& data, const Vector& indices, const Vector& indptr,
             share.assign(as_size(count), 0.0);
             const Range range = piece(x.count, part, threads);
             for (Index row = range.begin; row < range.end; ++row) {
-                const Index begin = x.begin(row), end = v.data()[row] != 0.0 ? x.end(row) : begin;
+                const Index begin = x.begin(row), end = x.end(row);
                 PairEntry<T>* entries = rows.entries + begin;
                 std::int32_t size = 0;
                 for (Index e = begin; e < end; ++e) {
@@ -233,44 +240,40 @@ void pair_rows(const Vector& data, const Vector& indices, const Vector& indptr,
 }
 
 // Searches the pairs of positions a from `begin` to `end`; returns the first position that is not
-// done, because what is found is nearly full, how many were found, and the multiplications. `radii`
-// decrease, and |sum| <= r_a r_b, |sum| <= upper_a. A sum matters where its magnitude, `square`
-// times that for b = a, reaches threshold - relative r_a r_b - absolute: limits are these four.
-// Pairs (a, b) have b <= a - shift.
+// done, because what is found is nearly full, how many were found, and the multiplications. A pair
+// is summed where reaches_a reaches_b >= enough and upper_a >= enough; `peaks` are the largest of
+// the reaches from each position on. A sum matters where its magnitude, `square` times that for
+// b = a, reaches least_sum - relative sizes_a - absolute. Pairs (a, b) have b <= a - shift.
 std::tuple<Index, Index, Index> pair_search(
-    const Vector& data, const Vector& indices, const Vector& indptr, const Positions& order,
-    const OutBytes& entries, const OutPositions& begins, const Integers& sizes, const Doubles& v,
-    const Doubles& radii_of, const Doubles& upper, const Doubles& costs, double least_sum,
-    double relative, double absolute, double square, Index shift, Index begin, Index end,
+    const Vector& data, const Vector& indices, const Vector& indptr, const OutBytes& entries,
+    const OutPositions& begins, const Integers& sizes_of_rows, const Positions& order,
+    const Doubles& v, const Doubles& reaches_of, const Doubles& peaks_of, const Doubles& upper,
+    const Doubles& sizes, const Doubles& costs, Index begin, Index end, double enough_sum,
+    double least_sum, double relative, double absolute, double square, Index shift,
     const Integers& first, const Integers& second, const OutDoubles& found_sums) {
-    const std::size_t count = as_size(size_of(order));
-    PairScratch scratch{std::vector<double>(count), std::vector<std::int32_t>(count),
-                        std::vector<std::uint8_t>(count)};
-    const double* radii = radii_of.data();
+    PairScratch scratch;
+    const double *reaches = reaches_of.data(), *peaks = peaks_of.data();
     constexpr double kSparsely = 8.0;
     // Comparisons are rounded, too.
-    const double threshold = least_sum * (1.0 - kTiny);
+    const double enough = enough_sum * (1.0 - kTiny);
     PairFound found{first.data(), second.data(), found_sums.data()};
     Index a = begin;
     by_compressed(
         data, indices, indptr, size_of(v), std::nullopt,
         [&]<class T, class I>(const Compressed<T, I>& x) {
-            const PairRows<T> rows = rows_in<T>(entries, begins, sizes);
+            const PairRows<T> rows = rows_in<T>(entries, begins, sizes_of_rows);
             Line<T, I> line(x, rows, v.data(), scratch, found);
             for (; a < end; ++a) {
                 if (found.size + size_of(order) > size_of(found_sums)) return;
-                if (radii[a] * radii[0] < threshold) break;
-                if (upper.data()[a] < threshold) continue;
-                Index last = a - shift;
-                if (radii[a] * radii[std::max<Index>(last, 0)] < threshold) {
-                    const auto reaches = [&](double radius) {
-                        return radii[a] * radius >= threshold;
-                    };
-                    last = std::partition_point(radii, radii + last + 1, reaches) - radii - 1;
-                }
+                if (peaks[a] * peaks[0] < enough) break;
+                if (reaches[a] * peaks[0] < enough || upper.data()[a] < enough) continue;
+                const auto matters = [&](double peak) { return reaches[a] * peak >= enough; };
+                const Index count = a - shift + 1;
+                const Index last = std::partition_point(peaks, peaks + count, matters) - peaks - 1;
                 if (last < 0) continue;
-                const double margin = relative * radii[a] * radii[0] + absolute;
-                const double least = std::max(0.0, (threshold - margin) * (1.0 - kTiny));
+                scratch.reach(as_size(last + 1));
+                const double margin = relative * sizes.data()[a] + absolute;
+                const double least = std::max(0.0, (least_sum - margin) * (1.0 - kTiny));
                 if (least > 0.0 && kSparsely * costs.data()[a] > static_cast<double>(last))
                     line.scan(order.data()[a], a, last, square, least);
                 else

@@ -162,11 +162,12 @@ class CachedBlock(Block):
            [1., 2.]])
     """
 
-    __slots__ = ("_growing", "hessian", "inner")
+    __slots__ = ("_growing", "_part", "hessian", "inner")
 
     def __init__(self, inner: Block) -> None:
         self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
         self._growing: GrowingGram | None = None
+        self._part: tuple[Columns, CachedBlock] | None = None
         #: What the kernel of Newton steps left behind, see ``newton_qp``.
         self.hessian = _kernels.KeptHessian()
 
@@ -223,9 +224,18 @@ class CachedBlock(Block):
     def grown(self, block: Block) -> CachedBlock:
         """Return a block that begins with these columns, with what is kept of them."""
         longer = CachedBlock(block)
-        longer._growing = self._growing
+        longer._growing, longer._part = self._growing, self._part
         longer.hessian, self.hessian = self.hessian, _kernels.KeptHessian()
         return longer
+
+    def growing_part(self, columns: Columns) -> tuple[Columns, CachedBlock]:
+        """Return all columns that were asked for so far, these last, and a block of them."""
+        known, part = self._part or (columns, CachedBlock(self.inner.gather(columns)))
+        new = np.setdiff1d(columns, known)
+        if new.size:
+            known, part = np.append(known, new), part.append(self.inner.gather(new))
+        self._part = known, part
+        return self._part
 
     def growing_gram(
         self, curvature: Array, centered: bool, basis: Array | None = None

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import checked_parts, is_sparse
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.frames import frame_to_array, is_table, library_of, narrowest, table_names
+from atomlearn.core.data.frames import (
+    as_table,
+    frame_to_array,
+    is_table,
+    library_of,
+    narrowest,
+    table_names,
+)
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Columns, Design
 from atomlearn.core.interfaces.numbers import unmasked
@@ -65,7 +72,8 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
 
     Parameters
     ----------
-    X : array, sparse array or matrix, table (pandas, polars, pyarrow), list of rows, or Design;
+    X : array, sparse array or matrix, list of rows, Design, or table (pandas, polars, pyarrow, or
+        any object with ``__arrow_c_stream__``, the PyCapsule interface of Arrow);
         the path of a column store, a PLINK .bed or an .h5ad; an AnnData object; a dask.array or
         dask.dataframe; a tensor of an array library, or a sparse tensor of PyTorch, which becomes
         ``OnDevice`` where NumPy cannot read it in place
@@ -113,6 +121,7 @@ def readable(X: Any) -> Any:
     Those that a mask hides, days of dates, and the real parts of complex numbers.
     """
     unmasked("X", X)
+    X = as_table(X)
     types: Any = getattr(X, "dtypes" if is_table(X) else "dtype", None)
     unmeant = any(getattr(dtype, "kind", "f") in "cmM" for dtype in np.atleast_1d(types))
     if is_table(X) and (unmeant or library_of(X) != "pandas"):
@@ -205,13 +214,13 @@ def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
 
 
 def as_compressed(X: Any) -> Any:
-    """Return a sparse array of any format in CSR or CSC; what is not sparse comes back as it is.
+    """Return a sparse array of any format in CSR or CSC, and a table of Arrow as pyarrow's.
 
-    Triplets are checked before SciPy follows them; CSR and CSC of float32 and float64, which need
-    no conversion, are checked where a design is made of them.
+    What is neither comes back as it is. Triplets are checked before SciPy follows them; CSR and CSC
+    of float32 and float64, which need no conversion, are checked where a design is made of them.
     """
     if not is_sparse(X):
-        return X
+        return as_table(X)
     if X.format in ("csc", "csr"):
         if X.dtype not in (np.float32, np.float64):
             checked_parts(X)

@@ -20,6 +20,25 @@ def is_table(X: object) -> bool:
     return library_of(X) in ("pandas", "polars", "pyarrow")
 
 
+def is_arrow(X: object) -> bool:
+    """Return whether X is a table of yet another library, which offers its columns as Arrow."""
+    return hasattr(X, "__arrow_c_stream__") and not is_table(X)
+
+
+def as_table(X: Any) -> Any:
+    """Return such a table as one of pyarrow, which shares its memory; anything else as it is."""
+    if not is_arrow(X):
+        return X
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError(
+            f"{type(X).__name__} offers its columns as Arrow does, which pyarrow reads; "
+            "pip install pyarrow"
+        ) from error
+    return pa.table(X)
+
+
 def table_names(X: object) -> list[str] | None:
     """Return the column names of a table as strings, None where X has none.
 
@@ -57,10 +76,12 @@ def _refuse(name: str, bad: list[tuple[Any, Any]]) -> None:
         return
     shown = ", ".join(f"{column!r} ({kind})" for column, kind in bad[:5])
     more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+    words = [column for column, kind in bad if "date" not in str(kind)]
+    encoded = f"make_column_transformer((OneHotEncoder(), {words[:5]}), remainder='passthrough')"
+    way = f"in a pipeline behind scikit-learn's {encoded}, or " if words else ""
     raise TypeError(
         f"{name} has columns that are not numeric or boolean: {shown}{more}; encode them as "
-        "numbers (datasets.read(table, target, dates='elapsed') does; or for example "
-        "sklearn.preprocessing.OneHotEncoder), or leave them out"
+        f"numbers, {way}by datasets.read(table, target, dates='elapsed'); or leave them out"
     )
 
 

@@ -94,9 +94,10 @@ class SparseDesign(Design):
         return ArrayScores(self._transposed(v))
 
     def _transposed(self, v: Array, squared: bool = False) -> Array:
-        """Return X'v, or that of the squares of X."""
-        if self._by_columns:
-            return _kernels.sparse_dots(*self._parts, v, squared)
+        """Return X'v, or that of the squares of X; by columns where they are there."""
+        columns = self if self._by_columns else self._turned
+        if columns is not None:
+            return _kernels.sparse_dots(*columns._parts, v, squared)
         return _kernels.sparse_sums(*self._parts, v, self._shape[1], squared)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:

@@ -20,5 +20,11 @@ from atomlearn.core.interfaces.norm import (
     Term,
 )
 from atomlearn.core.interfaces.numbers import is_number, is_whole, positive_number, whole_number
+from atomlearn.core.interfaces.other_names import (
+    OwnParameters,
+    instead,
+    own_parameters,
+    refuse_unknown,
+)
 from atomlearn.core.interfaces.scores import Scores
 from atomlearn.core.interfaces.warm_start import Arrays, Atom, WarmStart

@@ -6,10 +6,9 @@ name goes to ``solve``, the estimators, the command line and the test suites.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
-from atomlearn.core.interfaces import Loss, Task
+from atomlearn.core.interfaces import Loss, Task, instead
 from atomlearn.core.losses.gamma import Gamma as Gamma
 from atomlearn.core.losses.huber import Huber as Huber
 from atomlearn.core.losses.logistic import Logistic as Logistic
@@ -26,6 +25,18 @@ BY_NAME: dict[str, type[Loss]] = {
     for kind in list(globals().values())
     if isinstance(kind, type) and issubclass(kind, Loss) and kind is not Loss
 }
+
+#: What other packages call losses, and what to write here.
+OTHERS = (
+    dict.fromkeys(("logloss", "log", "binomial", "crossentropy", "deviance"), "loss='logistic'")
+    | dict.fromkeys(("mse", "squarederror", "leastsquares", "gaussian", "l2"), "loss='squared'")
+    | dict.fromkeys(("mae", "absoluteerror", "l1", "pinball"), "losses.Quantile(0.5)")
+    | dict.fromkeys(
+        ("multinomial", "softmax", "categorical"),
+        "loss='logistic' of AtomicClassifier(multi_class='multinomial')",
+    )
+    | {"hinge": "loss='squared_hinge'", "coxph": "AtomicSurvival"}
+)
 
 if not TYPE_CHECKING:  # type checkers read the imports
     __all__ = [kind.__name__ for kind in BY_NAME.values()]
@@ -44,10 +55,7 @@ def as_loss(loss: str | Loss) -> Loss:
         return BY_NAME[loss]()
     known = list(loss_names())
     if isinstance(loss, str):
-        near = difflib.get_close_matches(loss, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        if loss == "multinomial":
-            hint = "; classes share a loss in AtomicClassifier(multi_class='multinomial')"
+        hint = instead(loss, known, OTHERS)
         raise ValueError(f"loss must be one of {known}; received {loss!r}{hint}")
     if isinstance(loss, type) and issubclass(loss, Loss):
         raise TypeError(f"loss is the class {loss.__name__}; pass an instance, {loss.__name__}()")

@@ -22,7 +22,7 @@ from atomlearn.core.interfaces import (
     ProxPoint,
     Scores,
 )
-from atomlearn.core.interfaces.proximal import side_by_side
+from atomlearn.core.interfaces.proximal import MAX_DENSE_FACTORS, side_by_side
 from atomlearn.core.norms.forms import three_forms
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.parameters import Parameters
@@ -238,9 +238,12 @@ def _lift_jacobian(
     column = np.full(partition.n_groups, -1, dtype=np.int64)
     column[own] = np.arange(own.size)
     rows = np.flatnonzero(column[labels] >= 0)
-    factors = sparse.csc_array(
-        (direction[rows], (rows, column[labels[rows]])), shape=(v.size, own.size)
-    )
+    places, shape = (rows, column[labels[rows]]), (v.size, own.size)
+    if v.size * own.size <= MAX_DENSE_FACTORS:
+        factors: Any = np.zeros(shape)
+        factors[places] = direction[rows]
+    else:
+        factors = sparse.csc_array((direction[rows], places), shape=shape)
     spread = direction[:, None] * among[labels]
     coefficients = np.concatenate([(delta - ratio)[own], inner.coefficients])
     factors = side_by_side([factors, spread])

@@ -41,16 +41,16 @@ class Blocks(VectorNorm):
     columns : list of index lists
         The columns of each norm; each column in exactly one block.
 
+    References
+    ----------
+    [V] section 2.1.
+
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import norms
     >>> norms.Blocks([norms.L1(), norms.L2()], [[0], [1, 2]]).value(np.array([3.0, 0.0, -4.0]))
     7.0
-
-    References
-    ----------
-    [V] section 2.1.
     """
 
     def __init__(self, norms: Sequence[Norm], columns: Sequence[Any]) -> None:
@@ -79,7 +79,7 @@ class Blocks(VectorNorm):
         return Blocks([norm.on(c.size) for norm, c in pairs], Cover(blocks, n_features))
 
     def value(self, w: Array) -> float:
-        """sum_b norm_b(w_b)"""
+        """sum_b norm_b(w_b)."""
         w = to_float64(w)
         pairs = self._pairs(w.size)
         if np.count_nonzero(w) > sum(np.count_nonzero(w[columns]) for _, columns in pairs):
@@ -87,7 +87,7 @@ class Blocks(VectorNorm):
         return float(sum(norm.value(w[columns]) for norm, columns in pairs))
 
     def polar(self, scores: Scores) -> float:
-        """max_b norm_b°(z_b)"""
+        """max_b norm_b°(z_b)."""
         return max(self._polars(scores), default=0.0)
 
     def _polars(self, scores: Scores) -> list[float]:

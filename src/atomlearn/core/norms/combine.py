@@ -38,16 +38,16 @@ class Scaled(Wrapper):
     norm : Norm
     factor : float > 0
 
+    References
+    ----------
+    [V] section 2.1, weights of atomic sets.
+
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import norms
     >>> norms.Scaled(norms.L1(), 2.0).value(np.array([3.0, 0.0, -4.0]))
     14.0
-
-    References
-    ----------
-    [V] section 2.1, weights of atomic sets.
     """
 
     def __init__(self, norm: Norm, factor: float) -> None:
@@ -84,11 +84,11 @@ class Scaled(Wrapper):
         return None if groups is None else replace(groups, weights=self.factor * groups.weights)
 
     def value(self, w: Array) -> float:
-        """factor * norm(w)"""
+        """factor * norm(w)."""
         return self.factor * self.norm.value(w)
 
     def polar(self, scores: Scores) -> float:
-        """norm°(z) / factor"""
+        """norm°(z) / factor."""
         return self.norm.polar(scores) / self.factor
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
@@ -123,6 +123,11 @@ class Scaled(Wrapper):
         return replace(inner, polar=polar, prices=prices)
 
     @property
+    def asks_large(self) -> bool:
+        """As the norm inside."""
+        return self.norm.asks_large
+
+    @property
     def rates_columns(self) -> bool:
         """As the norm inside."""
         return self.norm.rates_columns
@@ -147,16 +152,16 @@ class Nonnegative(Wrapper):
     norm : Norm
         l1, l2, elastic net, k-support, groups, or a scaled one of these.
 
+    References
+    ----------
+    [V] section 2.1, cones of atoms.
+
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import norms
     >>> norms.Nonnegative(norms.L1()).value(np.array([3.0, 0.0, -4.0]))
     inf
-
-    References
-    ----------
-    [V] section 2.1, cones of atoms.
     """
 
     def __init__(self, norm: Norm) -> None:
@@ -179,12 +184,12 @@ class Nonnegative(Wrapper):
         return super().on(n_features, shape)
 
     def value(self, w: Array) -> float:
-        """norm(w), or infinity where some w_j < 0"""
+        """norm(w), or infinity where some w_j < 0."""
         w = to_float64(w)
         return math.inf if (w < 0).any() else self.norm.value(w)
 
     def polar(self, scores: Scores) -> float:
-        """norm°(max(z, 0))"""
+        """norm°(max(z, 0))."""
         return self.norm.polar(PositiveScores(scores))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:

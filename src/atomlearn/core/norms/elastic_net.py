@@ -67,7 +67,7 @@ class ElasticNetNorm(VectorNorm):
         return [ElasticNetNorm(k) for k in sizes(min(n_samples, n_features))]
 
     def value(self, w: Array) -> float:
-        """max(||w||_2, ||w||_1 / sqrt k)"""
+        """Return max(||w||_2, ||w||_1 / sqrt k)."""
         w = to_float64(w)
         return max(l2_norm(w), float(np.abs(w).sum()) / self._root())
 

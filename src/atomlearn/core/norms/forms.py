@@ -42,7 +42,15 @@ def l1_point(v: Array, weights: Array | float, amount: float, form: Form) -> Pro
     def polar(z: Array) -> float:
         return float((np.abs(z) / weights).max(initial=0.0))
 
-    return three_forms(v, amount, form, lambda u, step: soft_point(u, step, weights), polar)
+    def exact(offset: float, slope: float) -> float:
+        # Of all sets of entries those that the threshold leaves give the largest one.
+        sizes = np.abs(v)
+        order = np.argsort(-sizes / weights)
+        c = np.broadcast_to(weights, v.shape)[order]
+        levels = (np.cumsum(c * sizes[order]) - offset) / (np.cumsum(c * c) + slope)
+        return float(levels.max())
+
+    return three_forms(v, amount, form, lambda u, step: soft_point(u, step, weights), polar, exact)
 
 
 def three_forms(
@@ -51,11 +59,13 @@ def three_forms(
     form: Form,
     penalized: Callable[[Array, float], ProxPoint],
     polar: Callable[[Array], float],
+    guess: Callable[[float, float], float] | None = None,
 ) -> ProxPoint:
     """Return the proximal map of ``form`` from that of theta * gauge and the polar of the gauge.
 
     A safeguarded Newton search on the decreasing function of theta, each step one proximal map
-    and one Jacobian; to rounding.
+    and one Jacobian; to rounding. ``guess`` says where it begins: where gauge(x(theta)) is about
+    offset + slope theta.
     """
     if form == "penalized":
         return penalized(v, amount)
@@ -69,7 +79,7 @@ def three_forms(
         )
     if form == "constrained" and amount == 0.0:
         return penalized(v, 2.0 * high)
-    theta, at = _search(v, amount, form, penalized, start, high)
+    theta, at = _search(v, amount, form, penalized, start, high, guess)
 
     def jacobian() -> ProxJacobian:
         inner = at.jacobian()
@@ -90,12 +100,14 @@ def _search(
     penalized: Callable[[Array, float], ProxPoint],
     start: ProxPoint,
     high: float,
+    guess: Callable[[float, float], float] | None,
 ) -> tuple[float, ProxPoint]:
     """Return theta in (0, polar(v)] and the point there."""
     slope, offset = (1.0 / amount, 0.0) if form == "squared" else (0.0, amount)
     low = 0.0
     # gauge(x(theta)) falls from gauge(v) to 0 at the polar, at most linearly fast from there.
     theta = high * (start.gauge - offset) / (start.gauge + slope * high)
+    theta = theta if guess is None else guess(offset, slope)
     at = penalized(v, theta)
     for _ in range(MAX_SEARCH):
         excess = at.gauge - offset - slope * theta

@@ -63,7 +63,7 @@ class Groups(RatedNorm):
         return GroupWeights(partition.labels, weights)
 
     def value(self, w: Array) -> float:
-        """sum_g weight_g ||w_g||_2"""
+        """sum_g weight_g ||w_g||_2."""
         w = to_float64(w)
         partition, weights = self.parts(w.size)
         return float(weights @ partition.norms(w))
@@ -127,16 +127,16 @@ class L2(Groups):
     Its one best atom is z / ||z||_2, so ``best_columns`` returns every column whatever the count:
     it needs all scores, and fits designs whose scores can be stored.
 
+    References
+    ----------
+    A. E. Hoerl, R. W. Kennard 1970, Ridge regression.
+
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import norms
     >>> norms.L2().value(np.array([3.0, 0.0, -4.0]))
     5.0
-
-    References
-    ----------
-    A. E. Hoerl, R. W. Kennard 1970, Ridge regression.
     """
 
     def __init__(self) -> None:

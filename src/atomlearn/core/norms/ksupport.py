@@ -61,7 +61,7 @@ class KSupport(RatedNorm):
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> KSupport:
         """The same norm with its groups read."""
-        self._k(n_features)
+        whole_number("KSupport", "k", given(self))
         return self if self.groups is None else KSupport(self.k, self.partition(n_features))
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
@@ -78,11 +78,12 @@ class KSupport(RatedNorm):
         if w.size == 0:
             return 0.0
         magnitudes = w if self.groups is None else self.partition(w.size).norms(w)
-        scale = power_of_two(magnitudes)
-        return scale * float(_kernels.ksupport_gauge(magnitudes / scale, self._k(magnitudes.size)))
+        scale, k = power_of_two(magnitudes), self._least(magnitudes.size)
+        return scale * float(_kernels.ksupport_gauge(magnitudes / scale, k))
 
     def _least(self, n_ratings: int) -> int:
-        return self._k(n_ratings)
+        k: int = given(self)
+        return min(k, max(1, n_ratings))
 
     def ratings(self, scores: Scores) -> Scores:
         groups = self._groups(scores.n_columns)
@@ -92,13 +93,13 @@ class KSupport(RatedNorm):
 
     def scaling(self, w: Array) -> Array | None:
         """d_j = clip(t |w_j|, 0, 1) with sum d <= k; none with groups."""
-        return scaling_vector(w, self._k(w.size)) if self.groups is None else None
+        return scaling_vector(w, self._least(w.size)) if self.groups is None else None
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         if self.groups is None or v.size == 0:
-            return ksupport_point(v, self._k(v.size), amount, form)
+            return ksupport_point(v, self._least(v.size), amount, form)
         partition = self.partition(v.size)
-        k = self._k(partition.n_groups)
+        k = self._least(partition.n_groups)
         return lifted_point(v, partition, lambda norms: ksupport_point(norms, k, amount, form))
 
     def restrict(self, columns: Columns, n_features: int) -> KSupport:
@@ -119,13 +120,10 @@ class KSupport(RatedNorm):
         always wants to enter.
         """
         w = to_float64(w)
-        k = self._k(n_features)
+        k = self._least(n_features)
         if self.groups is not None or np.count_nonzero(w) <= k:
             return 0.0
         return fair_share(w, k) / self.value(w)
-
-    def _k(self, size: int) -> int:
-        return min(whole_number("KSupport", "k", given(self)), max(1, size))
 
 
 def sizes(most: int) -> list[int]:

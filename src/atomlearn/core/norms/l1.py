@@ -89,7 +89,7 @@ class L1(RatedNorm):
         return self.lower is None and self.upper is None
 
     def value(self, w: Array) -> float:
-        """sum_j weight_j |w_j|, or infinity outside the bounds"""
+        """sum_j weight_j |w_j|, or infinity outside the bounds."""
         w = to_float64(w)
         sides = self._sides(w.size)
         return float(np.abs(w).sum()) if sides is None else sides.value(w)

@@ -64,7 +64,7 @@ class OWL(VectorNorm):
         return float(self._weights(w.size) @ -np.sort(-np.abs(w)))
 
     def polar(self, scores: Scores) -> float:
-        """max_k sum_{i <= k} |z|_(i) / sum_{i <= k} weight_i"""
+        """max_k sum_{i <= k} |z|_(i) / sum_{i <= k} weight_i."""
         return self._best(scores)[0]
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
@@ -150,16 +150,16 @@ class LInf(OWL):
     For anti-sparse representations and for robust fits in the dual: all coefficients share one
     bound. Every best atom holds all columns with z_j != 0.
 
+    References
+    ----------
+    [V] section 2.1, the atoms of all signs.
+
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import norms
     >>> norms.LInf().value(np.array([3.0, 0.0, -4.0]))
     4.0
-
-    References
-    ----------
-    [V] section 2.1, the atoms of all signs.
     """
 
     def __init__(self) -> None:

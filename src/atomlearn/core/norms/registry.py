@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atomlearn.core.interfaces import Norm
+from atomlearn.core.interfaces import Norm, instead
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
 from atomlearn.core.norms.groups import L2, Groups
 from atomlearn.core.norms.ksupport import KSupport
@@ -21,6 +21,20 @@ NAMES: dict[str, tuple[type[Norm], tuple[str, ...]]] = {
     "groups": (Groups, ("groups",)),
     "owl": (OWL, ("weights",)),
     "linf": (LInf, ()),
+}
+#: What other packages call norms, and what to write here.
+OTHERS = {
+    "lasso": "norm='l1'",
+    "ridge": "norm='l2' with form='squared'",
+    "euclidean": "norm='l2'",
+    "elasticnet": "norms.ElasticNetNorm(k), or solve(level=, tau=) for the sum of l1 and ridge",
+    "grouplasso": "norms.Groups(groups)",
+    "sparsegrouplasso": "norms.Trees(groups and single columns)",
+    "overlap": "norms.LatentGroups(groups)",
+    "fusedlasso": "norms.Operators(...)",
+    "slope": "norms.OWL(weights)",
+    "nuclear": "norm='trace'",
+    "max": "norm='linf'",
 }
 
 
@@ -46,13 +60,13 @@ def as_norm(norm: str | Norm, **parameters: Any) -> Norm:
     if name not in NAMES:
         raise ValueError(
             f"norm {norm!r} is unknown; use one of {', '.join(map(repr, NAMES))}, or an object "
-            "such as norms.KSupport(k=10)"
+            f"such as norms.KSupport(k=10){instead(norm, NAMES, OTHERS)}"
         )
     kind, required = NAMES[name]
     missing = [parameter for parameter in required if parameter not in parameters]
     if missing:
         raise ValueError(
             f"norm {norm!r} needs {' and '.join(missing)}: pass an object such as "
-            f"norms.{kind.__name__}({missing[0]}=...)"
+            f"norms.{kind.__name__}({missing[0]}=...){instead(norm, (), OTHERS)}"
         )
     return kind(**parameters)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores
+from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores, is_number
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 
@@ -48,6 +47,10 @@ class UserNorm(Parameters, Norm):
 
     ``best_columns`` are those of the one best atom. There is no restriction and no proximal map.
 
+    References
+    ----------
+    [V] Algorithm 1, which asks for the best atom only.
+
     Examples
     --------
     The l_infinity ball, whose atoms are all sign vectors:
@@ -55,10 +58,6 @@ class UserNorm(Parameters, Norm):
     >>> import numpy as np
     >>> from atomlearn.norms import UserNorm
     >>> norm = UserNorm(lambda z: np.where(z >= 0, 1.0, -1.0), value=lambda w: np.abs(w).max())
-
-    References
-    ----------
-    [V] Algorithm 1, which asks for the best atom only.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class UserNorm(Parameters, Norm):
                 "solvers.gauge_by_generation(norm, w)"
             )
         gauge = self._value(to_float64(w).copy())
-        if not isinstance(gauge, numbers.Real) or not float(gauge) >= 0:
+        if not (is_number(gauge) and gauge >= 0):
             raise ValueError(f"{self._title}: value(w) must return a number >= 0, got {gauge!r}")
         return float(gauge)
 

@@ -11,7 +11,17 @@ import numpy as np
 
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Columns, Design, Form, Loss, Norm, Scores, WarmStart
+from atomlearn.core.interfaces import (
+    Array,
+    Columns,
+    Design,
+    Form,
+    Loss,
+    Norm,
+    Scores,
+    WarmStart,
+    own_parameters,
+)
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
@@ -104,6 +114,7 @@ class PathResult:
         return linear + self.intercepts[:, None]
 
 
+@own_parameters
 def path(
     X: object,
     y: object,

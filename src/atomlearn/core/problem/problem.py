@@ -144,7 +144,8 @@ class Problem(Objective):
 
     def until(self, deadline: Deadline) -> Problem:
         """Return the problem with this deadline, unless its own is sooner."""
-        return replace(self, deadline=self.deadline.sooner(deadline))
+        sooner = self.deadline.sooner(deadline)
+        return self if sooner is self.deadline else replace(self, deadline=sooner)
 
     def restricted_to(self, block: Design, columns: Columns) -> Problem:
         """Return the same problem over the given columns, whose data is ``block``."""

@@ -10,6 +10,8 @@ from atomlearn.core.interfaces import Array, Form, Norm, ProxJacobian, ProxPoint
 from atomlearn.core.interfaces.excess import Excess
 from atomlearn.core.problem.checks import positive
 
+FORMS: tuple[str, ...] = get_args(Form)
+
 
 @dataclass(frozen=True, slots=True)
 class Regularizer:
@@ -30,8 +32,8 @@ class Regularizer:
     amount: float
 
     def __post_init__(self) -> None:
-        if self.form not in get_args(Form):
-            raise ValueError(f"form must be one of {get_args(Form)}, got {self.form!r}")
+        if self.form not in FORMS:
+            raise ValueError(f"form must be one of {FORMS}, got {self.form!r}")
         if not isinstance(self.norm, Norm):
             raise TypeError(
                 f"norm must be a Norm such as norms.KSupport(k=10), got {type(self.norm).__name__}"

@@ -12,6 +12,7 @@ from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Columns, Lift, Norm, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
+from atomlearn.core.problem.verification import Verification, verification
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,9 @@ class Result:
         The gap if the search for atoms was exhaustive, for norms whose oracle is a search.
     norm : Norm or None
         The norm of the problem, for ``warm_start``.
+    problem : Problem or None
+        Of ``solve``: what was solved, with its data, for ``verify`` and ``dual``. A pickle leaves
+        it out.
 
     Examples
     --------
@@ -103,6 +107,7 @@ class Result:
     search_gap: float | None = None
     norm: Norm | None = field(default=None, repr=False)
     state: Any = field(default=None, repr=False)
+    problem: Any = field(default=None, repr=False)
 
     #: Above this many features ``coef`` is refused and ``columns``/``weights`` are the answer.
     MAX_DENSE = 2**31
@@ -160,7 +165,30 @@ class Result:
 
     def __getstate__(self) -> Any:
         """Return what a pickle holds: everything but the solver's state, which holds data."""
-        return object.__getstate__(replace(self, state=None))
+        return object.__getstate__(replace(self, state=None, problem=None))
+
+    @property
+    def dual(self) -> Array:
+        """The dual point of the proof, (n_samples,), computed from X, y and the coefficients."""
+        return verification(self.problem, self).dual
+
+    def verify(self) -> Verification:
+        """Compute both bounds on the optimum again, from X, y and the coefficients; print them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from atomlearn import solve
+        >>> found = solve(np.eye(2), np.array([3.0, 1.0]), level=1.0).verify()  # doctest: +ELLIPSIS
+        objective of these coefficients   3
+        no coefficients have less than    2.9999999999999...
+        gap ..., relative ...; of it ... for rounding
+        >>> found.dual
+        array([1., 1.])
+        """
+        found = verification(self.problem, self)
+        print(found)
+        return found
 
     def lowered(self, lift: Lift) -> Result:
         """Return the result over the features: w = L u, with u kept and told apart by sets."""

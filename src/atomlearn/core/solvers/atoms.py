@@ -151,7 +151,7 @@ def refit_on_rays(
     The master gets it as a problem over the block X U with the norm sum c on c >= 0. Masters that
     work with proximal maps do not know a ridge term with U'U: there the QP takes their place.
     """
-    if problem.tau and not isinstance(master, SequentialQP):
+    if problem.tau:
         master = SequentialQP()
     form, amount = problem.regularizer.form, problem.regularizer.amount
     rays = replace(

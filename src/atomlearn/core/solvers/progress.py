@@ -20,7 +20,8 @@ class Progress:
     """What stopping rules and observers see after each step.
 
     problem, solver : as they were given to the run; search : whether the run is a part of a
-    cross-validation, whose point is not kept; state : the solver's state; passes : passes
+    cross-validation, whose point is not kept; objective, relative_gap, n_active : of the point;
+    state : the solver's state; passes : passes
     over the data so far; seconds : wall time so far, observers excluded; history : one Record a
     step, this one included; lift, origin : what takes a point of the solver
     to one of the problem as it was given.
@@ -30,9 +31,9 @@ class Progress:
     >>> import numpy as np
     >>> from atomlearn import solve
     >>> gaps = []
-    >>> watch = lambda progress: gaps.append(progress.history[-1].gap)
+    >>> watch = lambda progress: gaps.append(progress.relative_gap)
     >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[watch])
-    >>> gaps[-1] == result.gap
+    >>> gaps[-1] == result.relative_gap
     True
     """
 
@@ -47,9 +48,24 @@ class Progress:
     origin: float = 0.0
 
     @property
-    def n_columns(self) -> int:
+    def n_active(self) -> int:
         """Number of columns with a non-zero weight."""
         return self.state.n_active()
+
+    @property
+    def n_columns(self) -> int:
+        """The same, as the history calls it."""
+        return self.n_active
+
+    @property
+    def objective(self) -> float:
+        """F at this point."""
+        return self.state.certificate.objective
+
+    @property
+    def relative_gap(self) -> float:
+        """The proved bound on F - F*, divided by abs(F)."""
+        return self.state.certificate.relative_gap
 
     def warm_start(self) -> WarmStart:
         """Return this very point, as the place where another solve of the problem can begin."""
@@ -114,7 +130,7 @@ class RunObserver:
     >>> from atomlearn import solve, solvers
     >>> class Ending(solvers.RunObserver):
     ...     def end(self, progress):
-    ...         print(progress.n_columns, "columns")
+    ...         print(progress.n_active, "columns")
     >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[Ending()])
     3 columns
     """

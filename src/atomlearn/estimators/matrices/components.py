@@ -58,6 +58,10 @@ class SparseLowRank(MatrixTransformer):
     result_ : Result, whose ``low_rank`` is L by its factors
     n_features_in_, feature_names_in_
 
+    References
+    ----------
+    Candes, Li, Ma, Wright 2011.
+
     Examples
     --------
     >>> import numpy as np
@@ -68,10 +72,6 @@ class SparseLowRank(MatrixTransformer):
     >>> model = SparseLowRank().fit(clean + spikes)
     >>> model.components_.shape, bool(np.abs(model.low_rank_ - clean).max() < 0.5)
     ((2, 40), True)
-
-    References
-    ----------
-    Candes, Li, Ma, Wright 2011.
     """
 
     def __init__(
@@ -188,6 +188,10 @@ class SparsePCA(MatrixTransformer):
     result_ : Result
     n_features_in_, feature_names_in_
 
+    References
+    ----------
+    Zou, Hastie, Tibshirani 2006; [V] section 4.4.
+
     Examples
     --------
     >>> import numpy as np
@@ -199,10 +203,6 @@ class SparsePCA(MatrixTransformer):
     >>> model = SparsePCA(k=3, n_components=1).fit(X)
     >>> np.flatnonzero(model.components_[0]).tolist()
     [0, 1, 2]
-
-    References
-    ----------
-    Zou, Hastie, Tibshirani 2006; [V] section 4.4.
     """
 
     def __init__(

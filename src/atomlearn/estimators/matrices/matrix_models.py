@@ -107,6 +107,10 @@ class MatrixPursuit(MatrixModel):
     result_ : Result
     n_features_in_, feature_names_in_
 
+    References
+    ----------
+    [L] section 4.2.
+
     Examples
     --------
     >>> import numpy as np
@@ -119,10 +123,6 @@ class MatrixPursuit(MatrixModel):
     >>> labels = clustering.fit_predict(model.affinity_)
     >>> len(set(labels[:20])), len(set(labels[20:]))
     (1, 1)
-
-    References
-    ----------
-    [L] section 4.2.
     """
 
     def __init__(

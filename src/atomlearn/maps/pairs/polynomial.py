@@ -116,8 +116,8 @@ class Polynomial(MappedDesign):
     sparse X. Up to 2^28 columns can be listed (``scores(v).full()``, ``squared_norms``,
     ``predict``); beyond that norms that ask for the best columns only (l1, k-support) work.
 
-    Sparse X is kept by columns and by rows: once more than it was given. Nearly full sparse X is
-    worked on in dense pieces.
+    Sparse X is kept by columns and, once best columns are asked for, in rows: twice more than it
+    was given. Nearly full sparse X is worked on in dense pieces.
 
     Of a tensor (``OnDevice``, ``Standardized`` or some rows of it) the device forms the tiles and
     compares them; what passes is summed on the processor as ever, so the answer is the same.

@@ -37,7 +37,7 @@ class PairProducts(ABC):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n_samples, n_inputs)"""
+        """(n_samples, n_inputs)."""
         return self.base.shape
 
     def linear(self, v: Array) -> Array:
@@ -65,7 +65,7 @@ class PairProducts(ABC):
     @property
     @abstractmethod
     def largest(self) -> float:
-        """max |x_ij|"""
+        """max |x_ij|."""
 
     @abstractmethod
     def uses_single(self) -> bool:
@@ -76,9 +76,12 @@ class PairProducts(ABC):
         return ErrorBound.of(self.shape[0], self.largest, self.uses_single())
 
     @abstractmethod
-    def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
+    def search(
+        self, v: Array, change: Array, index: PairIndex, finalists: Finalists, square: float
+    ) -> None:
         """Offer every pair that may be among the best, for v with max \\|v\\| <= 1.
 
+        change : v less that of the listing which ``finalists`` has; v where it has none.
         square : the weight of a square relative to that of a product, at most 1.
         """
 
@@ -213,19 +216,24 @@ class DensePairs(PairProducts):
         self._share_out(work, index, np.float64, V.shape[1])
         return result
 
-    def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
+    def search(
+        self, v: Array, change: Array, index: PairIndex, finalists: Finalists, square: float
+    ) -> None:
         dtype = np.float32 if self.uses_single() else np.float64
         read, weights = self._reader(dtype), v.astype(dtype)[:, None]
         radii, n_samples = self._radii(np.abs(v)), float(self.shape[0])
+        moved = radii if change is v else self._radii(np.abs(change))
+        # Twice what the definition may be off, as an error of single precision is no part of it.
+        slack = 4.0 * (n_samples + 10.0) * 2.0**-53 * float(radii.max(initial=0.0)) ** 2
 
         def work(lo: int, hi: int) -> None:
             left: Any = None
-            reach = float(radii[lo:hi].max())
+            reach, size = float(moved[lo:hi].max()), float(radii[lo:hi].max())
             for start, stop in self._cuts(lo, dtype):
-                bound = reach * float(radii[start:stop].max())
+                bound = reach * float(moved[start:stop].max())
                 multiplications = n_samples * (hi - lo) * (stop - start)
                 finalists.count(possible=multiplications)
-                if not finalists.could_enter(bound):
+                if not bound > 0.0 or bound < finalists.enough(slack):
                     continue
                 finalists.count(products=multiplications)
                 if left is None:
@@ -234,7 +242,8 @@ class DensePairs(PairProducts):
                 tile = self._product(left, read(start, stop))
                 if start < hi:
                     tile = self._pairs_only(tile, lo, start, index, square)
-                self._offer(tile, lo, start, index.shift, bound, radii, finalists)
+                size_of_tile = size * float(radii[start:stop].max())
+                self._offer(tile, lo, start, index.shift, size_of_tile, radii, finalists)
 
         self._share_out(work, index, dtype)
 
@@ -272,7 +281,8 @@ class DensePairs(PairProducts):
         i, j = np.divmod(chosen, width)
         i, j = i + lo, j + start
         pairs = j >= i + shift
-        finalists.offer(i[pairs], j[pairs], magnitudes[pairs], radii)
+        i, j = i[pairs], j[pairs]
+        finalists.offer(i, j, magnitudes[pairs], radii[i] * radii[j])
 
     def _radii(self, weights: Array) -> Array:
         """Return r_i >= sqrt(sum_k |v_k| x_ki^2), and not much more where that is above 1e-100."""

@@ -11,7 +11,7 @@ from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts
-from atomlearn.maps.pairs.search import Finalists, PairWork
+from atomlearn.maps.pairs.search import Finalists, Listing, PairWork
 from atomlearn.maps.settings import SETTINGS
 
 
@@ -121,40 +121,67 @@ class PolynomialScores(Scores):
         return columns[:count].copy(), values[:count].copy()
 
     def _searched(self, count: int, size: float) -> tuple[Columns, Array]:
-        index, memory = self._index, self._memory
+        index, memory, v = self._index, self._memory, self._v
         # A power of two: it scales without rounding.
         unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
-        pairs, scaling = self._pairs, self._scaling
-        # The best columns of the last search are a good guess: theirs is the first threshold.
-        guess = memory.recent[:count]
-        known = np.abs(self._by_definition(guess)) * (1.0 - 1e-12)
-        least = float(known.min()) if known.size == count else 0.0
+        listed = self._by_definition(memory.listing.columns)
+        sizes = np.abs(listed) * (1.0 - 1e-12)
+        change, before = memory.change(v, _largest(sizes, count))
+        # All are searched for more than is asked for: others are then far below the best.
+        wanted = count if before else count + min(SETTINGS.listing * count, SETTINGS.spare)
         finalists = Finalists(
-            count,
+            wanted,
             index,
             self._by_definition,
             self._linear,
-            scaling.pair * unit,
-            pairs.error(),
-            least,
+            self._scaling.pair * unit,
+            self._pairs.error(),
+            _largest(sizes, wanted),
+            before,
+            listed,
         )
-        pairs.search(self._v / unit, index, finalists, scaling.square / scaling.pair)
-        columns, values = finalists.best()
+        square = self._scaling.square / self._scaling.pair
+        self._pairs.search(v / unit, change / unit, index, finalists, square)
+        if before is None:
+            memory.listing = finalists.listing(v)
+        columns, values = finalists.best(count)
         self.work = finalists.work
-        memory.recent = columns
         memory.work.add(finalists.work)
         return columns, values
 
 
 @dataclass(slots=True)
 class Memory:
-    """What searches of one design know of one another: their work, and the last best columns.
+    """What searches of one design know of one another: their work, and the best of one of them.
 
-    recent : columns, best first. A guess only: what a search returns does not depend on it.
+    It spares work only: what a search returns does not depend on it.
     """
 
-    recent: Columns = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     work: PairWork = field(default_factory=lambda: PairWork(0.0, 0.0))
+    listing: Listing = field(default_factory=Listing.nothing)
+
+    def change(self, v: Array, least: float) -> tuple[Array, Listing | None]:
+        """Return how v has changed, and since which listing; v itself where all is to be searched.
+
+        What a search sums is what some weights of the samples over some number bound: |v| over what
+        had to be reached before, or |change| over what is missing to ``least``, the best known now.
+        A new listing costs as much as the first, and is worth it where it halves that.
+        """
+        listing = self.listing
+        if not (listing.columns.size and least > listing.least):
+            return v, None
+        change = v - listing.v
+        moved, missing = float(np.abs(change).sum()), least - listing.least
+        if 2.0 * moved * listing.least > float(np.abs(v).sum()) * missing:
+            return v, None
+        return change, listing
+
+
+def _largest(sizes: Array, count: int) -> float:
+    """Return the count-th largest of these; 0 where there are fewer."""
+    if sizes.size < count:
+        return 0.0
+    return float(np.partition(sizes, sizes.size - count)[sizes.size - count])
 
 
 def all_scores(

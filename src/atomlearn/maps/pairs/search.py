@@ -23,9 +23,7 @@ from atomlearn.storage.device.tensors import BUDGET
 
 @dataclass(slots=True)
 class PairWork:
-    """What searches did: ``products`` multiplications, of ``possible`` that they would have taken
-    without bounds.
-    """
+    """How many products searches formed, and how many they would have formed without bounds."""
 
     products: float
     possible: float
@@ -61,6 +59,25 @@ class ErrorBound:
         return cls(1.01 * terms * 2.0**-24 + double, least)
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The best pairs of one vector v, and a bound on all others, for searches with vectors near it.
+
+    For |sum_k v'_k p_k| <= |sum_k v_k p_k| + |sum_k (v'_k - v_k) p_k|, p a product of two columns.
+
+    columns : increasing; least : no other pair has a larger score.
+    """
+
+    v: Array
+    columns: Columns
+    least: float
+
+    @classmethod
+    def nothing(cls) -> Listing:
+        """Return the listing of v = 0, in which no pair has a score."""
+        return cls(np.zeros(0), np.zeros(0, dtype=np.int64), 0.0)
+
+
 class Finalists:
     """The columns that may still be among the ``count`` largest; safe to share between threads.
 
@@ -79,6 +96,9 @@ class Finalists:
         Of the sums that will be offered.
     least : float
         That many columns are known to have this magnitude or more.
+    before, listed : Listing and array, optional
+        The best pairs of an earlier vector, with their scores now: only what has changed since then
+        can bring others among the best.
 
     Attributes
     ----------
@@ -95,6 +115,8 @@ class Finalists:
         scale: float,
         error: ErrorBound,
         least: float = 0.0,
+        before: Listing | None = None,
+        listed: Array | None = None,
     ) -> None:
         self.wanted, self.scale, self.error = count, scale, error
         self.index = index
@@ -105,15 +127,29 @@ class Finalists:
         self._rescore = rescore
         self._lock = threading.Lock()
         self._limit = 2 * count + SETTINGS.spare
-        self._columns, self._values = np.arange(values.size), values
-        self._upper = self._lower = np.abs(values)
-        self._keep(self._upper > 0)
+        self._before = before or Listing.nothing()
+        magnitudes = np.abs(values)
+        self._columns = np.flatnonzero((magnitudes >= least) & (magnitudes > 0))
+        self._values = values[self._columns]
+        self._upper = self._lower = magnitudes[self._columns]
         self._shrink()
+        if before is not None and listed is not None:
+            self._add(before.columns, listed, np.abs(listed), np.abs(listed))
 
-    def could_enter(self, largest: float) -> bool:
-        """Return False where no sum of at most this magnitude can be among the best."""
-        reach = self.scale * largest
-        return reach > 0 and reach >= self.threshold
+    def enough(self, slack: float = 0.0) -> float:
+        """Return what sums over the change of v must reach for pairs that are not listed to matter.
+
+        Without a listing, what the sums themselves must reach. slack : a bound on the rounding of
+        sums by definition, here and where pairs were listed.
+        """
+        missing = self.threshold * (1.0 - 1e-12) - self._before.least
+        return max(0.0, missing / self.scale - slack)
+
+    def listing(self, v: Array) -> Listing:
+        """Return the pairs that are left, and what all others are below."""
+        self._shrink()
+        pairs = self._columns[self._columns >= self.index.n_inputs]
+        return Listing(v, np.sort(pairs), self.threshold)
 
     def least_magnitude(self, margin: float) -> float:
         """Return what sums with errors up to ``margin`` must reach in order to matter."""
@@ -131,21 +167,26 @@ class Finalists:
         with self._lock:
             self.threshold = max(self.threshold, self.scale * magnitude)
 
-    def offer(self, i: Columns, j: Columns, magnitudes: NDArray[np.floating], radii: Array) -> None:
-        """Take the pairs whose upper bounds reach the threshold; radii bound their errors."""
+    def offer(self, i: Columns, j: Columns, magnitudes: NDArray[np.floating], sizes: Array) -> None:
+        """Take the pairs whose upper bounds reach the threshold; sizes bound their magnitudes."""
         sums = magnitudes.astype(np.float64) * self.scale
-        left, right = radii[i], radii[j]
-        errors = self.error.relative * (left * right) + self.error.absolute
-        errors *= self.scale * ((left > 0) & (right > 0))
+        errors = self.error.relative * sizes + self.error.absolute
+        errors *= self.scale * (sizes > 0)
         upper = sums + errors
         keep = np.flatnonzero((upper >= self.threshold) & (upper > 0))
-        if not keep.size:
-            return
-        columns, upper = self.index.columns(i[keep], j[keep]), upper[keep]
+        columns = self.index.columns(i[keep], j[keep])
+        if self._before.columns.size:
+            new = ~np.isin(columns, self._before.columns)
+            keep, columns = keep[new], columns[new]
         lower = np.maximum(sums[keep] - errors[keep], 0.0)
+        self._add(columns, np.full(columns.size, np.nan), upper[keep], lower)
+
+    def _add(self, columns: Columns, values: Array, upper: Array, lower: Array) -> None:
+        if not columns.size:
+            return
         with self._lock:
             self._columns = np.concatenate([self._columns, columns])
-            self._values = np.concatenate([self._values, np.full(columns.size, np.nan)])
+            self._values = np.concatenate([self._values, values])
             self._upper = np.concatenate([self._upper, upper])
             self._lower = np.concatenate([self._lower, lower])
             self._shrink()
@@ -177,11 +218,13 @@ class Finalists:
         if order.size == self.wanted:
             self.threshold = max(self.threshold, float(self._lower[-1]))
 
-    def best(self) -> tuple[Columns, Array]:
-        """Return the best columns and scores, largest first, ties by the smaller column.
+    def best(self, count: int) -> tuple[Columns, Array]:
+        """Return so many of the best columns and their scores, largest first.
 
-        Columns of score zero fill up what is missing, the smallest ones first.
+        Ties by the smaller column. Columns of score zero fill up what is missing, the smallest ones
+        first.
         """
+        self.wanted = count
         self._shrink()
         self._settle()
         columns, values = self._columns, self._values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +24,7 @@ from atomlearn.maps.settings import SETTINGS
 class SparsePairs(PairProducts):
     """Pairs of the columns of a sparse array: only pairs that meet in a row are ever formed.
 
-    Keeps X by columns with sorted rows, and by rows: what was given, and one copy.
+    Keeps X by columns with sorted rows, and in rows for searches, beside what was given.
     """
 
     def __init__(self, base: Design) -> None:
@@ -44,15 +45,6 @@ class SparsePairs(PairProducts):
         return matrix
 
     @cached_property
-    def _by_rows(self) -> sp.csr_array:
-        given = self.base.stored()
-        return given if given.format == "csr" else self.matrix.tocsr()
-
-    @cached_property
-    def _row_lengths(self) -> NDArray[np.int64]:
-        return np.diff(self._by_rows.indptr).astype(np.int64)
-
-    @cached_property
     def largest(self) -> float:
         return peak_of(self.base.stored().data)
 
@@ -61,20 +53,34 @@ class SparsePairs(PairProducts):
         return self.matrix.data, self.matrix.indices, self.matrix.indptr
 
     @cached_property
-    def _fixed_bounds(self) -> tuple[Array, Array, Array]:
-        """Return min(0, min_j x_kj) and max(0, max_j x_kj) of each row k, and of each column i
-        sum_k |x_ki| max_j |x_kj|, which bounds its sums where |v| <= 1.
-        """
-        data, indices, indptr = self._parts
+    def _extremes(self) -> tuple[Array, Array]:
+        """Return min(0, min_j x_kj) and max(0, max_j x_kj) of each row k."""
+        data, indices, _ = self._parts
         low, high = np.zeros((2, self.shape[0]))
         rows, values = indices.astype(np.intp), data.astype(np.float64)
         np.minimum.at(low, rows, values)
         np.maximum.at(high, rows, values)
-        sizes = np.abs(data) if low.any() else data
+        return low, high
+
+    @cached_property
+    def _ordered(self) -> _Ordered:
+        low, high = self._extremes
+        data, indices, indptr = self._parts
+        magnitudes = np.abs(data) if low.any() else data
         with np.errstate(over="ignore"):
             peaks = np.maximum(-low, high)
-            reach = _kernels.sparse_dots(sizes, indices, indptr, peaks) * SETTINGS.inflation
-        return low, high, reach
+            sizes = _kernels.sparse_dots(magnitudes, indices, indptr, peaks) * SETTINGS.inflation
+        sizes = np.minimum(sizes, np.finfo(np.float64).max)
+        # Of very many columns most may be empty.
+        order = np.flatnonzero(sizes)
+        order = order[np.argsort(-sizes[order], kind="stable")]
+        place = np.full(sizes.size, -1, dtype=np.int32)
+        place[order] = np.arange(order.size, dtype=np.int32)
+        given = self.base.stored()
+        by_rows = given if given.format == "csr" else self.matrix.tocsr()
+        parts = by_rows.data, by_rows.indices, by_rows.indptr
+        table, costs = _kernels.pair_rows(parts, place, order.size)
+        return _Ordered(order, place, sizes[order], table, costs)
 
     def linear(self, v: Array) -> Array:
         # By columns, which takes half the time where there are many.
@@ -117,50 +123,56 @@ class SparsePairs(PairProducts):
         _share_out(work, _costs(matrix, right))
         return result
 
-    def search(self, v: Array, index: PairIndex, finalists: Finalists, square: float) -> None:
-        """Offer the pairs that bounds do not exclude, the strongest inputs first.
+    def search(
+        self, v: Array, change: Array, index: PairIndex, finalists: Finalists, square: float
+    ) -> None:
+        """Offer the pairs that bounds do not exclude, the fullest inputs first.
 
-        |sum_k v_k x_ki x_kj| is at most B_i = sum_k max_x (v_k x_ki x)_+ (or _-, the larger sum)
-        over x between the extremes of row k, and at most r_i r_j with r_i^2 = sum_k |v_k| x_ki^2;
-        where X has one sign only terms of one sign of v add up, and r_i^2 is the larger half.
-        Inputs with B_i below the threshold are left out. Sorted by r, the partners j of input i
-        with r_i r_j above it are a leading block: what lies behind it in a row is never read.
+        With u the change of v, |sum_k u_k x_ki x_kj| is at most B_i = sum_k max_x (u_k x_ki x)_+
+        (or _-, the larger sum) over x between the extremes of row k, and at most r_i r_j with
+        r_i^2 = sum_k |u_k| x_ki^2; where X has one sign only terms of one sign of u add up, and
+        r_i^2 is the larger half. Inputs with B_i below the threshold are left out. The order of
+        inputs is that of B_i for |u| = 1, whatever u is: partners j of input i with r_i r_j above
+        the threshold lie in a leading block, and what lies behind it in a row is never read.
         """
-        columns, radii, reach = self._bounds(v, finalists)
+        ordered = self._ordered
+        slack = 4.0 * finalists.error.relative * float(ordered.sizes.max(initial=0.0))
+        slack += 4.0 * finalists.error.absolute
+        with np.errstate(over="ignore"):
+            most = ordered.sizes * float(np.abs(change).max(initial=0.0))
+        count = int(np.searchsorted(-most, -finalists.enough(slack), "right"))
+        order = ordered.columns[:count]
+        radii, reach = self._bounds(change, order)
         if not math.isfinite(float(radii.max(initial=0.0)) ** 2):
             raise ValueError(
                 "scores of pairs overflow: entries of X are too large for products of two "
                 "columns; scale the columns of X"
             )
-        lengths = self._row_lengths[v != 0].astype(np.float64)
+        lengths = ordered.table[2][v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
-        chosen = np.flatnonzero((radii > 0) & (reach >= finalists.least_magnitude(0.0)))
-        chosen = chosen[np.argsort(-radii[chosen], kind="stable")]
-        order = columns[chosen]
-        by_rows = self._by_rows.data, self._by_rows.indices, self._by_rows.indptr
-        costs, between = _kernels.pair_search(
-            self._parts, by_rows, order, v, radii[chosen], reach[chosen]
+        radii[reach < finalists.enough(slack)] = 0.0
+        costs, sizes = ordered.costs[:count], ordered.sizes[:count]
+        costs = np.where(radii * radii.max(initial=0.0) < finalists.enough(slack), 0.0, costs)
+        between = _kernels.pair_search(
+            self._parts, ordered.table, order, v, radii, reach, sizes, costs
         )
-        # Of all columns, by their own numbers.
-        of_columns = np.zeros(index.n_inputs)
-        of_columns[order] = radii[chosen]
         error = finalists.error
-        limits = error.relative, error.absolute, square, index.shift
 
         def work(lo: int, hi: int) -> None:
             while lo < hi:
                 threshold = finalists.threshold / finalists.scale
-                lo, i, j, sums, products = between(lo, hi, threshold, *limits)
+                limits = finalists.enough(slack), threshold, error.relative, error.absolute
+                lo, i, j, sums, products = between(lo, hi, *limits, square, index.shift)
                 finalists.count(products=products)
-                finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), of_columns)
+                bounds = np.minimum(*(ordered.sizes[ordered.places[some]] for some in (i, j)))
+                finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), bounds)
 
         _share_out(work, costs)
 
-    def _bounds(self, v: Array, finalists: Finalists) -> tuple[Columns, Array, Array]:
-        """Return the inputs that may matter, their r_i and their B_i."""
-        low, high, fixed = self._fixed_bounds
-        columns = np.flatnonzero(fixed >= finalists.least_magnitude(0.0))
-        reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, v, low, high, columns)
+    def _bounds(self, change: Array, columns: Columns) -> tuple[Array, Array]:
+        """Return r_i and B_i of these inputs."""
+        low, high = self._extremes
+        reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, change, low, high, columns)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             one_sign = not low.any() or not high.any()
             radii = np.maximum(rising, falling) if one_sign else np.hypot(rising, falling)
@@ -169,7 +181,23 @@ class SparsePairs(PairProducts):
             reach = np.minimum(reach, radii * radii.max(initial=0.0))
         # Underflow: what is not zero must not look so.
         reach[(reach == 0.0) & (radii > 0)] = np.finfo(np.float64).tiny
-        return columns, radii, reach
+        return radii, reach
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    """X for searches: its columns in the order of bounds on their sums, the largest first.
+
+    columns : the column at each position; places : the position of each column, -1 of an empty one;
+    sizes, by position : sum_k |x_ki| max_j |x_kj|, which bounds sums where |v| <= 1; table, costs :
+    see ``pair_rows``.
+    """
+
+    columns: Columns
+    places: NDArray[np.int32]
+    sizes: Array
+    table: Any
+    costs: Array
 
 
 def _weighted(matrix: sp.csc_array, v: Array) -> sp.csc_array:

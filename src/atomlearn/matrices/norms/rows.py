@@ -93,10 +93,8 @@ def over_tasks(norm: Norm, n_features: int, n_tasks: int) -> Norm:
     """
     if not isinstance(norm, Groups | KSupport) or norm.groups is None:
         return norm
-    of_features = norm.partition(n_features)
-    labels = np.repeat(of_features.labels, n_tasks)
     # All are listed: the weights are those of all of them.
-    partition = Partition(labels, of_features.n_groups, of_features.n_groups)
-    if isinstance(norm, KSupport):
-        return KSupport(norm.k, partition)
-    return Groups(partition, norm.parts(n_features)[1])
+    read = norm.on(n_features)
+    of_features = read.partition(n_features).all_listed()
+    labels, n_groups = np.repeat(of_features.labels, n_tasks), of_features.n_groups
+    return read.replaced(groups=Partition(labels, n_groups, n_groups))

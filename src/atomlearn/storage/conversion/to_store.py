@@ -23,8 +23,11 @@ from atomlearn.storage.store.store_file import VALUE_TYPES, Manifest, read_manif
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What was written: ``path``, ``shape``, ``layout`` ("dense", "csc", "genotypes"), ``dtype``,
-    ``n_bytes`` of values, and whether work of an earlier run was taken over."""
+    """What was written.
+
+    layout : "dense", "csc" or "genotypes"; n_bytes : of values; resumed : whether work of an
+    earlier run was taken over.
+    """
 
     path: Path
     shape: tuple[int, int]

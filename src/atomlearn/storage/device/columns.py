@@ -79,7 +79,7 @@ class DeviceColumns:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n_samples, n_inputs)"""
+        """(n_samples, n_inputs)."""
         n_samples = self.tensor.shape[0] if self.rows is None else self.rows.shape[0]
         return n_samples, self.tensor.shape[1]
 

@@ -215,8 +215,7 @@ def to_host(tensor: Any) -> NDArray[Any]:
     xp = compat.array_namespace(tensor)
     # The reference implementation of the standard names its devices by objects.
     device = xp.Device("CPU_DEVICE") if hasattr(xp, "Device") else "cpu"
-    moved = compat.to_device(tensor, device)
-    return moved if isinstance(moved, np.ndarray) else np.from_dlpack(moved)
+    return np.from_dlpack(compat.to_device(tensor, device))
 
 
 def to_device_of(tensor: Any, array: NDArray[Any]) -> Any:

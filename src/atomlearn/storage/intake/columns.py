@@ -77,6 +77,9 @@ ROLES = {
     "exposure": "column whose logarithm is the offset (counts)",
     "time": "column of times until an event (survival)",
     "event": "column that says if it happened (0 or 1)",
+    "entry": """column of times from which a row was seen: late entry, or the start of an interval
+        of time-varying (start-stop) data, whose end is --time""",
+    "stratum": "column of strata, each with a baseline hazard of its own (survival)",
     "split": "column that says which rows are train and which test (validation counts as train)",
     "rows_of": """column of whom rows are, as patient_id: rows of one are held out, folded and
         halved together (default: an identifier that repeats; none: each row by itself)""",

@@ -62,8 +62,10 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """X (n_rows, n_columns), dense or CSR; names of its columns; groups : as ``groups_made`` has
-    them; plans : complete, as a model keeps them."""
+    """X (n_rows, n_columns), dense or CSR, and the names of its columns.
+
+    groups : as ``groups_made`` has them; plans : complete, as a model keeps them.
+    """
 
     X: Any
     names: list[str]

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import weakref
-from dataclasses import replace
+from dataclasses import fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from atomlearn.core.interfaces import refuse_unknown
 from atomlearn.storage.conversion.to_store import convert
 from atomlearn.storage.formats.compressed import unpacked_size
 from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, within
 from atomlearn.storage.formats.registry import STORE, format_of
 from atomlearn.storage.formats.table import DataTable
+from atomlearn.storage.intake.cells import TextForm
+from atomlearn.storage.intake.columns import ROLES
 from atomlearn.storage.intake.frame import TableFile, transposed
 from atomlearn.storage.intake.matrices import read_matrix
 from atomlearn.storage.intake.reading import Reading
@@ -25,23 +29,30 @@ from atomlearn.storage.intake.tables import encoded_table
 from atomlearn.storage.intake.typed import frame_of
 from atomlearn.storage.store.on_disk import OnDisk
 
+#: An option in a message, with its value: the next word, if it does not join a sentence.
+_OPTION = re.compile(
+    r"--(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?!(?:for|or|and|says|what|keeps|are|to)\b)"
+    r"(?P<value>[^\s();]+))?"
+)
+
 
 def read(path: str | PathLike[str] | Any, target: str | None = None, **options: Any) -> DataTable:
     """Return X and y of a data file or a data frame, as the command line reads it.
 
     Parameters
     ----------
-    path : file, folder of a column store, or data frame of pandas or polars
+    path : file, folder of a column store, or data frame (pandas, polars, Arrow)
         CSV, TSV and other delimited text (delimiter, decimal mark, encoding and compression are
         found out), Parquet, Arrow, Feather, Excel, libsvm, .npz, .npy, .mat, .h5ad, PLINK .bed and
         .pgen, column stores.
     target : str, optional
         The column (or key, or .npy file) to predict. Rows that lack it are left out.
     **options
-        Fields of ``Reading``: missing ("refuse", "median", "indicator", "drop"), id, drop,
-        covariates, roles, pheno, pheno_name, covar, transpose, sheet, form, text, dates,
+        As on the command line, with _ for -: missing ("refuse", "median", "indicator", "drop"), id,
+        drop, covariates, roles, pheno, pheno_name, covar, transpose, sheet, form, text, dates,
         categories, schema, names, memory_limit (bytes: what does not fit is read from a column
-        store in a temporary folder, made on the way).
+        store in a temporary folder, made on the way); of text files delimiter, decimal, encoding,
+        header, na; and columns for weights, offset, exposure, time, event, split, rows_of, order.
 
     Returns
     -------
@@ -64,7 +75,40 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     >>> table.feature_names, table.X.tolist(), table.y.tolist()
     (('dose', 'smoker=yes'), [[1.5, 1.0], [2.0, 0.0], [2.5, 0.0]], [1, 0, 1])
     """
-    return read_as(path, Reading(target=target, **options))
+    known = [each.name for each in fields(Reading)]
+    text = {each.name for each in fields(TextForm)} & options.keys()
+    roles = {role for role, described in ROLES.items() if described} & options.keys()
+    refuse_unknown("datasets.read", {*options} - text - roles, [*known, *text, *roles])
+    if text:
+        form = options.pop("form", TextForm())
+        options["form"] = replace(form, **{name: options.pop(name) for name in text})
+    if roles:
+        given = options.pop("roles", {})
+        options["roles"] = given | {role: options.pop(role) for role in roles}
+    try:
+        table = read_as(path, Reading(target=target, **options))
+    except ValueError as error:
+        raise ValueError(in_python(str(error))) from error
+    return replace(table, notes=tuple(map(in_python, table.notes)))
+
+
+def in_python(text: str) -> str:
+    """Return a message that names options of the command line with parameters of ``read``."""
+    own = {each.name: each.default for kind in (Reading, TextForm) for each in fields(kind)}
+    own |= dict.fromkeys(ROLES)
+
+    def said(match: re.Match[str]) -> str:
+        name, value = match["name"].replace("-", "_"), match["value"]
+        if name == "no_header":
+            return "header=False"
+        if name not in own:
+            return match[0]
+        if own[name] is False:
+            return f"{name}=True"
+        given = value.split(",") if value and own[name] == () else value
+        return f"{name}={given!r}" if value else f"{name}="
+
+    return _OPTION.sub(said, text)
 
 
 def read_as(path: Any, reading: Reading) -> DataTable:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from atomlearn.storage.formats.compressed import open_bytes, open_text, suffix_of, whole_lines
 from atomlearn.storage.formats.held import LIMITS
@@ -23,9 +24,8 @@ _DELIMITERS = {".tsv": "\t", ".tab": "\t"}
 _UTF8 = "utf-8-sig"
 
 
-def _as_windows(error: UnicodeError) -> tuple[str, int]:
+def _as_windows(error: Any) -> tuple[str, int]:
     """Return bytes that are no UTF-8 as text: who writes other text mostly has Windows."""
-    assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("cp1252"), error.end
 
 

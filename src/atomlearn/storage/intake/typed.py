@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.frames import as_table, library_of
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.held import LIMITS, understood
 from atomlearn.storage.formats.messages import listing
@@ -179,9 +180,13 @@ class ExcelFile(TypedFile):
 
 
 def frame_of(table: Any, path: Path = Path("the table")) -> Frame:
-    """Return the frame of a data frame of pandas or polars, or of a mapping of columns."""
+    """Return the frame of a data frame (pandas, polars, Arrow), or of a mapping of columns."""
+    table = as_table(table)
+    if library_of(table) == "pyarrow":
+        columns = zip(table.column_names, table.columns, strict=True)
+        table = {name: _arrow_values(column.combine_chunks(), name) for name, column in columns}
     names = list(table) if isinstance(table, Mapping) else list(table.columns)
-    columns = {}
+    found = {}
     for name in names:
         values = np.asarray(table[name])
         if values.dtype.kind in "biuf":
@@ -191,8 +196,8 @@ def frame_of(table: Any, path: Path = Path("the table")) -> Frame:
             cells = np.where(days == "NaT", "", days).astype(object)
         else:
             cells = _objects(values.tolist(), str(name))
-        columns[str(name)] = cells
-    return Frame(path, columns, len(table) if not names else len(cells))
+        found[str(name)] = cells
+    return Frame(path, found, len(table) if not names else len(cells))
 
 
 def _is_number(kind: Any) -> bool:

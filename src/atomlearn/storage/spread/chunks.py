@@ -37,7 +37,7 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n_samples, n_features)"""
+        """(n_samples, n_features)."""
         return int(self.rows[-1]), int(self.columns[-1])
 
 

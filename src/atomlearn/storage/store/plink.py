@@ -74,8 +74,10 @@ def read_variants(path: str | os.PathLike[str]) -> Variants:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The lines of a .fam: ``family`` and ``name`` of each sample, and its phenotype, NaN where
-    it is unknown (-9 in the file; 0, too, where the others are 1 and 2)."""
+    """The lines of a .fam: family, name and phenotype of each sample.
+
+    The phenotype is NaN where it is unknown: -9 in the file; 0, too, where the others are 1 and 2.
+    """
 
     family: list[str]
     name: list[str]

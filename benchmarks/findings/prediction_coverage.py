@@ -1,0 +1,192 @@
+"""How often intervals of predictions and sets of labels hold the target they are asked to hold.
+
+    python benchmarks/findings/prediction_coverage.py made --draws 200 --seconds 280
+    python benchmarks/findings/prediction_coverage.py real --draws 20 --seconds 280
+    python benchmarks/findings/prediction_coverage.py summary
+
+Asked for 90%. A row is a draw: a fit to training rows, and the share of 500 new rows (real: of the
+rows left out) that the set holds, with its mean width (size of the set). Draws that are there are
+not repeated. Results: prediction_coverage.csv, prediction_coverage_summary.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn import datasets
+from sklearn.model_selection import LeaveOneOut
+from sklearn.preprocessing import StandardScaler
+
+from atomlearn import AtomicClassifierCV, AtomicRegressorCV
+
+RESULTS = Path(__file__).parents[1] / "results"
+SHARE = 0.9
+
+
+def made(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Return X, y of 500 new rows beside those of the fit, an estimator, and more for its fit."""
+    n, p = {"n < p": (80, 300), "jackknife+": (60, 30)}.get(name, (150, 40))
+    X = rng.standard_normal((n + 500, p))
+    score, more = X[:, :5] @ np.array([1.0, -1.0, 0.7, 0.5, 0.3]), {}
+    noise = rng.standard_normal(n + 500)
+    y: np.ndarray = score + noise
+    model: Any = AtomicRegressorCV(n_alphas=12, tol=1e-4)
+    if name == "t3 noise":
+        y = score + rng.standard_t(3, n + 500)
+    elif name == "spread grows":
+        y = score + noise * np.exp(0.5 * X[:, 0])
+    elif name == "jackknife+":
+        model.cv = LeaveOneOut()
+    elif name == "Poisson":
+        y = rng.poisson(np.exp(0.6 + 0.4 * score)).astype(float)
+        model.loss = "poisson"
+    elif name == "groups of five":
+        groups = np.arange(n + 500) // 5
+        X += rng.standard_normal((groups[-1] + 1, p))[groups]
+        y = X[:, 0] + 2 * rng.standard_normal(groups[-1] + 1)[groups] + noise
+        more = {"groups": groups[:n]}
+    elif name == "two classes":
+        y = (rng.random(n + 500) < expit(1.5 * score)).astype(float)
+        model = AtomicClassifierCV(n_alphas=8, tol=1e-4)
+    elif name == "four classes":
+        y = (2 * X[:, :4] + rng.gumbel(size=(n + 500, 4))).argmax(axis=1).astype(float)
+        model = AtomicClassifierCV(n_alphas=8, tol=1e-4)
+    return X, y, n, model, more
+
+
+MADE = (
+    "normal noise", "t3 noise", "spread grows", "n < p", "jackknife+", "Poisson",
+    "groups of five", "two classes", "four classes",
+)  # fmt: skip
+
+
+def of_digits(*, target: int) -> Any:
+    """Return a number that the digits' other pixels predict: the ink of one row of pixels."""
+
+    def read() -> Any:
+        X, _ = datasets.load_digits(return_X_y=True)
+        mine = np.arange(8 * target, 8 * target + 8)
+        return np.delete(X, mine, axis=1)[:600], X[:600, mine].sum(axis=1)
+
+    return read
+
+
+def one_column_of(load: Any, column: int) -> Any:
+    """Return one measurement of a table, to be predicted from the others."""
+
+    def read() -> Any:
+        X, _ = load(return_X_y=True)
+        return np.delete(X, column, axis=1), X[:, column]
+
+    return read
+
+
+#: Ten targets of real tables that come with scikit-learn.
+REAL: dict[str, Any] = {
+    "diabetes": lambda: datasets.load_diabetes(return_X_y=True),
+    "linnerud, weight": lambda: (lambda d: (d.data, d.target[:, 0]))(datasets.load_linnerud()),
+    "breast cancer": lambda: datasets.load_breast_cancer(return_X_y=True),
+    "wine": lambda: datasets.load_wine(return_X_y=True),
+    "iris": lambda: datasets.load_iris(return_X_y=True),
+    "digits": lambda: tuple(part[:600] for part in datasets.load_digits(return_X_y=True)),
+    "wine, alcohol": one_column_of(datasets.load_wine, 0),
+    "breast cancer, texture": one_column_of(datasets.load_breast_cancer, 1),
+    "iris, petal width": one_column_of(datasets.load_iris, 3),
+    "digits, ink of a row": of_digits(target=3),
+}
+
+
+def real(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Return a real table with a random third of the rows at the end, and an estimator."""
+    X, y = REAL[name]()
+    order = rng.permutation(len(y))
+    X, y, n = X[order].astype(float), y[order].astype(float), (2 * len(y)) // 3
+    X = StandardScaler().fit(X[:n]).transform(X)
+    search = AtomicClassifierCV if "," not in name and name != "diabetes" else AtomicRegressorCV
+    return X, y, n, search(n_alphas=8, tol=1e-3), {}
+
+
+def held(kind: str, name: str, seed: int) -> dict[str, float]:
+    """Return how often the set holds the target, and how wide it is."""
+    names = MADE if kind == "made" else tuple(REAL)
+    rng = np.random.default_rng([seed, names.index(name), kind == "real"])
+    X, y, n, model, more = (made if kind == "made" else real)(name, rng)
+    began = time.process_time()
+    model.fit(X[:n], y[:n], **more)
+    fitted = time.process_time()
+    found = model.predict(X[n:], interval=SHARE)
+    row = {"seconds_fit": fitted - began, "seconds_interval": time.process_time() - fitted}
+    if isinstance(model, AtomicClassifierCV):
+        places = np.searchsorted(model.classes_, y[n:])
+        covered, width = found[1][np.arange(len(places)), places], found[1].sum(axis=1)
+    else:
+        covered, width = (found[1] <= y[n:]) & (y[n:] <= found[2]), found[2] - found[1]
+    return {"covered": float(covered.mean()), "width": float(width.mean()), **row}
+
+
+def run(kind: str, draws: int, seconds: float) -> None:
+    """Write a row a draw until all are there, or the time is out: all settings in turns."""
+    path = RESULTS / "prediction_coverage.csv"
+    known = list(csv.DictReader(path.open())) if path.exists() else []
+    done = {(row["kind"], row["setting"], int(row["seed"])) for row in known}
+    ended = time.monotonic() + seconds
+    for seed in range(draws):
+        for name in MADE if kind == "made" else REAL:
+            if (kind, name, seed) in done:
+                continue
+            if time.monotonic() > ended:
+                return
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = held(kind, name, seed)
+            row = {"kind": kind, "setting": name, "seed": seed}
+            row |= {key: f"{value:.4g}" for key, value in found.items()}
+            fresh = not path.exists()
+            with path.open("a", newline="") as stream:
+                writer = csv.DictWriter(stream, list(row))
+                if fresh:
+                    writer.writeheader()
+                writer.writerow(row)
+
+
+def summary() -> None:
+    """Write the means over draws and the standard error of the coverage."""
+    known = list(csv.DictReader((RESULTS / "prediction_coverage.csv").open()))
+    rows = []
+    for kind, names in (("made", MADE), ("real", REAL)):
+        for name in names:
+            mine = [row for row in known if (row["kind"], row["setting"]) == (kind, name)]
+            if mine:
+                values = {key: np.array([float(row[key]) for row in mine]) for key in
+                          ("covered", "width", "seconds_fit", "seconds_interval")}  # fmt: skip
+                error = values["covered"].std(ddof=1) / np.sqrt(len(mine)) if len(mine) > 1 else 0
+                means = [f"{value.mean():.4g}" for value in values.values()]
+                rows.append([kind, name, len(mine), means[0], f"{error:.2g}", *means[1:]])
+    head = ["kind", "setting", "draws", "covered", "error", "width", "s_fit", "s_interval"]
+    with (RESULTS / "prediction_coverage_summary.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([head, *rows])
+    for row in rows:
+        print(*row, sep="\t")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=["made", "real", "summary"])
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=280.0)
+    options = parser.parse_args()
+    if options.kind == "summary":
+        summary()
+    else:
+        run(options.kind, options.draws, options.seconds)
+
+
+if __name__ == "__main__":
+    main()

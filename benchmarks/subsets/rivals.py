@@ -1,0 +1,103 @@
+"""Beside others at the same problem and gap: l0bnb (a price for each column), OKRidge (k columns).
+
+Both minimize 1/2 ||y - Xw||^2 with a ridge, as we do; l0bnb needs a bound on coefficients too, here
+1.5 times the largest true one. Data as in ``figures``. Each gets the same seconds and one thread; a
+gap that is not closed is told.
+
+    PYTHONPATH=folder-of-peers python -m benchmarks.subsets.rivals --seconds 60
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from atomlearn.subsets import solve_subset
+from benchmarks.subsets.figures import drawn
+
+#: n, p, k, correlation, ridge
+PROBLEMS = (
+    (500, 1000, 10, 0.1, 0.1),
+    (500, 1000, 10, 0.5, 0.03),
+    (1000, 10_000, 10, 0.1, 0.1),
+    (1000, 10_000, 10, 0.5, 0.1),
+    (1000, 10_000, 10, 0.5, 0.03),
+)
+GAP = 1e-3
+
+
+def ours(X: Any, y: Any, seconds: float, **given: Any) -> dict[str, Any]:
+    """Return objective, gap and seconds of ours."""
+    result = solve_subset(X, y, gap=GAP, time_limit=seconds, **given)
+    return {"objective": result.objective, "gap": result.gap, "seconds": result.seconds}
+
+
+def l0bnb(X: Any, y: Any, seconds: float, penalty: float, ridge: float) -> dict[str, Any]:
+    """Return those of l0bnb, which takes ridge/2 as its l2."""
+    np.inf = np.inf  # type: ignore[attr-defined]  # its name before NumPy 2
+    from l0bnb import BNBTree
+
+    tree = BNBTree(X, y)
+    began = time.perf_counter()
+    found = tree.solve(penalty, 0.5 * ridge, 1.5, gap_tol=GAP, time_limit=seconds)
+    return {"objective": found.cost, "gap": found.gap, "seconds": time.perf_counter() - began}
+
+
+def okridge(X: Any, y: Any, seconds: float, k: int, ridge: float) -> dict[str, Any]:
+    """Return those of OKRidge, whose loss is ||y - Xw||^2 and whose ridge is not halved."""
+    from okridge.tree import BNBTree
+
+    tree = BNBTree(X=X, y=y, lambda2=ridge, gap_tol=GAP)
+    tree.data.rho_ADMM_is_finetuned = True  # its version 0.1.1 calls a method that it lacks
+    began = time.perf_counter()
+    upper, _, gap, *_ = tree.solve(k=k, gap_tol=GAP, verbose=False, time_limit=seconds)
+    # Its loss leaves out y'y.
+    objective = 0.5 * (float(upper) + float(y @ y))
+    return {"objective": objective, "gap": float(gap), "seconds": time.perf_counter() - began}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    for n, p, k, correlation, ridge in PROBLEMS:
+        X, y, _ = drawn("squared", n, p, k, correlation)
+        first = solve_subset(X, y, k=k, ridge=ridge, max_nodes=0)
+        # A price at which the best set has about k columns: half of what its weakest one brings.
+        fewer = solve_subset(X, y, k=k - 1, ridge=ridge, max_nodes=0)
+        price = 0.5 * (fewer.objective - first.objective)
+        runs = {
+            "ours, k": lambda: ours(X, y, given.seconds, k=k, ridge=ridge),  # noqa: B023
+            "OKRidge, k": lambda: okridge(X, y, given.seconds, k, ridge),  # noqa: B023
+            "ours, price": lambda: ours(X, y, given.seconds, k=2 * k, ridge=ridge, penalty=price),  # noqa: B023
+            "l0bnb, price": lambda: l0bnb(X, y, given.seconds, price, ridge),  # noqa: B023
+        }
+        for name, run in runs.items():
+            row: dict[str, Any] = {"n": n, "p": p, "k": k, "correlation": correlation}
+            row |= {"ridge": ridge, "method": name}
+            try:
+                row |= {key: f"{value:.6g}" for key, value in run().items()}
+            except Exception as error:  # a rival that breaks is told as such
+                row |= {
+                    "objective": f"{type(error).__name__}: {error}"[:80],
+                    "gap": "",
+                    "seconds": "",
+                }
+            rows.append(row)
+            print(" ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+    if given.out:
+        with given.out.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""[L]: what the kept results say of each sentence of quotes.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.common.claims import BRIEF, Found, all_of, faster, more, never, spread
+from experiments.common.runs import Kept
+
+RIVAL = "FISTA, AS"
+
+
+def found(results: Mapping[str, Kept]) -> Found:
+    """Return the numbers and judgements of all claims."""
+    return {
+        **_logistic(results["million"], results["logistic"]),
+        **_proxes(results["proxes"]),
+        **_pursuit(results["pursuit"]),
+        **_rate(list(results["rate"])),
+    }
+
+
+def at_the_chosen(kept: Kept, k: int) -> list[dict[str, Any]]:
+    """Return for each draw what the methods did at the level that validation chose."""
+    return [one["levels"][one["chosen"]] for one in kept.of(k=k)]
+
+
+def _of(pieces: Sequence[Mapping[str, Any]], name: str, what: str) -> list[float | None]:
+    return [one[name][what] for one in pieces]
+
+
+def _said(pieces: Sequence[Mapping[str, Any]], names: Sequence[str], what: str, unit: str) -> str:
+    """Return the mean of each method in words, and how many never came near."""
+    words = []
+    for name in names:
+        values = [v for v in _of(pieces, name, what) if v is not None]
+        missed = len(pieces) - len(values)
+        mean = f"{spread(values)[0]:.3g}{unit}" if values else "none came near"
+        words.append(f"{name} {mean}" + (f" ({missed} cut)" if missed and values else ""))
+    return ", ".join(words)
+
+
+def _logistic(million: Kept, tenth: Kept) -> Found:
+    made: Found = {}
+    ks = sorted({one["k"] for one in million})
+    if ks:
+        parts = {k: at_the_chosen(million, k) for k in ks}
+        names = ("k-FCFW", RIVAL, "our default")
+
+        def words(what: str, unit: str) -> str:
+            return "; ".join(f"k={k}: {_said(of, names, what, unit)}" for k, of in parts.items())
+
+        for key, what, unit, brief in (
+            ("Figure 1a", "seconds", " s", BRIEF),
+            ("Figure 1b", "iterations", "", 0.0),
+        ):
+            judged = [
+                faster(_of(of, "k-FCFW", what), _of(of, RIVAL, what), limit=60.0, brief=brief)
+                for of in parts.values()
+            ]
+            made[key] = (words(what, unit), all_of(judged))
+    if len(tenth):
+        made["Figure 1a, every level"] = _every_level(tenth)
+    return made
+
+
+def _every_level(kept: Kept) -> Any:
+    shares = sorted({share for one in kept for share in one["levels"]}, key=float, reverse=True)
+    words, judged = [], []
+    for share in shares:
+        pieces = [one["levels"][share] for one in kept if share in one["levels"]]
+        one = faster(_of(pieces, "k-FCFW", "seconds"), _of(pieces, RIVAL, "seconds"), limit=8.0)
+        words.append(f"{float(share):.3g}: {one.words} in {one.draws}")
+        judged.append(one)
+    return "share of the largest level: " + "; ".join(words), all_of(judged)
+
+
+def _proxes(kept: Kept) -> Found:
+    if not len(kept):
+        return {}
+
+    def of(name: str) -> list[float | None]:
+        return [one["seconds"][name] for one in kept]
+
+    words = ", ".join(f"{n} {1000 * spread(of(n))[0]:.0f} ms" for n in ("AS", "BS", "BN"))
+    apart = max(one["apart"] for one in kept)
+    judged = [faster(of("AS"), of(name), brief=BRIEF) for name in ("BS", "BN")]
+    return {"Figure 1a, AS": (f"{words}; they differ by {apart:.0e} at most", all_of(judged))}
+
+
+def _pursuit(kept: Kept) -> Found:
+    made: Found = {}
+    for name, figure in (("mnist", "2a"), ("usps", "2b")):
+        ks = sorted({one["k"] for one in kept.of(data=name)})
+        if not ks:
+            continue
+        parts = {k: [one["methods"] for one in kept.of(data=name, k=k)] for k in ks}
+        names = list(parts[ks[0]][0])
+        words = "; ".join(f"k={k}: {_said(of, names, 'seconds', ' s')}" for k, of in parts.items())
+        times = {k: {n: _of(of, n, "seconds") for n in names} for k, of in parts.items()}
+        quick = [faster(of["k-FCFW"], of[RIVAL], limit=30.0, brief=BRIEF) for of in times.values()]
+        made[f"Figure {figure}, fastest"] = (words, all_of(quick))
+        leads = {
+            k: [b / a for a, b in zip(of["k-FCFW"], of[RIVAL], strict=True) if a and b]
+            for k, of in times.items()
+        }
+        ends = zip(leads[ks[0]], leads[ks[-1]], strict=False)
+        made[f"Figure {figure}, lead"] = (
+            "lead over FISTA, AS "
+            + ", ".join(f"k={k}: {spread(v)[0]:.1f} times" for k, v in leads.items()),
+            more([last / first - 1.0 for first, last in ends], 0.1),
+        )
+    return made
+
+
+def _rate(whole: Sequence[Any]) -> Found:
+    if not whole:
+        return {}
+    bad = sum(not (one["rate"] < 1 and one["R2"] > 0.8) for one in whole)
+    words = ", ".join(f"{one['rate']:.3f} (R^2 {one['R2']:.2f})" for one in whole)
+    return {"Theorem 1": (f"factor a step {words}", never(bad, len(whole), ""))}

@@ -1,0 +1,92 @@
+"""What people type who come from another package, and what it is called here."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Collection
+from typing import Any, Self, TypeVar
+
+#: Parameters of others; of ours the first that the function or estimator has, and how to set it.
+PARAMETERS: dict[str, dict[str, str]] = {
+    "C": {"alpha": "alpha=1 / (C * n_samples)", "level": "level=1 / C"},
+    "alpha": {
+        "level": "level=alpha * n_samples (the losses are summed, not averaged)",
+        "C": "C=1 / (alpha * n_samples), or AtomicClassifier and AtomicRegressor",
+    },
+    "cv": {"alpha": "AtomicRegressorCV, AtomicClassifierCV or AtomicSurvivalCV, which take cv="},
+    "lambda": {"alpha": "alpha=lambda", "level": "level=lambda * n_samples"},
+    "l1_ratio": {
+        "level": "level=n_samples * alpha * l1_ratio and tau=n_samples * alpha * (1 - l1_ratio)",
+        "norm": "norm=norms.ElasticNetNorm(k), or solve(level=, tau=) for the sum of l1 and ridge",
+        "norms": "norms=[norms.ElasticNetNorm(k)], or solve(level=, tau=) for l1 and ridge",
+    },
+    "penalty": {"norm": "norm='l1', or an object of atomlearn.norms", "norms": "norms='l1'"},
+    "random_state": {
+        "rng": "rng=0",
+        "cv": "cv=KFold(5, shuffle=True, random_state=0)",
+        "max_iter": "to leave it out, as nothing here is random",
+    },
+    "fit_intercept": {"intercept": "intercept=True"},
+    "intercept": {"fit_intercept": "fit_intercept=True"},
+    "tol": {"gap": "gap=1e-6, the relative duality gap to prove"},
+    "gap": {"tol": "tol=1e-6, the relative duality gap to prove"},
+    "normalize": {"norm": "make_pipeline(StandardScaler(), ...) of scikit-learn"},
+    "groups": {"norm": "norm=norms.Groups(groups)", "norms": "norms=norms.Groups(groups)"},
+}
+_SAME = {"lambda_": "lambda", "lam": "lambda", "lmda": "lambda", "reg_lambda": "lambda"}
+_SAME |= {"seed": "random_state", "standardize": "normalize", "regularization": "penalty"}
+
+
+def instead(word: str, known: Collection[str], others: dict[str, str]) -> str:
+    """Return "; did you mean 'logistic'?", or nothing where no name of ours is meant.
+
+    others : what other packages call it -> what to write here, of words in small letters.
+    """
+    plain = word.lower().replace("-", "").replace("_", "").replace(" ", "")
+    if plain in others:
+        return f"; did you mean {others[plain]}?"
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def refuse_unknown(owner: str, given: Collection[str], known: Collection[str]) -> None:
+    """Raise TypeError for the first keyword that is not known, with what stands for it here."""
+    for word in given:
+        if word in known:
+            continue
+        meant = PARAMETERS.get(_SAME.get(word, word), {})
+        told = next((f"; did you mean {said}?" for own, said in meant.items() if own in known), "")
+        told = told or instead(word, known, {}) or f"; it takes {', '.join(known)}"
+        raise TypeError(f"{owner} has no parameter {word!r}{told}")
+
+
+class OwnParameters:
+    """An estimator whose constructor says what stands for the parameters of other packages."""
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Make the object; its parameters are refused before they are set."""
+        if given:
+            refuse_unknown(cls.__name__, given, _parameters(cls.__init__))
+        return super().__new__(cls)
+
+
+@functools.cache  # to read a signature takes a twentieth of a small fit
+def _parameters(make: Callable[..., None]) -> list[str]:
+    return [*inspect.signature(make).parameters][1:]
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def own_parameters(function: Function) -> Function:
+    """Have a function say what stands for the parameters of other packages."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def called(*given: Any, **named: Any) -> Any:
+        refuse_unknown(f"{function.__name__}()", named, known)
+        return function(*given, **named)
+
+    return called  # type: ignore[return-value]

@@ -1,0 +1,341 @@
+"""SubsetRegressor, SubsetClassifier: models of the best k columns, proved over all subsets."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+
+from atomlearn.core.data.coefficients import coefficient_rows, single_row
+from atomlearn.core.interfaces import Design, Loss
+from atomlearn.designs import RowSubset, map_of
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import checked_design, input_names, keep, whole
+from atomlearn.estimators.dependent_rows import folds
+from atomlearn.estimators.generation import point_of, problem_of
+from atomlearn.estimators.parameters import with_callbacks
+from atomlearn.estimators.selects_columns import SelectsColumns
+from atomlearn.estimators.targets import Checked
+from atomlearn.estimators.units import units_of
+from atomlearn.losses import as_loss
+from atomlearn.norms import KSupport
+from atomlearn.problem import Problem
+from atomlearn.subsets import SubsetRecord, SubsetResult, SubsetStatus
+from atomlearn.subsets.solve import best_subset, checked_ridge, usual_ridge, wanted_of
+
+#: Ridges that ``ridge="cv"`` tries, in units of the usual one.
+RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+#: Relative gap to which a model is proved the best, and seconds for it.
+GAP, SECONDS = 1e-4, 60.0
+
+
+class SubsetModel(SelectsColumns, AtomicModel):
+    """The shared part of both; not for direct use."""
+
+    #: Several classes share their columns.
+    multi_class = "multinomial"
+    steps_are_fits = False
+    #: Read by ``problem_of``: the size of the subset is set afterwards.
+    batch = 1
+    n_wanted_ = 1
+    n_features: Any
+    max_iter: Any
+    status_: Any
+    ridge: Any
+    groups: Any
+    standardize: bool
+    unpenalized: Any
+    within: float | None
+    cv: int
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        groups: Any = None,
+        order: Any = None,
+    ) -> Self:
+        """Find the best columns of X (n_samples, n_features) for y, weighted by ``sample_weight``.
+
+        ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for a
+        size or a ridge that is chosen by cross-validation: see ``AtomicRegressorCV.fit``.
+        """
+        wanted = wanted_of(self.tol, self.within, 1000, self.time_limit, self.max_iter)
+        sizes = self._sizes()
+        data = self._checked(X, y, sample_weight, offset)
+        problem, n_units, units = self._problem(data)
+        if self.ridge is None or self.ridge == "cv":
+            level = usual_ridge(problem)
+        else:
+            level = checked_ridge(self.ridge)
+        k = sizes[0]
+        self.cv_scores_: dict[tuple[int, float], Any] | None = None
+        if len(sizes) > 1 or self.ridge == "cv":
+            ridges = [level * each for each in RIDGES] if self.ridge == "cv" else [level]
+            design = checked_design(self, X, reset=False)
+            rows = (y, sample_weight, offset, groups, order)
+            k, level = self._chosen(design, list(itertools.product(sizes, ridges)), rows)
+        problem = problem.at(level)
+        watch: tuple[Any, ...] = tuple(self.observers or ())
+        wanted = replace(wanted, watch=(*watch, _print) if self.verbose else watch)
+        result = best_subset(problem, min(k, n_units), wanted)
+        self._record(data, problem, result, units)
+        if result.status is not SubsetStatus.OPTIMAL and self.max_iter != 0:
+            warnings.warn(
+                f"{type(self).__name__}: {result.status}: {100 * result.gap:.2g}%. A larger ridge "
+                "or fewer features prove more in the same time",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _sizes(self) -> list[int]:
+        """Return the sizes that are tried, or say what is wrong with them."""
+        several = isinstance(self.n_features, Sequence | range | np.ndarray)
+        sizes = list(self.n_features) if several else [self.n_features]
+        if not sizes or isinstance(self.n_features, str):
+            raise ValueError(
+                "n_features must be a number of features, or several such as range(1, 11), of "
+                f"which cross-validation chooses one; got {self.n_features!r}"
+            )
+        return [whole("n_features", size) for size in sizes]
+
+    def _problem(self, data: Checked) -> tuple[Problem, int, Any]:
+        """Return the problem, how many units it has to choose from, and the units of columns."""
+        self.feature_map_ = map_of(data.design)
+        units = units_of(self, data.design, data.weight)
+        offset = data.offset
+        problem, n_units = problem_of(self, replace(data, design=units.design), offset)
+        if not isinstance(problem.regularizer.norm, KSupport):
+            raise ValueError(
+                "groups must be disjoint: each column in one group at most; leave columns out of "
+                "all groups but one, or use FeatureGenerator(groups=...), whose groups may overlap"
+            )
+        return problem, n_units, units
+
+    def _record(self, data: Checked, problem: Problem, result: SubsetResult, units: Any) -> None:
+        """Set what was fitted, in the units of the data."""
+        count = len(data.targets)
+        columns, weights, intercepts = point_of(problem, result.fitted, count)
+        means, scales = units.of(columns)
+        self.moments_, self.scaled_by_ = (columns, means, scales), units.words
+        weights = weights / scales
+        entries = [(columns, row) for row in weights]
+        n_columns = data.design.shape[1]
+        coef = coefficient_rows(entries, n_columns, result.fitted.dtype, self.feature_map_.implicit)
+        intercept: Any = intercepts - weights @ means
+        if data.classes is None:
+            coef, intercept = single_row(coef), float(intercept[0])
+        else:
+            self.classes_ = data.classes
+        self.coef_, self.intercept_ = coef, intercept
+        self.selected_ = np.unique(result.columns // count)
+        self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
+        self.result_, self.results_ = result, [result.fitted]
+        self.status_, self.history_, self.parts_ = result.status, result.history, None
+        self.objective_, self.lower_bound_ = result.objective, result.lower_bound
+        self.gap_ = max(result.objective - result.lower_bound, 0.0)
+        self.ridge_, self.n_selected_ = result.ridge, result.k
+        self.n_passes_, self.n_iter_ = result.passes, max(result.nodes, 1)
+
+    def _chosen(
+        self, design: Design, choices: list[tuple[int, float]], rows: Any
+    ) -> tuple[int, float]:
+        """Return the size and the ridge of the best mean score of held-out rows.
+
+        Within the folds subsets are improved by exchanges, and not proved.
+        """
+        y, weight, offset, groups, order = rows
+        y = np.asarray(y)
+        codes = y if as_loss(self.loss).task == "classification" else None
+        splits = folds(y.shape[0], whole("cv", self.cv), 0, codes, groups, order)
+        scores = np.zeros((len(choices), len(splits)))
+        for column, (train, test) in enumerate(splits):
+            given = [
+                [None if each is None else np.asarray(each)[some] for each in (weight, offset)]
+                for some in (train, test)
+            ]
+            for row, (size, ridge) in enumerate(choices):
+                model = clone(self).set_params(n_features=size, ridge=ridge, max_iter=0)
+                model.set_params(within=None, verbose=0, observers=None)
+                model.fit(RowSubset(design, train), y[train], *given[0])
+                scores[row, column] = model.score(RowSubset(design, test), y[test], *given[1])
+        self.cv_scores_ = dict(zip(choices, scores, strict=True))
+        return choices[int(np.argmax(scores.mean(axis=1)))]
+
+
+def _print(record: SubsetRecord) -> None:
+    gap = 1.0 - record.lower_bound / record.objective if record.objective else 0.0
+    print(
+        f"{record.seconds:8.1f} s  {record.nodes:8d} branches  objective {record.objective:.6g}  "
+        f"at least {record.lower_bound:.6g}  gap {100 * gap:.3g}%"
+    )
+
+
+class SubsetRegressor(RegressorMixin, SubsetModel):
+    """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + ridge/2 ||w||^2, k columns.
+
+    At most ``n_features`` entries of w are not zero: the best subset of columns, with a ridge. The
+    fit tells how much better any other subset can be, at the most.
+
+    Parameters
+    ----------
+    n_features : int or several, default=10
+        Columns of the subset (groups, where ``groups`` is given). Of several, such as
+        ``range(1, 11)``, cross-validation chooses one.
+    ridge : float, "cv" or None, default=None
+        None: 0.1 times the curvature of the mean loss along a usual column, which is 0.1 for the
+        squared loss and standardized columns. "cv": one of 0.03 to 10 times that, chosen by
+        cross-validation. A weak ridge takes long to prove.
+    loss : str or Loss, default="squared"
+        Smooth losses for numbers: "squared", "poisson", ``losses.Huber()``, ...
+    groups : list of lists of columns, or array of labels, optional
+        Disjoint groups to select whole.
+    fit_intercept : bool, default=True
+    standardize : bool, default=True
+        Divide columns by their standard deviations while selecting; coefficients are in the units
+        of X all the same.
+    unpenalized : columns by number, mask or name, optional
+        Covariates that are in every subset, without a ridge, and not counted.
+    tol : float, default=1e-4
+        The search ends when no subset can be better by more than this share of the objective.
+    time_limit : float or None, default=60.0
+        Seconds of the search, after which the best subset so far is taken.
+    max_iter : int, optional
+        Bound on the branches of the search. 0: the first subset, with its bound.
+    within : float, optional
+        List in ``result_.near`` all subsets whose objective is within this share of the best one.
+    cv : int, default=5
+        Folds, where size or ridge are chosen.
+    verbose : int, default=0
+        Above 0, print both bounds as they come.
+    observers : sequence of callables, optional
+        Called with a ``subsets.SubsetRecord`` after every few branches.
+
+    Attributes
+    ----------
+    coef_ : (n_features_in_,) ndarray
+    intercept_ : float
+    selected_, selected_names_ : ndarray of int, list of str
+    objective_, lower_bound_, gap_ : float
+        The objective, a bound from below on that of every subset, and their difference.
+    ridge_, n_selected_ : float, int
+        The ridge and the size that were taken; ``cv_scores_`` the scores they were chosen by.
+    result_ : SubsetResult
+        With ``proved_in``, ``n_proved_out``, ``open_columns``, ``near``.
+    status_ : SubsetStatus
+    history_, n_passes_, n_iter_, n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    *Best* is of the objective on these samples; it says nothing about columns that were not
+    measured, nor about what another sample would choose.
+
+    References
+    ----------
+    A. Argyriou, R. Foygel, N. Srebro. Sparse prediction with the k-support norm. NeurIPS 25, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from atomlearn import SubsetRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = SubsetRegressor(n_features=4).fit(X, y)
+    >>> model.selected_names_
+    ['bmi', 'bp', 's3', 's5']
+    """
+
+    def __init__(
+        self,
+        n_features: Any = 10,
+        ridge: float | str | None = None,
+        loss: str | Loss = "squared",
+        groups: Any = None,
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        unpenalized: Any = None,
+        tol: float = GAP,
+        time_limit: float | None = SECONDS,
+        max_iter: int | None = None,
+        within: float | None = None,
+        cv: int = 5,
+        verbose: int = 0,
+        observers: Sequence[Callable[[SubsetRecord], object]] | None = None,
+    ) -> None:
+        keep(self, locals())
+
+    score = AtomicModel.score
+
+
+class SubsetClassifier(ClassifierMixin, SubsetModel):
+    """The classifier of the best ``n_features`` columns, with a proof over all subsets.
+
+    As ``SubsetRegressor``; several classes share their columns, by the softmax.
+
+    Parameters
+    ----------
+    loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the sample weights by class; "balanced" gives each class the same total.
+    n_features, ridge, groups, fit_intercept, standardize, unpenalized, tol, time_limit, max_iter
+        As in ``SubsetRegressor``.
+    within, cv, verbose, observers
+        As in ``SubsetRegressor``.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) ndarray
+    coef_ : (1, n_features_in_) or (n_classes, n_features_in_) ndarray
+    intercept_ : (1,) or (n_classes,) ndarray
+    result_ : SubsetResult
+        Of several classes its columns are entries of W, feature after feature, and its groups are
+        the features.
+
+    References
+    ----------
+    A. Argyriou, R. Foygel, N. Srebro. Sparse prediction with the k-support norm. NeurIPS 25, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from atomlearn import SubsetClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = SubsetClassifier(n_features=3, tol=0.05).fit(X, y)
+    >>> len(model.selected_names_), model.gap_ <= 0.05 * model.objective_
+    (3, True)
+    """
+
+    task = "classification"
+
+    def __init__(
+        self,
+        n_features: Any = 10,
+        ridge: float | str | None = None,
+        loss: str | Loss = "logistic",
+        groups: Any = None,
+        *,
+        class_weight: Any = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        unpenalized: Any = None,
+        tol: float = GAP,
+        time_limit: float | None = SECONDS,
+        max_iter: int | None = None,
+        within: float | None = None,
+        cv: int = 5,
+        verbose: int = 0,
+        observers: Sequence[Callable[[SubsetRecord], object]] | None = None,
+    ) -> None:
+        keep(self, locals())
+
+    score = AtomicModel.score

@@ -1,0 +1,73 @@
+"""Intervals given a selection: what all rows say, less what selecting on some of them has used.
+
+b ~ N(theta, V) are the estimates from all rows, a = b + d those of the rows that selected, with
+d ~ N(0, V_d) independent of b; the selection is  s_k (a_k - c_k) > 0  for all k. For one
+coefficient j, what is independent of b_j is kept as it was, and so are the a_k of all others. Then
+the selection of j alone is left: b_j = t has the density
+
+    phi((t - theta_j) / v) phi(d_others(t)) P(s_j (t + d_j - c_j) > 0 given d_others(t))
+
+of one parameter. Where nothing depends on the others this is all the information; it is never less
+than that of the rows that did not select.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg as la
+from scipy.special import log_ndtr
+
+from atomlearn.core.interfaces import Array
+
+#: A value that is too large as often as too small, the ends of its interval, and p of "zero".
+Found = tuple[float, float, float, float]
+#: The grid of values on which a density is summed: so many standard errors to each side of what was
+#: found, in so many steps.
+REACH, STEPS = 12.0, 1201
+
+
+def carved(
+    b: Array, V: Array, d: Array, V_d: Array, signs: Array, c: Array, j: int, level: float
+) -> Found:
+    """Return what is known of theta_j, given  s_k (b_k + d_k - c_k) > 0  where s_k is not 0.
+
+    References
+    ----------
+    W. Fithian, D. Sun, J. Taylor. Optimal inference after model selection. arXiv:1410.2597 (2014).
+    """
+    error = float(np.sqrt(V[j, j]))
+    x = np.linspace(-REACH, REACH, STEPS) * error
+    others = np.flatnonzero(signs)
+    others = others[others != j]
+    inverse = la.pinvh(V_d[np.ix_(others, others)])
+    # Where b_j is larger by x, d of the others is d - x along: their sums stay.
+    along = V[others, j] / V[j, j]
+    log_weight = x * (d[others] @ inverse @ along) - 0.5 * x**2 * (along @ inverse @ along)
+    if signs[j]:
+        slopes = inverse @ V_d[others, j]
+        room = b[j] - c[j] + slopes @ d[others] + x * (1.0 - slopes @ along)
+        left = float(V_d[j, j] - V_d[j, others] @ slopes)
+        log_weight += log_ndtr(signs[j] * room / np.sqrt(max(left, np.finfo(float).tiny)))
+    return _of_density(b[j], error, x / error, log_weight, level)
+
+
+def _of_density(b: float, error: float, steps: Array, log_weight: Array, level: float) -> Found:
+    """Return what b says of the mean of a normal variable whose density has one more factor."""
+    half = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
+
+    def below(shifts: Array) -> Array:
+        """Return P(b_j <= what was found) where its mean is so many errors above that, each."""
+        logs = log_weight - 0.5 * (steps - shifts[:, None]) ** 2
+        parts = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(parts @ half / parts.sum(axis=1))
+
+    # P falls as the mean grows: halve where it is what it should be.
+    shares = np.array([0.5, (1 + level) / 2, (1 - level) / 2])
+    least, most = np.full(3, -2 * REACH), np.full(3, 2 * REACH)
+    for _ in range(40):
+        middle = 0.5 * (least + most)
+        above = below(middle) > shares
+        least, most = np.where(above, middle, least), np.where(above, most, middle)
+    value, low, high = (b + error * least).tolist()
+    tail = float(below(np.array([-b / error]))[0])
+    return value, low, high, 2 * min(tail, 1 - tail)

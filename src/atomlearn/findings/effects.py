@@ -1,0 +1,317 @@
+"""Estimates of coefficients with intervals: of columns named before, or selected on other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import ArrayLike
+from scipy.stats import chi2
+from scipy.stats import norm as normal
+from scipy.stats import t as student
+from sklearn.base import clone
+
+from atomlearn.core.data.coefficients import nonzero_coefficients
+from atomlearn.core.data.parts import part_of
+from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.norms.groups import l1_weights
+from atomlearn.core.norms.names import named_columns
+from atomlearn.designs import as_design
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import input_names
+from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn.estimators.dependent_rows import fit_parameters, held_out
+from atomlearn.findings.carving import Found, carved
+from atomlearn.findings.given import Given, Step, refitted
+from atomlearn.findings.halves import own_problem
+from atomlearn.findings.held_out import rows_of
+from atomlearn.findings.nodewise import directions
+from atomlearn.norms import L1
+
+#: Shares of a refit that the first fit of named columns chooses from: what it shrinks less, the
+#: others are mistaken for less.
+RELAX = (0.0, 0.5, 1.0)
+#: What each way of estimating is called, and the sentence without which its intervals say nothing.
+CONDITIONS = {
+    "named": "for columns named before the data was seen, where few columns have an effect and "
+    "that is linear",
+    "carved": "given that part of the rows selected these columns with these signs, of effects "
+    "among these columns alone, for independent rows that follow the model",
+    "split": "of effects among these columns alone, which other rows selected",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """Estimates of coefficients, per unit of the data, and what their intervals are intervals of.
+
+    columns : (m,) named, or selected on a part of the rows; penalized : (m,) as the model has them,
+    pulled towards zero; values : (m,) not pulled; intervals : (m, 2); p_values : (m,) of "no
+    effect"; level : of the intervals; how : "named", "carved" or "split"; groups : the columns
+    that were named together, and group_p_values : of "none of them has an effect". ``condition``
+    is the sentence that belongs to the intervals.
+    """
+
+    columns: Columns
+    penalized: Array
+    values: Array
+    intervals: Array
+    p_values: Array
+    level: float
+    how: Literal["named", "carved", "split"]
+    groups: tuple[Columns, ...] = ()
+    group_p_values: Array | None = None
+
+    @property
+    def condition(self) -> str:
+        """What must hold for the intervals to cover as often as they say."""
+        return CONDITIONS[self.how]
+
+    def sentences(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Return a sentence for each column that holds estimate, interval, and condition."""
+        rows = zip(self.columns, self.values, *self.intervals.T, strict=True)
+        return tuple(
+            f"effect of {f'column {j}' if names is None else names[j]}: {value:.4g}, with a "
+            f"{self.level:.0%} interval from {low:.4g} to {high:.4g} {self.condition}"
+            for j, value, low, high in rows
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+
+def estimates(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    columns: Any = None,
+    *,
+    how: Literal["auto", "carved", "split"] = "auto",
+    level: float = 0.95,
+    fraction: float = 0.5,
+    sample_weight: Any = None,
+    groups: Any = None,
+    rng: int = 0,
+) -> Estimates:
+    r"""Return estimates of coefficients of a linear model that no penalty pulls, with intervals.
+
+    Parameters
+    ----------
+    estimator : a fitted linear model of numbers, counts or two classes
+    X, y : (n_samples, n_features), (n_samples,)
+        What it was fitted to: arrays, tables, sparse matrices, designs.
+    columns : numbers or names of columns, or lists of them, optional
+        Named *before the data was seen*; a list in the list is a group that is tested as a whole.
+        Each is estimated given all other columns, by a de-biased lasso. None: the
+        columns that the estimator selects on a part of the rows.
+    how : {"auto", "carved", "split"}
+        Of selected columns. "split": from the other rows alone. "carved": from all rows, given the
+        selection; for l1 at one alpha ("auto" takes it there, where its intervals are shorter).
+    level : float
+        Coverage of the intervals.
+    fraction : float
+        Share of the rows that selects.
+    sample_weight : (n_samples,), optional
+        What the model was fitted with: weights that are inverse to variances.
+    groups : (n_samples,), optional
+        Rows that belong together: errors allow for that, and no group is cut.
+    rng : int
+        Seed of the split.
+
+    Notes
+    -----
+    Named columns: with z_j what a lasso of x_j leaves (one l1 path a column, all of which share
+    every reading of the data), b_j + z_j'r / z_j'W x_j has an error sigma sqrt(z_j'W z_j) /
+    \|z_j'W x_j\|, where b is an l1 fit with alpha by cross-validation, r its residuals (minus the
+    gradient of the loss) and W the curvature. Of a group the same, with what is left outside it.
+
+    Selected columns: the estimator, made anew, selects on a share of the rows. Effects are those of
+    a model of the selected columns alone: the whole model only where nothing was overlooked. They
+    are fitted by Firth's likelihood, which keeps them finite and not too large where rows are few.
+
+    References
+    ----------
+    C.-H. Zhang, S. Zhang. Confidence intervals for low dimensional parameters in high dimensional
+    linear models. JRSS B 76 (2014) 217-242. S. van de Geer, P. Buhlmann, Y. Ritov, R. Dezeure. On
+    asymptotically optimal confidence regions and tests. Annals of Statistics 42 (2014) 1166-1202.
+    W. Fithian, D. Sun, J. Taylor. Optimal inference after model selection. arXiv:1410.2597 (2014).
+    D. Firth. Bias reduction of maximum likelihood estimates. Biometrika 80 (1993) 27-38.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import AtomicRegressor
+    >>> from atomlearn.findings import estimates
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 30))
+    >>> y = 2 * X[:, 3] + rng.standard_normal(200)
+    >>> model = AtomicRegressor(alpha=0.3).fit(X, y)
+    >>> named = estimates(model, X, y, [3, 7])
+    >>> bool(named.penalized[0] < 1.9 < named.intervals[0, 1]), bool(named.p_values[0] < 0.001)
+    (True, True)
+    >>> estimates(model, X, y).how
+    'carved'
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {level!r}")
+    data = Given.of(estimator, X, y, sample_weight, groups)
+    if columns is not None:
+        if how != "auto":
+            raise ValueError(f"how={how!r} is of selected columns; leave columns= or how= out")
+        return _named(estimator, X, y, data, columns, level)
+    return _selected(estimator, X, y, data, how, level, fraction, rng)
+
+
+def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, level: float) -> Estimates:
+    units = _units(estimator, columns, data.design.shape[1])
+    search = AtomicClassifierCV if data.loss.task == "classification" else AtomicRegressorCV
+    norm = L1(weights=data.lengths(data.weight) / np.sqrt(data.y.size))
+    fit = search(norm, loss=data.loss, features=data.model.features, tol=1e-5, relax=RELAX,
+                 unpenalized=data.model.unpenalized)  # fmt: skip
+    fit.fit(X, y, sample_weight=data.weight, groups=data.units)
+    prediction = fit._linear(X)[:, 0].astype(np.float64)
+    W = data.loss.curvature(data.y, prediction, data.weight)
+    found = directions(data.design, W, units, data.lengths(W), data.free)
+    used = nonzero_coefficients(fit.coef_)[0].size + 1
+    steps, tests = [], []
+    for unit, Z in zip(units, found, strict=True):
+        b = _coefficients(fit, unit)
+        step = Step.of(data, prediction, Z, data.columns_of(unit), b, used)
+        covariance = _chosen(data, step)
+        steps.append((step.values, np.sqrt(np.diag(covariance))))
+        square = float(step.values @ la.pinvh(covariance) @ step.values)
+        tests.append(float(chi2.sf(square, np.linalg.matrix_rank(covariance))))
+    values, errors = (np.concatenate(part) for part in zip(*steps, strict=True))
+    every = np.concatenate(units)
+    told = every, _coefficients(estimator, every), values
+    return _student(*told, errors, step.left, level, "named", tuple(units), np.array(tests))
+
+
+def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
+    """Return the columns that were named, as numbers: one array for each that is tested."""
+    names = input_names(estimator)
+    entries = [columns] if isinstance(columns, str) else list(columns)
+    units = []
+    for entry in entries:
+        listed = [entry] if np.ndim(entry) == 0 else list(entry)
+        unit = np.unique(np.asarray(named_columns(listed, names, "columns"), dtype=np.int64))
+        if not unit.size or unit[0] < 0 or unit[-1] >= n_columns:
+            raise ValueError(f"columns: {entry!r} is not among the {n_columns} columns of X")
+        units.append(unit)
+    if not units:
+        raise ValueError("columns names none; name at least one, or leave it out for selected ones")
+    return units
+
+
+def _chosen(data: Given, step: Step) -> Array:
+    """Return the covariance of the model for squares of independent rows, else the robust one.
+
+    That with the larger one of both errors: of few rows either may be too small.
+    """
+    if data.loss.is_quadratic and data.units is None:
+        return step.covariance
+    model, robust = np.diag(step.covariance), np.diag(step.robust)
+    factors = np.sqrt(np.maximum(model / np.maximum(robust, np.finfo(float).tiny), 1.0))
+    return np.asarray(factors[:, None] * step.robust * factors)
+
+
+def _student(
+    columns: Columns, penalized: Array, values: Array, errors: Array, left: int, level: float,
+    how: Any, groups: tuple[Columns, ...] = (), tests: Array | None = None,
+) -> Estimates:  # fmt: skip
+    width = float(student.isf((1 - level) / 2, left)) * errors
+    p_values = 2 * student.sf(np.abs(values) / errors, left)
+    intervals = np.column_stack([values - width, values + width])
+    return Estimates(columns, penalized, values, intervals, p_values, level, how, groups, tests)
+
+
+def _coefficients(fitted: Any, columns: Columns) -> Array:
+    """Return the coefficients of these columns."""
+    used, weights = nonzero_coefficients(fitted.coef_)
+    found = np.zeros(columns.size)
+    _, at, of = np.intersect1d(columns, used, return_indices=True)
+    found[at] = weights[0][of]
+    return found
+
+
+def _selected(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    data: Given,
+    how: str,
+    level: float,
+    fraction: float,
+    rng: int,
+) -> Estimates:
+    n_rows, target = data.y.size, np.asarray(y)
+    codes = data.y > 0 if data.loss.task == "classification" else None
+    train, rest = held_out(n_rows, 1 - fraction, rng, codes, groups=data.units)
+    mine = isinstance(estimator, AtomicModel)
+    part = part_of(as_design(X), rows=train) if mine else rows_of(X, train)
+    own = fit_parameters(estimator, train, data.units)
+    if np.ptp(data.weight):
+        own["sample_weight"] = data.weight[train]
+    fitted = clone(estimator).fit(part, target[train], **own)
+    columns, weights = nonzero_coefficients(fitted.coef_)
+    if columns.size >= rest.size - 1:
+        raise ValueError(
+            f"{columns.size} features are selected from {train.size} rows, and the other "
+            f"{rest.size} rows are too few to estimate them; select fewer (a larger alpha)"
+        )
+    can = _is_one_lasso(fitted, part, target[train], data)
+    if how == "carved" and not can:
+        raise ValueError(
+            'how="carved" is of AtomicRegressor with the squared loss and the l1 norm at one '
+            'alpha, for rows that do not belong together; use how="split"'
+        )
+    penalized = _coefficients(estimator, columns)
+    other = refitted(data.rows(rest), columns)
+    if how == "split" or not can:
+        covariance = _chosen(data, other)[1:, 1:]
+        told = other.values[1:], np.sqrt(np.diag(covariance)), other.left, level, "split"
+        return _student(columns, penalized, *told)
+    side = (1 - level) / 2
+    # The variance is known as well as that of so many rows, so wider by as much as Student's t.
+    spread = other.spread * float(student.isf(side, other.left) / normal.isf(side)) ** 2
+    found = _carved(data, train, columns, weights[0], fitted, spread, level)
+    values, *ends, p_values = np.reshape(found, (-1, 4)).T
+    intervals = np.column_stack(ends)
+    return Estimates(columns, penalized, values, intervals, p_values, level, "carved")
+
+
+def _is_one_lasso(fitted: Any, X: Any, y: Any, data: Given) -> bool:
+    """Whether the selection is that of l1 at one level, by squares of independent rows."""
+    problem = own_problem(clone(fitted), X, y)
+    return (
+        problem is not None
+        and problem.regularizer.form == "penalized"
+        and l1_weights(problem.regularizer.norm, problem.design.shape[1]) is not None
+        and data.loss.is_quadratic
+        and data.units is None
+        and fitted.fit_intercept  # which the refit has
+    )
+
+
+def _carved(
+    data: Given, train: Columns, columns: Columns, weights: Array, fitted: Any, spread: float,
+    level: float,
+) -> list[Found]:  # fmt: skip
+    """Return what all rows say of these columns, given that a lasso of some rows selected them.
+
+    ``spread`` : the variance of the noise, from rows that did not select.
+    """
+    whole, part = refitted(data, columns), data.rows(train)
+    Z = np.column_stack([np.ones(train.size), part.columns_of(columns)])
+    b = np.concatenate([np.ravel(fitted.intercept_)[:1], weights])
+    # One step from the lasso to the fit without a penalty undoes it: the selection bounds that.
+    step = Step.of(part, Z @ b, Z, Z, b, b.size)
+    signs = np.concatenate([[0.0], np.sign(weights)])
+    signs[1 + np.flatnonzero(np.isin(columns, data.free))] = 0.0
+    V, V_part = (np.asarray(spread * la.pinvh(one.information)) for one in (whole, step))
+    d, c = step.values - whole.values, step.values - b
+    size = range(1, b.size)
+    return [carved(whole.values, V, d, V_part - V, signs, c, j, level) for j in size]

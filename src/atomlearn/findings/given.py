@@ -1,0 +1,149 @@
+"""What coefficients are estimated from: one step of Newton, and its covariance two ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from sklearn.base import clone, is_classifier
+
+from atomlearn.core.data.parts import part_of
+from atomlearn.core.data.standardized import column_moments
+from atomlearn.core.interfaces import Array, Columns, Design, Loss
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import unpenalized_columns
+from atomlearn.estimators.classifier import AtomicClassifier
+from atomlearn.estimators.dependent_rows import unit_numbers
+from atomlearn.estimators.regressor import AtomicRegressor
+
+#: Newton steps of a refit to selected columns.
+MOST_STEPS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a model was fitted to: X, the target as the loss takes it, weights of mean 1.
+
+    free : covariates; units : number of the group of each row, None where each stands for itself.
+    """
+
+    design: Design
+    y: Array
+    weight: Array
+    loss: Loss
+    free: Columns
+    units: Columns | None
+    model: AtomicModel
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, y: Any, weight: Any, groups: Any) -> Given:
+        model: AtomicModel = AtomicClassifier() if is_classifier(estimator) else AtomicRegressor()
+        if isinstance(estimator, AtomicModel):
+            model = clone(estimator)
+        checked = model._checked(X, y, weight)
+        n_rows, n_columns = checked.design.shape
+        known = np.shape(getattr(estimator, "coef_", ()))
+        loss = checked.loss
+        if (
+            len(checked.targets) != 1
+            or int(np.prod(known, dtype=np.int64)) != n_columns
+            or loss.coupled != 1
+            or loss.smoothed(1.0) is not None
+            or not checked.design.listable
+        ):
+            raise ValueError(
+                f"estimates are of a fitted linear model with one output and a smooth loss: got "
+                f"loss {loss.name!r}, {len(checked.targets)} outputs, coef_ of shape {known} for "
+                f"{n_columns} columns; fit a regression or two classes to explicit columns"
+            )
+        free = unpenalized_columns(model, checked.design)
+        free = np.zeros(0, dtype=np.int64) if free is None else free
+        units = None if groups is None else unit_numbers(n_rows, groups)
+        weights = checked.weight * n_rows / checked.weight.sum()
+        return cls(checked.design, checked.targets[0], weights, loss, free, units, model)
+
+    def rows(self, rows: Columns) -> Given:
+        """Return the same of these rows."""
+        units = None if self.units is None else self.units[rows]
+        design = part_of(self.design, rows=rows)
+        y, weight = self.y[rows], self.weight[rows]
+        return replace(self, design=design, y=y, weight=weight, units=units)
+
+    def lengths(self, weight: Array) -> Array:
+        """Return sqrt(sum_i w_i (x_ij - mean_j)^2) of each column, 1 where that is zero."""
+        deviations = column_moments(self.design, weight)[1]
+        return np.asarray(np.sqrt(weight.sum()) * np.where(deviations > 0, deviations, 1.0))
+
+    def columns_of(self, columns: Columns) -> Array:
+        return np.asarray(self.design.gather(columns).dense(), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of Newton: values b + A^-1 Z'r and their covariance A^-1 M A^-T, A = Z'W X.
+
+    left : rows less coefficients; spread : variance of r_i over W_i; information : A; covariance :
+    where that variance is one number; robust : with r_i^2 instead, summed over rows that belong
+    together.
+    """
+
+    values: Array
+    left: int
+    spread: float
+    information: Array
+    covariance: Array
+    robust: Array
+
+    @classmethod
+    def of(cls, data: Given, prediction: Array, Z: Array, X: Array, b: Array, used: int) -> Step:
+        """Return the step from predictions that took ``used`` coefficients, along Z for X."""
+        W = data.loss.curvature(data.y, prediction, data.weight)
+        r = -data.loss.gradient(data.y, prediction, data.weight)
+        rows = int(np.count_nonzero(data.weight))
+        left = max(rows - used, 1)
+        positive = W > 0
+        # Where the deviance has units of its own, as squares have, residuals tell them.
+        spread = (
+            float(np.sum(r[positive] ** 2 / W[positive])) / left if data.loss.dispersed else 1.0
+        )
+        A = Z.T @ (W[:, None] * X)
+        inverse = la.pinv(A)
+        scores = Z * r[:, None]
+        factor = rows / left
+        if data.units is not None:
+            sums = np.zeros((int(data.units.max()) + 1, Z.shape[1]))
+            np.add.at(sums, data.units, scores)
+            scores, count = sums, np.unique(data.units).size
+            factor *= count / max(count - 1, 1)
+        model = spread * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
+        robust = factor * inverse @ (scores.T @ scores) @ inverse.T
+        return cls(b + inverse @ Z.T @ r, left, spread, A, model, robust)
+
+
+def refitted(data: Given, columns: Columns) -> Step:
+    """Return the step at the fit of these columns alone, with an intercept, which comes first.
+
+    Not the likelihood is maximized but that times the root of the determinant of the information
+    (Firth; nothing changes for squares): so effects are not too large where rows are few, and
+    finite for classes that can be separated.
+    """
+    Z = np.column_stack([np.ones(data.y.size), data.columns_of(columns)])
+    b, tiny, scale = np.zeros(Z.shape[1]), 1e-4, np.sqrt(np.mean(Z**2, axis=0))
+    for _ in range(MOST_STEPS):
+        z = Z @ b
+        W = data.loss.curvature(data.y, z, data.weight)
+        inverse = la.pinvh(Z.T @ (W[:, None] * Z))
+        up, down = (data.loss.curvature(data.y, z + h, data.weight) for h in (tiny, -tiny))
+        leverage = np.einsum("ij,jk,ik->i", Z, inverse, Z)
+        r = -data.loss.gradient(data.y, z, data.weight) + leverage * (up - down) / (4 * tiny)
+        change = inverse @ (Z.T @ r)
+        size = float(np.max(np.abs(change) * scale))
+        if data.loss.is_quadratic:
+            b = change
+            break
+        b = b + change * min(1.0, 2.0 / max(size, 1e-300))
+        if size < 1e-8:
+            break
+    return replace(Step.of(data, Z @ b, Z, Z, b, b.size), values=b)

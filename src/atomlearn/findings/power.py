@@ -1,0 +1,122 @@
+"""power: what a selection could have found in this X, by targets that are made up."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import clone
+
+from atomlearn.core.data.standardized import moments_of
+from atomlearn.core.interfaces import Array, whole_number
+from atomlearn.designs import as_design
+from atomlearn.findings.stability import selected_by
+
+#: Sizes of effects that are tried: from what is hardly ever found to what hardly anything misses.
+SIZES = (0.1, 0.2, 0.3, 0.5, 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCurve:
+    """Of features with an effect the share that is found, and of what is found the false share.
+
+    sizes : (m,) of effects, a standard deviation of the feature, in standard deviations of the
+    noise (of classes: in log odds); found, false : (m,) means over the draws, found_error : the
+    standard error of the first; n_true : features with an effect; n_draws : targets a size.
+    """
+
+    sizes: Array
+    found: Array
+    found_error: Array
+    false: Array
+    n_true: int
+    n_draws: int
+
+    def __str__(self) -> str:
+        head = f"of {self.n_true} features with an effect, in targets made up on this X:"
+        told = [
+            f"effect {size:.3g}: {found:.0%} found (+-{error:.0%}), {false:.0%} of those told false"
+            for size, found, error, false in zip(
+                self.sizes, self.found, self.found_error, self.false, strict=True
+            )
+        ]
+        return "\n".join([head, *told])
+
+
+def power(
+    selector: Any,
+    X: Any,
+    sizes: Sequence[float] = SIZES,
+    *,
+    n_true: int = 10,
+    n_draws: int = 20,
+    classes: bool = False,
+    rng: Any = 0,
+) -> PowerCurve:
+    """Return what a selection would find in X, where some features had effects of these sizes.
+
+    Parameters
+    ----------
+    selector : estimator that selects, such as ``KnockoffSelector(fdr=0.1)`` or an l1 fit
+        It is fitted anew to each target.
+    X : (n_samples, n_features)
+        Your own: its rows, its correlations.
+    sizes : of effects, see ``PowerCurve``
+    n_true : int
+        Features with an effect, drawn anew for each target, half of them negative on average.
+    n_draws : int
+        Targets of each size.
+    classes : bool
+        Whether targets are of two classes; else numbers with normal noise.
+
+    Notes
+    -----
+    That nothing was found says something only where it would have been: read the curve at the
+    size of effect that matters to you. Noise, linearity and the number of true features are
+    assumed here; the real ones are not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import KnockoffSelector
+    >>> from atomlearn.findings import power
+    >>> X = np.random.default_rng(0).standard_normal((200, 60))
+    >>> curve = power(KnockoffSelector(fdr=0.2, rng=0), X, [0.05, 0.8], n_draws=3)
+    >>> bool(curve.found[1] > 0.9 > 0.3 > curve.found[0])
+    True
+    """
+    design, asked = as_design(X), np.sort(np.asarray(sizes, dtype=np.float64))
+    n_rows, n_columns = design.shape
+    n_true, n_draws = (
+        whole_number("power", name, count)
+        for name, count in (("n_true", n_true), ("n_draws", n_draws))
+    )
+    if n_true > n_columns or not asked.size or not (asked > 0).all():
+        raise ValueError(
+            f"power needs sizes > 0 and at most as many true features as columns: got sizes "
+            f"{sizes!r}, n_true={n_true} and {n_columns} columns"
+        )
+    random = np.random.default_rng(rng)
+    told = np.zeros((asked.size, n_draws, 2))
+    for draw in range(n_draws):
+        true = np.sort(random.choice(n_columns, n_true, replace=False))
+        means, scales = moments_of(design, true)
+        columns = np.asarray(design.gather(true).dense(), dtype=np.float64) - means
+        effect = columns @ (random.choice([-1.0, 1.0], n_true) / np.where(scales > 0, scales, 1.0))
+        noise = random.standard_normal(n_rows)
+        tosses = random.random(n_rows)
+        for at, size in enumerate(asked):
+            score = size * effect
+            y = (tosses < expit(score)).astype(np.int64) if classes else score + noise
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                chosen = selected_by(clone(selector).fit(X, y))[0]
+            hits, all_of_them = int(chosen[true].sum()), int(chosen.sum())
+            told[at, draw] = hits / n_true, (all_of_them - hits) / max(all_of_them, 1)
+    found, false = told.mean(axis=1).T
+    error = told[:, :, 0].std(axis=1, ddof=min(1, n_draws - 1)) / np.sqrt(n_draws)
+    return PowerCurve(asked, found, error, false, n_true, n_draws)

@@ -1,0 +1,79 @@
+"""--interval of predictions, and --power of a selection."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from atomlearn.cli import main
+from atomlearn.estimators.prediction_sets import thinned
+from atomlearn.reports import read_model
+
+
+def table(path: Path, n: int = 240, classes: bool = False) -> tuple[Path, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 12))
+    y = X[:, 0] - X[:, 1] + rng.standard_normal(n)
+    y = y > 0 if classes else y
+    rows = [[*map(repr, x.tolist()), repr(t)] for x, t in zip(X, y.tolist(), strict=True)]
+    header = [*(f"g{j}" for j in range(12)), "y"]
+    path.write_text("\n".join(map(",".join, [header, *rows])))
+    return path, y
+
+
+def test_intervals_are_by_the_errors_on_held_out_rows(tmp_path: Path) -> None:
+    data, y = table(tmp_path / "d.csv")
+    told = ["select", str(data), "--target", "y", "--norm", "l1", "--quiet"]
+    assert main([*told, "--out", str(tmp_path)]) == 0
+    out = tmp_path / "p.csv"
+    given = ["predict", str(tmp_path), str(data), "--out", str(out), "--interval"]
+    assert main([*given, "0.8"]) == 0
+    with out.open() as stream:
+        rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(stream)]
+    errors = np.array(read_model(tmp_path / "model.json").settings["held_out_errors"])
+    assert errors.size == 60
+    far = np.sort(errors)[math.ceil(0.8 * 61) - 1]
+    for row in rows[:5]:
+        assert row["upper"] - row["prediction"] == pytest.approx(far)
+        assert row["prediction"] - row["lower"] == pytest.approx(far)
+    held = [row["lower"] <= t <= row["upper"] for row, t in zip(rows, y, strict=True)]
+    assert 0.7 < np.mean(held) < 0.95
+    assert main([*given, "0.999"]) == 2  # 60 rows do not tell
+    assert main([*told, "--test-fraction", "0", "--out", str(tmp_path)]) == 0
+    assert main([*given, "0.8"]) == 2
+
+
+def test_classes_have_probabilities_and_no_interval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, _ = table(tmp_path / "d.csv", classes=True)
+    told = ["select", str(data), "--target", "y", "--n-features", "3", "--quiet"]
+    assert main([*told, "--out", str(tmp_path)]) == 0
+    assert main(["predict", str(tmp_path), str(data), "--interval", "0.9"]) == 2
+    assert "probabilities" in capsys.readouterr().err
+
+
+def test_many_errors_are_kept_as_fewer_that_are_none_too_small() -> None:
+    errors = np.random.default_rng(0).exponential(size=5001)
+    kept = np.array(thinned(errors))
+    assert kept.size == 1000
+    for share in (0.5, 0.9, 0.99):
+        of_all = np.sort(errors)[math.ceil(share * 5002) - 1]
+        assert of_all <= kept[math.ceil(share * 1001) - 1] < 1.05 * of_all
+
+
+def test_power_is_told_beside_what_was_selected(tmp_path: Path) -> None:
+    data, _ = table(tmp_path / "d.csv", n=160)
+    told = ["select", str(data), "--target", "y", "--power", "--quiet", "--out", str(tmp_path)]
+    assert main(told) == 2  # it is the power of --fdr
+    assert main([*told, "--fdr", "0.5"]) == 0
+    notes = json.loads((tmp_path / "summary.json").read_text())["notes"]
+    [note] = [note for note in notes if "made up on this X" in note]
+    assert note.startswith("of 4 features with an effect")
+    assert "effect 0.8: " in note
+    assert "effect 0.8" in (tmp_path / "report.html").read_text()

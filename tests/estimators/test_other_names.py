@@ -1,0 +1,130 @@
+"""Words of other packages: each error names what to write here."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import GroupKFold
+
+import atomlearn as al
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 5))
+Y = X[:, 0] + 0.1 * RNG.standard_normal(40)
+TABLE = pd.DataFrame(X, columns=list("abcde"))
+
+
+@pytest.mark.parametrize(
+    ("made", "meant"),
+    [
+        (lambda: al.AtomicClassifier(C=1.0), "alpha=1 / (C * n_samples)"),
+        (lambda: al.AtomicRegressor(l1_ratio=0.5), "norms.ElasticNetNorm(k)"),
+        (lambda: al.AtomicRegressorCV(penalty="l1"), "norms='l1'"),
+        (lambda: al.AtomicRegressor(random_state=0), "leave it out"),
+        (lambda: al.AtomicRegressorCV(random_state=0), "cv=KFold"),
+        (lambda: al.StabilitySelector(random_state=0), "rng=0"),
+        (lambda: al.KnockoffSelector(seed=0), "rng=0"),
+        (lambda: al.AtomicRegressor(n_alphas=3), "'alpha'"),
+        (lambda: al.SparsePCA(zzz=3), "it takes k"),
+        (lambda: al.solve(X, Y, alpha=0.1), "level=alpha * n_samples"),
+        (lambda: al.solve(X, Y, fit_intercept=True), "intercept=True"),
+        (lambda: al.paths.path(X, Y, tol=0.1), "gap=1e-6"),
+        (lambda: al.datasets.read(TABLE, "a", mising="drop"), "'missing'"),
+    ],
+)
+def test_parameters_of_others_are_named_by_ours(made: Any, meant: str) -> None:
+    with pytest.raises(TypeError, match="has no parameter") as caught:
+        made()
+    assert meant in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "meant"),
+    [
+        ({"norm": "lasso"}, "norm='l1'"),
+        ({"norm": "elastic_net"}, "needs k"),
+        ({"norm": "group-lasso"}, "norms.Groups(groups)"),
+        ({"norm": "ksuport"}, "'ksupport'"),
+        ({"loss": "mse"}, "loss='squared'"),
+        ({"loss": "log_loss"}, "loss='logistic'"),
+        ({"loss": "softmax"}, "multi_class='multinomial'"),
+    ],
+)
+def test_norms_and_losses_of_others_are_named_by_ours(
+    parameters: dict[str, Any], meant: str
+) -> None:
+    with pytest.raises(ValueError, match=r"did you mean|needs k") as caught:
+        al.AtomicRegressor(**parameters).fit(X, Y)
+    assert meant in str(caught.value)
+
+
+def test_methods_that_are_missing_say_what_to_call() -> None:
+    model = al.AtomicClassifier(loss="squared_hinge").fit(X, Y > 0)
+    for name, meant in (("predict_proba", "loss='logistic'"), ("partial_fit", "warm_start=True")):
+        assert not hasattr(model, name)
+        with pytest.raises(AttributeError, match=meant):
+            getattr(model, name)
+
+
+@pytest.mark.parametrize("kind", ["category", "object"])
+def test_columns_of_words_are_named_with_the_pipeline(kind: str) -> None:
+    table = TABLE.assign(city=pd.Series(["oslo", "rome"] * 20).astype(kind))
+    with pytest.raises(TypeError, match=r"'city'.*OneHotEncoder\(\), \['city'\]"):
+        al.AtomicRegressor().fit(table, Y)
+
+
+def test_gaps_of_nullable_columns_are_named() -> None:
+    table = TABLE.assign(visits=pd.array([1, None] * 20, dtype="Int64"))
+    with pytest.raises(ValueError, match=r"NaN at .*'visits'.*impute"):
+        al.AtomicRegressor().fit(table, Y)
+
+
+def test_reading_speaks_of_its_own_parameters() -> None:
+    table = TABLE.assign(a=[np.nan, *X[1:, 0]])
+    with pytest.raises(ValueError, match=r"missing='median' \(or indicator, or drop\)") as caught:
+        al.datasets.read(table, "b")
+    assert "--" not in str(caught.value)
+    assert al.datasets.read(table, "b", missing="drop").notes == (
+        "1 rows with missing values left out (missing='drop')",
+    )
+
+
+def test_reading_takes_options_of_text_and_roles(tmp_path: Any) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("".join(f"{row % 7}|{row % 5}|{row % 3 or '?!'}\n" for row in range(30)))
+    found = al.datasets.read(
+        file, "x0", header=False, delimiter="|", na=["?!"], missing="median", weights="x1"
+    )
+    assert found.X.shape == (30, 1)
+    assert found.extras["weights"].size == 30
+
+
+def test_the_report_says_what_comes_first() -> None:
+    model = al.AtomicRegressor().fit(X, Y)
+    with pytest.raises(TypeError, match="the model comes first, got ndarray, ndarray, Atomic"):
+        al.report(X, Y, model)
+    with pytest.raises(TypeError, match=r"y must be the target, got 'page.html'"):
+        al.report(model, X, "page.html")
+
+
+def test_a_generator_says_what_to_do() -> None:
+    with pytest.warns(UserWarning, match=r"n_features=100 of 5 .* n_features='auto'"):
+        al.FeatureGenerator(100).fit(X, Y > 0)
+    with pytest.raises(ValueError, match=r"FeatureGenerator\(loss='squared'\)"):
+        al.FeatureGenerator(3).fit(X, Y)
+    with pytest.raises(ValueError, match=r"Unknown label type.*use AtomicRegressor"):
+        al.AtomicClassifier().fit(X, Y)
+
+
+def test_folds_of_groups_ask_for_the_groups() -> None:
+    groups = np.repeat(np.arange(8), 5)
+    model = al.AtomicRegressorCV(n_alphas=2, cv=GroupKFold(3))
+    with pytest.raises(ValueError, match=r"fit\(X, y, groups=groups\)"):
+        model.fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.fit(X, Y, groups=groups).alpha_ > 0
