@@ -240,9 +240,9 @@ def test_ctrl_c_in_the_search_for_a_number_keeps_the_best(
 
     monkeypatch.setattr(FeatureGenerator, "score", interrupted)
     out = patients.parent / "cut"
-    words = ["--drop", "w", "--missing", "median", "--n-features", "auto", "--out", str(out)]
-    assert main(["select", str(patients), "--target", "y", *words]) == 130
-    assert "of the numbers that were tried" in capsys.readouterr().err
+    words = ["--drop", "w", "--missing", "median", "--n-features", "auto", "--C", "10"]
+    assert main(["select", str(patients), "--target", "y", *words, "--out", str(out)]) == 130
+    assert "of the values that were tried" in capsys.readouterr().err
     assert read_model(out / "model.json").settings["n_features"] in (1, 2, 3)
 
 
