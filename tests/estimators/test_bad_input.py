@@ -243,7 +243,8 @@ def test_amounts(amount: Any) -> None:
     refused(lambda: solve(X, Y, level=1.0, gap=amount), "gap must be .*positive.*got")
     refused(lambda: AtomicRegressor(alpha=amount).fit(X, Y), "alpha must be .*positive.*got")
     refused(lambda: AtomicRegressor(tol=amount).fit(X, Y), "tol must be .*positive.*got")
-    refused(lambda: FeatureGenerator(C=amount).fit(X, LABELS), "C must be .*positive.*got")
+    if amount is not None:
+        refused(lambda: FeatureGenerator(2, C=amount).fit(X, LABELS), "C must be .*positive.*got")
     model = AtomicRegressor(form="constrained", radius=amount)
     refused(lambda: model.fit(X, Y), "radius must be .*positive.*got")
     if amount is not True:

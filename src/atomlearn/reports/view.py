@@ -98,9 +98,13 @@ class _Typed(str):
 
 def in_words(model: Any) -> str:
     """Return an estimator or a norm as it would be typed, on one line; groups by that name."""
+    try:
+        parameters = model.get_params()
+    except AttributeError:  # a norm of one's own
+        return " ".join(repr(model).split())
     given = {
         key: _Typed("groups")
-        for key, value in model.get_params().items()
+        for key, value in parameters.items()
         if key.rpartition("__")[2] == "groups" and value is not None and not isinstance(value, str)
     }
     return " ".join(repr(clone(model, safe=False).set_params(**given)).split())
