@@ -39,8 +39,7 @@ def ours(X: Any, y: Any, seconds: float, **given: Any) -> dict[str, Any]:
 
 def l0bnb(X: Any, y: Any, seconds: float, penalty: float, ridge: float) -> dict[str, Any]:
     """Return those of l0bnb, which takes ridge/2 as its l2."""
-    np.inf = np.inf  # type: ignore[attr-defined]  # its name before NumPy 2
-    np.Inf = np.inf  # type: ignore[attr-defined]  # its name before NumPy 2
+    vars(np)["Inf"] = np.inf  # its name before NumPy 2
     from l0bnb import BNBTree
 
     tree = BNBTree(X, y)
