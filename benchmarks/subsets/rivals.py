@@ -52,6 +52,8 @@ def okridge(X: Any, y: Any, seconds: float, k: int, ridge: float) -> dict[str, A
     """Return those of OKRidge, whose loss is ||y - Xw||^2 and whose ridge is not halved."""
     from okridge.tree import BNBTree
 
+    if X.shape[1] > 5000:
+        raise MemoryError("it holds X'X and its eigenvalues, which took minutes before it began")
     tree = BNBTree(X=X, y=y, lambda2=ridge, gap_tol=GAP)
     tree.data.rho_ADMM_is_finetuned = True  # its version 0.1.1 calls a method that it lacks
     began = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -291,6 +292,7 @@ def _penalized(
 ) -> SubsetResult:
     """Return the best subset of any size up to k, of which each column costs ``penalty``."""
     norm, level, hunts = _norm(problem), problem.regularizer.amount, []
+    began = time.monotonic()
     most = min(norm.k, n_units(problem))
     best: SubsetResult | None = None
     lower = math.inf
@@ -323,6 +325,8 @@ def _penalized(
     nothing = np.zeros(0, dtype=np.int64)
     best = replace(best, proved_in=nothing, n_proved_out=0, open_columns=None)
     best = replace(best, lower_bound=min(lower, best.objective))
+    best.fitted.gap, best.fitted.relative_gap = best.objective - best.lower_bound, best.gap
+    best.fitted.seconds = time.monotonic() - began
     reached = best.gap <= wanted.gap
     others = [each for each in statuses if each is not SubsetStatus.OPTIMAL]
     status = SubsetStatus.TIME_LIMIT if not others else others[0]
