@@ -281,7 +281,6 @@ def best_subset(data: Data, plan: Plan, watch: Watch) -> Outcome:
         model.results_,
         model,
         settings,
-        (0.0,),
         moments=model.moments_ if plan.standardize else None,
         scaled_by=model.scaled_by_ if plan.standardize else "",
         notes=(note,),

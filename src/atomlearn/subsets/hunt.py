@@ -135,10 +135,11 @@ class Hunt:
         limit = first.upper if self.wanted.within is None else first.cutoff
         left = self._left(limit, best)
         if left is None:
-            return self._told(first, near, None, SubsetStatus.NOT_LISTED)
+            # It has looked at some columns only, and proves nothing of the others.
+            return self._told(first, near, None, SubsetStatus.NOT_LISTED, self.lower)
         part = self._part(left)
         search = self._search(part, ceiling)
-        search.floor = self.lower
+        search.floor, bound = self.lower, None
         try:
             search.offer(part.places(best))
             bound = search.begin(part.point(self.root), part.fixed)
@@ -192,7 +193,8 @@ class Hunt:
     def _stops(self, search: Search) -> bool:
         wanted = self.wanted
         many = wanted.within is not None and len(search.within_reach()) > wanted.max_sets
-        return search.nodes >= wanted.max_nodes or wanted.deadline.passed or many
+        enough = search.nodes >= wanted.max_nodes or wanted.deadline.passed or many
+        return enough or self.interrupted
 
     def _status(self, search: Search) -> SubsetStatus:
         if self.interrupted:
@@ -213,13 +215,20 @@ class Hunt:
     # --- the result -------------------------------------------------------------------------
 
     def _told(
-        self, search: Search, part: Part, bound: Bound | None, status: SubsetStatus
+        self,
+        search: Search,
+        part: Part,
+        bound: Bound | None,
+        status: SubsetStatus,
+        lower: float | None = None,
     ) -> SubsetResult:
-        """Return the result, in the numbers of all columns."""
-        self._note(search)
+        """Return the result, in the numbers of all columns; ``lower`` : if the search has none."""
         best, near = search.best, None
         assert best is not None
-        lower = max(search.lower, min(self.lower, best.objective))
+        if lower is None:
+            self._note(search)
+            lower = max(search.lower, self.lower)
+        lower = min(lower, best.objective)
         open_units, proved_in = self._proved(search, part, bound)
         if self.wanted.within is not None:
             near = [

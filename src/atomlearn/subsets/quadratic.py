@@ -87,8 +87,7 @@ class QuadraticModel:
             self._own[np.ix_(rest, rest)],
             self._point.weights,
         )
-        moved = -weights.copy()
-        loss = 0.0
+        moved = -weights
         if rest.size:
             moved[rest] += np.linalg.solve(own, (self._own @ weights)[rest])
         loss = 0.5 * float(moved @ self._own @ moved)

@@ -62,11 +62,6 @@ class Relaxation:
     ----------
     problem : Problem
         Under the squared k-support norm, over columns that can be listed.
-
-    Attributes
-    ----------
-    passes : int
-        Passes over the columns of the problem so far.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -79,7 +74,6 @@ class Relaxation:
         #: Whether f is quadratic, so that one Gram matrix is that of all points.
         plain = loss if free is None else free.inner
         self.quadratic = plain.is_quadratic and (free is None or free.separable)
-        self.passes = 0
         self._lock = threading.Lock()
         self._place = np.full(n_features, -1, dtype=np.int64)
         self._block = CachedBlock(problem.design.gather(np.zeros(0, dtype=np.int64)))
@@ -146,7 +140,6 @@ class Relaxation:
             used = np.flatnonzero(weights)
             point = Point(columns[used], weights[used], intercept, prediction)
             price = problem.price(point.columns, point.weights, prediction)
-            self.passes += 1
             proved = price.certificate
             squares, sizes = norm.squares(price.scores), self.sizes(point)
             bar = (self.level * norm.bar(sizes)) ** 2

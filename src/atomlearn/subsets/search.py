@@ -84,6 +84,8 @@ class Search:
         self.known: dict[bytes, Subset] = {}
         self.nodes = 0
         self._open: list[Branch] = []
+        # Those that are being bounded: open too, if that is interrupted.
+        self._batch: list[Branch] = []
         # Bounds from below on all sets that were cut, and on those that were fitted.
         self._cut = self._fitted = math.inf
         self._numbers = itertools.count()
@@ -99,13 +101,17 @@ class Search:
     @property
     def lower(self) -> float:
         """The bound from below on the objectives of all sets."""
-        first = self._open[0].bound if self._open else math.inf
-        return min(max(min(first, self._cut), self.floor), self._fitted)
+        return min(max(min(self._least, self._cut), self.floor), self._fitted)
+
+    @property
+    def _least(self) -> float:
+        """The least bound of all branches that are open."""
+        return min((branch.bound for branch in (*self._open[:1], *self._batch)), default=math.inf)
 
     @property
     def is_open(self) -> bool:
         """Whether a branch is left that may hold what is looked for."""
-        return bool(self._open) and self._open[0].bound < self.cutoff
+        return self._least < self.cutoff
 
     @property
     def is_alone(self) -> bool:
@@ -113,18 +119,15 @@ class Search:
         full = self.best is not None and self.best.units.size == self.k
         others = (each.objective for each in self.known.values() if each is not self.best)
         rest = min(self._cut, min(others, default=math.inf))
-        return full and not self._open and rest > self.upper + 0.5 * WORSE * abs(self.upper)
+        return (
+            full and self._least == math.inf and rest > self.upper + 0.5 * WORSE * abs(self.upper)
+        )
 
     def within_reach(self) -> list[Subset]:
         """Return all sets of k units that were found within reach of the best one, best first."""
         sets = [each for each in self.known.values() if each.units.size == self.k]
         found = [each for each in sets if each.objective <= self.cutoff]
         return sorted(found, key=lambda each: each.objective)
-
-    @property
-    def relative_gap(self) -> float:
-        """(upper - lower) / |upper|."""
-        return (self.upper - self.lower) / max(abs(self.upper), 1e-300)
 
     @property
     def cutoff(self) -> float:
@@ -181,50 +184,49 @@ class Search:
             if self.relaxation.quadratic:
                 self._products = products
         scores = problem.design.scores(problem.negative_gradient(point.prediction)).full()
-        self.relaxation.passes += 1
         return QuadraticModel(products, point, scores, self.relaxation.level)
 
     # --- the search -------------------------------------------------------------------------
 
     def begin(self, start: Point, fixed: NDArray[np.int8]) -> Bound:
         """Bound all sets of what is not fixed out, and open the branches of them."""
+        root = Branch(-math.inf, next(self._numbers), fixed, self.k, start, start.columns)
+        self._batch.append(root)
         norm = BranchNorm(self.k, fixed, self.relaxation.partition)
         bound = self.relaxation.bound(norm, start, start.columns, self.cutoff)
-        root = Branch(bound.lower, next(self._numbers), fixed, self.k, bound.point, bound.near)
         subset = self.exchange(self._rounded(root, bound))
         self.nodes = 1
         if bound.lower >= self.cutoff:
             self._cut = self._of_others(root, bound, subset)
         else:
             self._branch(root, bound)
+        self._batch.remove(root)
         return bound
 
     def run(self, threads: int, stop: Callable[[], bool]) -> Iterator[None]:
         """Bound branches until none is left open; yield after each few."""
         with ThreadPoolExecutor(threads) as pool:
             while self._open and not stop():
-                batch = self._next()
-                try:
-                    bounds = (map if threads == 1 else pool.map)(self._bounded, list(batch))
-                    for branch, bound in zip(list(batch), bounds, strict=True):
-                        self._taken(branch, bound)
-                        batch.remove(branch)
-                finally:
-                    # After Ctrl-C they are open still: what is proved holds for all sets.
-                    for branch in batch:
-                        heapq.heappush(self._open, branch)
+                self._next()
+                batch = list(self._batch)
+                bounds = (map if threads == 1 else pool.map)(self._bounded, batch)
+                for branch, bound in zip(batch, bounds, strict=True):
+                    self._taken(branch, bound)
+                    self._batch.remove(branch)
                 yield
 
-    def _next(self) -> list[Branch]:
-        """Return the open branches of the lowest bounds; those that need no look are cut."""
-        batch: list[Branch] = []
-        while self._open and len(batch) < AT_ONCE:
-            branch = heapq.heappop(self._open)
+    def _next(self) -> None:
+        """Take the open branches of the lowest bounds; those that need no look are cut.
+
+        Ctrl-C may come between any two lines: a branch is then in two places, and never in none.
+        """
+        while self._open and len(self._batch) < AT_ONCE:
+            branch = self._open[0]
             if branch.bound < self.cutoff:
-                batch.append(branch)
+                self._batch.append(branch)
             else:
                 self._cut = min(self._cut, branch.bound)
-        return batch
+            heapq.heappop(self._open)
 
     def _bounded(self, branch: Branch) -> Bound | None:
         """Return the bound of a branch; None where it is to be looked through, set by set."""
