@@ -26,10 +26,10 @@ from tests.oracles.sources import PACKAGE, nodes, trees
 #: intervals after a selection, sets of predictions and power (8,000), pages, terminal and remedies
 #: (6,000), the search over k (3,000), later searches of pairs (1,500).
 CEILINGS = {
-    "tokens of Python": 381_035,
+    "tokens of Python": 381_125,
     "tokens of C++": 70_264,
     "files": 378,
-    "functions": 3643,
+    "functions": 3644,
     "numbers that decide": 313,
     "isinstance": 214,
     "getattr and hasattr": 57,
@@ -44,7 +44,7 @@ CEILINGS = {
     "handlers of KeyboardInterrupt in the core": 2,
 }
 #: One l1 fit of 300 x 5000, by the estimator: through how much of the package does it pass?
-FIT = {"files": 378, "functions": 3643, "frames": 16}
+FIT = {"files": 378, "functions": 3644, "frames": 16}
 
 SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

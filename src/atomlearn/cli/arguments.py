@@ -191,7 +191,7 @@ class RunOptions:
     seed : number
         Seed of the split (default: 0).
     gap : number
-        Relative gap to prove (default: 1e-6).
+        Relative gap to prove (default: 1e-6; 1e-4 with --best-subset).
     time_limit : seconds
         Seconds for all fits.
     checkpoint : folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,12 @@ from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.generation import SIZES, norm_of
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.estimators.subsets import SECONDS, SubsetClassifier, SubsetRegressor
+from atomlearn.estimators.subsets import GAP, SECONDS, SubsetClassifier, SubsetRegressor
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.power import power
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.view import in_words
+from atomlearn.subsets import SubsetRecord
 
 #: Levels of the path of each half of ``--stability``.
 N_LEVELS = 10
@@ -256,7 +258,9 @@ def best_subset(data: Data, plan: Plan, watch: Watch) -> Outcome:
         loss,
         data.given.groups,
         standardize=plan.standardize,
+        tol=GAP if plan.gap == Plan().gap else plan.gap,
         time_limit=SECONDS if seconds is None else seconds,
+        observers=[partial(_seen, watch)],
         **data.parameters,
     )
     model.fit(data.design, data.y, **data.of_rows, **data.given.dependence)
@@ -286,3 +290,11 @@ def best_subset(data: Data, plan: Plan, watch: Watch) -> Outcome:
         notes=(note,),
         selected=model.selected_,
     )
+
+
+def _seen(watch: Watch, record: SubsetRecord) -> None:
+    """Show how far a search for the best subset is."""
+    gap = 100.0 * (1.0 - record.lower_bound / record.objective) if record.objective else 0.0
+    told = f"{record.nodes:,} branches, no subset is better by more than {gap:.2g}%"
+    if not watch.line(f"{watch.doing}: {told}"):
+        watch.say(f"  {told}")

@@ -71,9 +71,9 @@ class SubsetResult:
     k, ridge : int, float
         What was asked for.
     proved_in : (m,) int64
-        Columns (or groups) that every best subset holds.
+        Columns (or groups) that every best subset of k of them holds.
     n_proved_out : int
-        Number of columns (or groups) that no best subset holds.
+        Number of columns (or groups) that no best subset of k of them holds.
     open_columns : (m,) int64 or None
         Columns (or groups) that are not proved out; None where they were too many to be listed.
     near : list of NearSubset or None
