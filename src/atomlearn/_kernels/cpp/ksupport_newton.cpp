@@ -376,9 +376,9 @@ Index ksupport_newton(const DoubleMatrix& data, bool gram, const Doubles& pull, 
     return Fit(problem).run(weights.data(), most);
 }
 
-// min over w of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + g(w_free)^2) over some rows and columns of
-// a symmetric H; `weights`: of what is free, then of what is in, all that is in being minimized out
-// first. Returns the number of steps.
+// min over w of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + g(w_free)^2) over some rows and columns
+// of a symmetric H; `weights`: of what is free, then of what is in, all that is in being minimized
+// out first. Returns the number of steps.
 Index branch_newton(const DoubleMatrix& H, const Positions& free, const Positions& inside,
                     const Doubles& pull, Index k, double level, const OutDoubles& weights,
                     Index most) {
@@ -425,8 +425,7 @@ Index branch_newton(const DoubleMatrix& H, const Positions& free, const Position
     }
     if (fixed == 0) return steps;
     for (Index j = 0; j < count; ++j)
-        if (w[j] != 0.0)
-            add_multiple(alone.data(), -w[j], across.data() + j * fixed, fixed);
+        if (w[j] != 0.0) add_multiple(alone.data(), -w[j], across.data() + j * fixed, fixed);
     blas::cholesky_solve(fixed, own.data(), fixed, alone.data());
     std::copy(alone.begin(), alone.end(), w + count);
     return steps;
