@@ -263,31 +263,23 @@ def best_subset(data: Data, plan: Plan, watch: Watch) -> Outcome:
         observers=[partial(_seen, watch)],
         **data.parameters,
     )
+    model = model if plan.proves else model.skip_proof()
     model.fit(data.design, data.y, **data.of_rows, **data.given.dependence)
-    found = model.result_
-    what = "groups" if data.given.groups is not None else "columns"
     settings = {
         "method": "best subset",
         "n_features": model.n_selected_,
         "ridge": model.ridge_,
         "loss": loss,
-        "bound": f"no other subset is better by more than {100 * found.gap:.2g}%",
-        "proved_out": f"{found.n_proved_out:,} {what} are in no best subset",
-        "branches": found.nodes,
+        "branches": model.result_.nodes,
     }
     if several:
         settings["classes"] = "together"
-    note = (
-        f"best of all subsets of {model.n_selected_} {what}, within {100 * found.gap:.2g}%: of the "
-        "objective on these rows; other rows may have another best subset"
-    )
     return Outcome(
         model.results_,
         model,
         settings,
         moments=model.moments_ if plan.standardize else None,
         scaled_by=model.scaled_by_ if plan.standardize else "",
-        notes=(note,),
         selected=model.selected_,
     )
 

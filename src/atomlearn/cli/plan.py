@@ -63,7 +63,8 @@ class Plan:
     whether cross-validation takes the sparsest within a standard error; norm : the text that
     norms are made of; time : column of survival times; fdr, stability : select by knockoffs or by
     stability instead; best_subset : whether the features of generation are the best of all subsets;
-    power : whether to tell what knockoffs would have found.
+    power : whether to tell what knockoffs would have found; proves : whether to prove that a best
+    subset is the best.
 
     Examples
     --------
@@ -92,6 +93,11 @@ class Plan:
     stability: bool = False
     power: bool = False
     best_subset: bool = False
+    proves: bool = True
+
+    def for_refits(self, gap: float = 0.0) -> Plan:
+        """Return the plan of fits of which only the selection counts, to this gap at the least."""
+        return replace(self, gap=max(self.gap, gap), power=False, proves=False)
 
     @property
     def is_survival(self) -> bool:

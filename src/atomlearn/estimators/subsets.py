@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +13,12 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.interfaces import Design, Loss
+from atomlearn.core.interfaces import Design, Form, Loss
+from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import RowSubset, map_of
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import checked_design, input_names, keep, whole
+from atomlearn.estimators.checks import checked_design, input_names, whole
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.generation import point_of, problem_of
 from atomlearn.estimators.parameters import with_callbacks
@@ -35,8 +37,29 @@ RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 GAP, SECONDS = 1e-4, 60.0
 
 
+@dataclass(eq=False, repr=False)
 class SubsetModel(SelectsColumns, AtomicModel):
     """The shared part of both; not for direct use."""
+
+    n_features: Any = 10
+    ridge: Any = None
+    loss: str | Loss = "squared"
+    groups: Any = None
+    _: KW_ONLY
+    fit_intercept: bool = True
+    standardize: bool = True
+    tol: float = GAP
+    time_limit: float | None = SECONDS
+    max_iter: Any = None
+    within: float | None = 0.01
+    cv: int = 5
+    # Of other models.
+    form: Form | None = field(default="squared", init=False)
+    features: str = field(default="linear", init=False)
+    relax: Any = field(default=0.0, init=False)
+    adaptive: float = field(default=0.0, init=False)
+    solver: str | Solver = field(default="auto", init=False)
+    stop: StoppingRule | None = field(default=None, init=False)
 
     #: Several classes share their columns.
     multi_class = "multinomial"
@@ -44,15 +67,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
     #: Read by ``problem_of``: the size of the subset is set afterwards.
     batch = 1
     n_wanted_ = 1
-    n_features: Any
-    max_iter: Any
-    status_: Any
-    ridge: Any
-    groups: Any
-    standardize: bool
-    unpenalized: Any
-    within: float | None
-    cv: int
+    status_: Any = field(init=False)
 
     @with_callbacks
     def fit(
@@ -73,6 +88,13 @@ class SubsetModel(SelectsColumns, AtomicModel):
         sizes = self._sizes()
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
+        sizes = [size for size in sizes if size <= n_units]
+        if not sizes:
+            what = "columns" if self.groups is None else "groups"
+            raise ValueError(
+                f"n_features={self.n_features}, but X has {n_units} {what} to choose from, those "
+                f"in unpenalized not counted; use n_features={n_units} or less"
+            )
         if self.ridge is None or self.ridge == "cv":
             level = usual_ridge(problem)
         else:
@@ -87,7 +109,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
         problem = problem.at(level)
         watch: tuple[Any, ...] = tuple(self.observers or ())
         wanted = replace(wanted, watch=(*watch, _print) if self.verbose else watch)
-        result = best_subset(problem, min(k, n_units), wanted)
+        result = best_subset(problem, k, wanted)
         self._record(data, problem, result, units)
         if result.status is not SubsetStatus.OPTIMAL and self.max_iter != 0:
             warnings.warn(
@@ -97,6 +119,18 @@ class SubsetModel(SelectsColumns, AtomicModel):
                 stacklevel=2,
             )
         return self
+
+    def skip_proof(self) -> Self:
+        """Take the first subset that is found, improved by exchanges: see ``AtomicModel``."""
+        self.set_params(max_iter=0, within=None, verbose=0, observers=None)
+        return self
+
+    def unit_names(self, names: Sequence[str]) -> dict[int, str]:
+        """Return what ``result_`` counts, by its number: names of columns, or of their groups."""
+        found: dict[int, list[str]] = {}
+        for unit, name in zip(self._units.tolist(), names, strict=True):
+            found.setdefault(unit, []).append(name)
+        return {unit: " and ".join(members) for unit, members in found.items()}
 
     def _sizes(self) -> list[int]:
         """Return the sizes that are tried, or say what is wrong with them."""
@@ -126,6 +160,10 @@ class SubsetModel(SelectsColumns, AtomicModel):
         """Set what was fitted, in the units of the data."""
         count = len(data.targets)
         columns, weights, intercepts = point_of(problem, result.fitted, count)
+        norm, size = problem.regularizer.norm, problem.design.shape[1]
+        assert isinstance(norm, KSupport)
+        each = np.arange(size) if norm.groups is None else norm.partition(size).labels
+        self._units = each[::count]
         means, scales = units.of(columns)
         self.moments_, self.scaled_by_ = (columns, means, scales), units.words
         weights = weights / scales
@@ -165,8 +203,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
                 for some in (train, test)
             ]
             for row, (size, ridge) in enumerate(choices):
-                model = clone(self).set_params(n_features=size, ridge=ridge, max_iter=0)
-                model.set_params(within=None, verbose=0, observers=None)
+                model = clone(self).skip_proof().set_params(n_features=size, ridge=ridge)
                 model.fit(RowSubset(design, train), y[train], *given[0])
                 scores[row, column] = model.score(RowSubset(design, test), y[test], *given[1])
         self.cv_scores_ = dict(zip(choices, scores, strict=True))
@@ -181,6 +218,7 @@ def _print(record: SubsetRecord) -> None:
     )
 
 
+@dataclass(eq=False, repr=False)
 class SubsetRegressor(RegressorMixin, SubsetModel):
     """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + ridge/2 ||w||^2, k columns.
 
@@ -212,8 +250,9 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
         Seconds of the search, after which the best subset so far is taken.
     max_iter : int, optional
         Bound on the branches of the search. 0: the first subset, with its bound.
-    within : float, optional
-        List in ``result_.near`` all subsets whose objective is within this share of the best one.
+    within : float or None, default=0.01
+        List in ``result_.near`` all subsets whose objective is within this share of the best one,
+        up to 1000 of them.
     cv : int, default=5
         Folds, where size or ridge are chosen.
     verbose : int, default=0
@@ -254,29 +293,10 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
     ['bmi', 'bp', 's3', 's5']
     """
 
-    def __init__(
-        self,
-        n_features: Any = 10,
-        ridge: float | str | None = None,
-        loss: str | Loss = "squared",
-        groups: Any = None,
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        unpenalized: Any = None,
-        tol: float = GAP,
-        time_limit: float | None = SECONDS,
-        max_iter: int | None = None,
-        within: float | None = None,
-        cv: int = 5,
-        verbose: int = 0,
-        observers: Sequence[Callable[[SubsetRecord], object]] | None = None,
-    ) -> None:
-        keep(self, locals())
-
     score = AtomicModel.score
 
 
+@dataclass(eq=False, repr=False)
 class SubsetClassifier(ClassifierMixin, SubsetModel):
     """The classifier of the best ``n_features`` columns, with a proof over all subsets.
 
@@ -317,25 +337,7 @@ class SubsetClassifier(ClassifierMixin, SubsetModel):
 
     task = "classification"
 
-    def __init__(
-        self,
-        n_features: Any = 10,
-        ridge: float | str | None = None,
-        loss: str | Loss = "logistic",
-        groups: Any = None,
-        *,
-        class_weight: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        unpenalized: Any = None,
-        tol: float = GAP,
-        time_limit: float | None = SECONDS,
-        max_iter: int | None = None,
-        within: float | None = None,
-        cv: int = 5,
-        verbose: int = 0,
-        observers: Sequence[Callable[[SubsetRecord], object]] | None = None,
-    ) -> None:
-        keep(self, locals())
-
+    loss: str | Loss = "logistic"
+    _: KW_ONLY
+    class_weight: Any = None
     score = AtomicModel.score
