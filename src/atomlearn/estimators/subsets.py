@@ -12,20 +12,17 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.interfaces import Design, Form, Loss
 from atomlearn.core.solvers.solver import Solver
 from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.designs import RowSubset, map_of
+from atomlearn.designs import map_of
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names, whole
-from atomlearn.estimators.dependent_rows import folds
-from atomlearn.estimators.generation import point_of, problem_of
+from atomlearn.estimators.generation import Trials, problem_of, take
 from atomlearn.estimators.parameters import with_callbacks
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import units_of
-from atomlearn.losses import as_loss
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem
 from atomlearn.subsets import SubsetRecord, SubsetResult, SubsetStatus
@@ -51,7 +48,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
     tol: float = GAP
     time_limit: float | None = SECONDS
     max_iter: Any = None
-    within: float | None = 0.01
+    within: Any = 0.01
     cv: int = 5
     # Of other models.
     form: Form | None = field(default="squared", init=False)
@@ -108,7 +105,9 @@ class SubsetModel(SelectsColumns, AtomicModel):
             k, level = self._chosen(design, list(itertools.product(sizes, ridges)), rows)
         problem = problem.at(level)
         watch: tuple[Any, ...] = tuple(self.observers or ())
-        wanted = replace(wanted, watch=(*watch, _print) if self.verbose else watch)
+        if self.verbose:
+            watch = (*watch, lambda record: print(f"{record.seconds:8.1f} s  {told(record)}"))
+        wanted = replace(wanted, watch=watch)
         result = best_subset(problem, k, wanted)
         self._record(data, problem, result, units)
         if result.status is not SubsetStatus.OPTIMAL and self.max_iter != 0:
@@ -149,34 +148,20 @@ class SubsetModel(SelectsColumns, AtomicModel):
         units = units_of(self, data.design, data.weight)
         offset = data.offset
         problem, n_units = problem_of(self, replace(data, design=units.design), offset)
-        if not isinstance(problem.regularizer.norm, KSupport):
+        norm, size = problem.regularizer.norm, problem.design.shape[1]
+        if not isinstance(norm, KSupport):
             raise ValueError(
                 "groups must be disjoint: each column in one group at most; leave columns out of "
                 "all groups but one, or use FeatureGenerator(groups=...), whose groups may overlap"
             )
+        labels = np.arange(size) if norm.groups is None else norm.partition(size).labels
+        self._units = labels[:: len(data.targets)]
         return problem, n_units, units
 
     def _record(self, data: Checked, problem: Problem, result: SubsetResult, units: Any) -> None:
         """Set what was fitted, in the units of the data."""
-        count = len(data.targets)
-        columns, weights, intercepts = point_of(problem, result.fitted, count)
-        norm, size = problem.regularizer.norm, problem.design.shape[1]
-        assert isinstance(norm, KSupport)
-        each = np.arange(size) if norm.groups is None else norm.partition(size).labels
-        self._units = each[::count]
-        means, scales = units.of(columns)
-        self.moments_, self.scaled_by_ = (columns, means, scales), units.words
-        weights = weights / scales
-        entries = [(columns, row) for row in weights]
-        n_columns = data.design.shape[1]
-        coef = coefficient_rows(entries, n_columns, result.fitted.dtype, self.feature_map_.implicit)
-        intercept: Any = intercepts - weights @ means
-        if data.classes is None:
-            coef, intercept = single_row(coef), float(intercept[0])
-        else:
-            self.classes_ = data.classes
-        self.coef_, self.intercept_ = coef, intercept
-        self.selected_ = np.unique(result.columns // count)
+        take(self, problem, result.fitted, units, data.classes)
+        self.selected_ = np.unique(result.columns // len(data.targets))
         self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
         self.result_, self.results_ = result, [result.fitted]
         self.status_, self.history_, self.parts_ = result.status, result.history, None
@@ -192,29 +177,18 @@ class SubsetModel(SelectsColumns, AtomicModel):
 
         Within the folds subsets are improved by exchanges, and not proved.
         """
-        y, weight, offset, groups, order = rows
-        y = np.asarray(y)
-        codes = y if as_loss(self.loss).task == "classification" else None
-        splits = folds(y.shape[0], whole("cv", self.cv), 0, codes, groups, order)
-        scores = np.zeros((len(choices), len(splits)))
-        for column, (train, test) in enumerate(splits):
-            given = [
-                [None if each is None else np.asarray(each)[some] for each in (weight, offset)]
-                for some in (train, test)
-            ]
-            for row, (size, ridge) in enumerate(choices):
-                model = clone(self).skip_proof().set_params(n_features=size, ridge=ridge)
-                model.fit(RowSubset(design, train), y[train], *given[0])
-                scores[row, column] = model.score(RowSubset(design, test), y[test], *given[1])
+        trials = Trials(clone(self).skip_proof(), design, rows, whole("cv", self.cv))
+        scores = np.array([trials.score({"n_features": k, "ridge": r}) for k, r in choices])
         self.cv_scores_ = dict(zip(choices, scores, strict=True))
         return choices[int(np.argmax(scores.mean(axis=1)))]
 
 
-def _print(record: SubsetRecord) -> None:
+def told(record: SubsetRecord) -> str:
+    """Return what is known at a moment of a search, in one line."""
     gap = 1.0 - record.lower_bound / record.objective if record.objective else 0.0
-    print(
-        f"{record.seconds:8.1f} s  {record.nodes:8d} branches  objective {record.objective:.6g}  "
-        f"at least {record.lower_bound:.6g}  gap {100 * gap:.3g}%"
+    return (
+        f"{record.nodes:,} branches, objective {record.objective:.6g}, at least "
+        f"{record.lower_bound:.6g}: no subset is better by more than {100 * gap:.2g}%"
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces import Array
 from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.findings.twins import Twins
-from atomlearn.reports.drawing import MOST_NAMED, Display, percent
+from atomlearn.reports.drawing import Display, percent
 from atomlearn.reports.view import View
 from atomlearn.subsets import SubsetResult, SubsetStatus
 
@@ -27,15 +27,15 @@ NOT_THE_WORLD = (
 class SubsetProof:
     """What is proved of the best subset.
 
-    over : what the bound is over; sentences : what is proved, and what is not; near : of other
+    over : what the bound is over; sentences : what is proved, and what is not; near : of the other
     subsets nearly as good, what they lack of the best one, what they have instead, and by how much
-    their objective is larger; more : how many of them are not in ``near``.
+    their objective is larger; twins : the same where that is one column.
     """
 
     over: str
     sentences: tuple[str, ...]
-    near: tuple[tuple[str, str, str], ...] = ()
-    more: int = 0
+    near: Sequence[tuple[str, str, str]] = ()
+    twins: Sequence[Twins] = ()
 
     @classmethod
     def of(cls, view: View, refitted: bool) -> Self | None:
@@ -46,22 +46,30 @@ class SubsetProof:
         model = view.model
         if not isinstance(model, SubsetModel):
             return None
-        result = model.result_
+        result, names = model.result_, model.unit_names(view.names)
         unit = "feature" if model.groups is None else "group"
         k = f"{result.k:,} {unit}{'' if result.k == 1 else 's'}"
-        names = model.unit_names(view.names)
         said = [_of_all(result, k), *_of_single(result, k, unit, names)]
-        near, within = result.near or [], model.within
-        if within is not None:
-            said.append(_of_near(result, within))
+        best, near = result.columns if result.groups is None else result.groups, []
+        found = list[Twins]()
+        for each in (result.near or ())[1:]:
+            gone = np.setdiff1d(best, each.columns).tolist()
+            lost, come = (
+                ", ".join(names[at] for at in part)
+                for part in (gone, np.setdiff1d(each.columns, best).tolist())
+            )
+            rise = each.objective / result.objective - 1.0
+            near.append((lost, come, f"+{percent(rise)}"))
+            if len(gone) == 1 and unit == "feature":
+                found.append(Twins(gone[0], lost, (), rise, replaced_by=(come,)))
+        if result.near is not None:
+            said.append(_of_near(len(near), percent(model.within), result.near_complete))
         if refitted:
             said.append(
                 "The subset that held-out rows were scored with was found in the same way among "
                 "the other rows, without a proof."
             )
-        rows = tuple(_exchange(each.columns, each.objective, result, names) for each in near[1:])
-        more = max(len(rows) - MOST_NAMED, 0)
-        return cls(f"all subsets of {k}", (*said, NOT_THE_WORLD), rows[:MOST_NAMED], more)
+        return cls(f"all subsets of {k}", (*said, NOT_THE_WORLD), near, found)
 
 
 def _of_all(result: SubsetResult, k: str) -> str:
@@ -81,49 +89,23 @@ def _of_single(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -
     words = f"{out:,} of {out + result.open_columns.size:,} {unit}s are in no best model of {k}"
     said = [f"{words}; of {n_open:,} this is not known." if n_open else f"{words}."]
     if result.proved_in.size:
-        listed = ", ".join(names[unit] for unit in result.proved_in[:MOST_NAMED].tolist())
-        said.append(f"In every best model: {listed}.")
+        said.append(
+            f"In every best model: {', '.join(names[at] for at in result.proved_in.tolist())}."
+        )
     return said
 
 
-def _of_near(result: SubsetResult, within: float) -> str:
+def _of_near(others: int, share: str, complete: bool) -> str:
     """Return how many subsets are nearly as good."""
-    assert result.near is not None
-    others, share = len(result.near) - 1, percent(within)
-    if not result.near_complete:
-        return f"{max(others, 0):,} others within {share} were found; there may be more of them."
+    if not complete:
+        return f"{others:,} others within {share} were found; there may be more of them."
     if not others:
         return f"Every other subset has an objective more than {share} higher."
-    have = "other has" if others == 1 else "others have"
     return (
-        f"{others:,} {have} an objective at most {share} higher, and none is missing below: where "
-        "features can stand for each other, no one subset is the model."
+        f"{others:,} other{' has' if others == 1 else 's have'} an objective at most {share} "
+        "higher, and none is missing below: where features can stand for each other, no one subset "
+        "is the model."
     )
-
-
-def _exchange(
-    units: Columns, objective: float, result: SubsetResult, names: dict[int, str]
-) -> tuple[str, str, str]:
-    best = result.columns if result.groups is None else result.groups
-    parts = np.setdiff1d(best, units), np.setdiff1d(units, best)
-    gone, come = (", ".join(names[unit] for unit in part.tolist()) for part in parts)
-    return gone, come, f"+{percent(objective / result.objective - 1.0)}"
-
-
-def exchanged(view: View) -> Sequence[Twins]:
-    """Return which features can stand for one of the best subset, as its near subsets have it."""
-    model = view.model
-    if not isinstance(model, SubsetModel) or model.groups is not None or not model.result_.near:
-        return []
-    best, *others = model.result_.near
-    found = []
-    for each in others:
-        gone = np.setdiff1d(best.columns, each.columns).tolist()
-        come = np.setdiff1d(each.columns, best.columns).tolist()
-        if len(gone) == 1:
-            rise, name = each.objective / best.objective - 1.0, view.names[gone[0]]
-            found.append(Twins(gone[0], name, (), rise, replaced_by=(view.names[come[0]],)))
-    return found
 
 
 @dataclass
@@ -157,9 +139,11 @@ class BoundsDisplay(Display):
         cls, estimator: Any, X: Any = None, y: Any = None, names: Any = None
     ) -> Self | None:
         """Return both bounds of a model of the best subset."""
-        if not isinstance(estimator, SubsetModel):
+        try:
+            history = estimator.result_.history
+            lines = [(at.seconds, at.objective, at.lower_bound) for at in history]
+        except AttributeError:
             return None
-        lines = [(at.seconds, at.objective, at.lower_bound) for at in estimator.result_.history]
         return cls(*np.transpose(lines))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:

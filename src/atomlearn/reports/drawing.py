@@ -131,10 +131,10 @@ def label_of(name: object, width: int = 24) -> str:
     return printable(str(name), width).replace("$", r"\$")
 
 
-def percent(share: float, digits: int = 3) -> str:
+def percent(share: float) -> str:
     """Return a share without an exponent, as 0.0000031%, and never as 0."""
     size = max(100.0 * share, 1e-7)
-    return np.format_float_positional(size, digits, unique=False, fractional=False, trim="-") + "%"
+    return np.format_float_positional(size, 3, unique=False, fractional=False, trim="-") + "%"
 
 
 def printable(name: str, width: int) -> str:

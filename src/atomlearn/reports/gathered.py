@@ -20,7 +20,7 @@ from atomlearn.findings.held_out import rows_of, unproved
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.losses import as_loss
-from atomlearn.reports.best_subset import BoundsDisplay, SubsetProof, exchanged
+from atomlearn.reports.best_subset import BoundsDisplay, SubsetProof
 from atomlearn.reports.chromosomes import ChromosomesDisplay, Places, places_in
 from atomlearn.reports.content import (
     Content,
@@ -152,7 +152,7 @@ def with_twins(
             first, correlated_columns(view.inputs, [*first.values()]), strict=True
         )
     }
-    for twin in [*asked(), *exchanged(view)]:
+    for twin in asked():
         if twin.rise is not None:
             words.setdefault(twin.feature, []).append(twin.words)
     return tuple(
@@ -238,7 +238,9 @@ def content_of(
     """
     labels, is_times = view.labels, y.dtype.names is not None
     found, covariates = without_covariates([*map(known, selected_of(view))], free)
-    found = with_twins(view, found, asked) if looks else found
+    proof = SubsetProof.of(view, held_out is not None and held_out.refitted)
+    if looks:
+        found = with_twins(view, found, asked if proof is None else lambda: proof.twins)
     selected = _with_shares(found, stability or (shares(halves) if halves else None))
     counts = np.bincount(y, minlength=len(labels)).tolist() if labels else []
     warned, boxes = _seen(view, y, selected, target) if looks else ([], [])
@@ -263,7 +265,7 @@ def content_of(
         curves=curves_of(view, selected, halves, outputs),
         evidence=[picture for picture in pictures if picture is not None],
         scale=_scale_of(view),
-        proof=SubsetProof.of(view, held_out is not None and held_out.refitted),
+        proof=proof,
         **_seen_data(view, y, target, selected, missing) if looks and view.inputs.listable else {},
         warnings=(*(held_out.warnings if held_out else ()), *warned),
         **more,
