@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Norm, WarmStart
+from atomlearn.core.interfaces import Array, Design, Norm, Rows, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, training_part
@@ -214,9 +214,10 @@ def cross_validate(
     found = [tuple(map(ends[k // len(folds)].cut, each)) for k, each in enumerate(found)]
     status = ended_by(found)
     shape = (len(norms), len(folds), levels.shape[1])
+    tested = [(*fold, part_of(counted, rows=fold[1])) for fold in folds]
     parts = [
-        _held_out(problems, fold, p, score, relax, levels.shape[1])
-        for fold, p in zip(cycle(folds), found, strict=False)
+        _held_out(problems, *fold, p, score, relax, levels.shape[1])
+        for fold, p in zip(cycle(tested), found, strict=False)
     ]
     of_shares, *others = zip(*parts, strict=True)
     each, selected, gaps = (np.array(part).reshape(shape).swapaxes(1, 2) for part in others)
@@ -315,20 +316,21 @@ def _pools(
 
 def _held_out(
     problems: Sequence[Problem],
-    fold: Fold,
+    train: Rows,
+    test: Rows,
+    testing: Design,
     paths: Sequence[PathResult],
     score: Score,
     relax: Sequence[float],
     n_levels: int,
 ) -> tuple[Array, Array, Array, Array]:
     """Return scores (of every share), passes, numbers of columns and gaps at every level."""
-    everything, paths, (train, test) = n_levels, solved(paths), fold
+    everything, paths = n_levels, solved(paths)
     n_levels = paths[0].levels.size if len(paths) == len(problems) else 0
     if not n_levels:
         nothing = np.full((len(relax), everything), np.nan)
         return nothing, *nothing[:1].repeat(3, axis=0)
     counts = np.bincount(train, minlength=problems[0].y.size)
-    testing = part_of(problems[0].design, rows=test)
     decisions = np.empty((len(relax), n_levels, test.size, len(problems)))
     passes, n_selected, gaps = np.zeros((3, n_levels))
     for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):

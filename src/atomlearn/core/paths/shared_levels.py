@@ -155,7 +155,8 @@ class SharedLevels(Task):
 
     def _seed(self, zero: Scores | None) -> None:
         if not self._seeds:
-            self.pool.add(np.arange(self.inner.design.shape[1]))
+            if not self.pool.columns.size:
+                self.pool.add(np.arange(self.inner.design.shape[1]))
         elif zero is not None:
             norm = self.inner.regularizer.norm
             count = min(max(500, self.inner.design.shape[0]), JOINING)
