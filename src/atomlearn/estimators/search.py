@@ -29,6 +29,7 @@ from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.folds import Fold, Score, training_part
 from atomlearn.core.paths.lattice import search_lattice
 from atomlearn.core.paths.levels import check_levels, level_grids
+from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import Counted, is_opened
 from atomlearn.estimators.base import AtomicModel
@@ -288,10 +289,12 @@ class CrossValidatedModel(AtomicModel):
             form = problems[0].regularizer.form
             levels = np.tile(check_levels(self.alphas, form, "alphas"), (len(norms), 1))
 
+        pools: dict[int, Pool] = {}
+
         def scored(norms: Sequence[Norm], levels: Array) -> CrossValidation:
             if rule in CRITERIA:
                 return criterion_scores(problems, norms, levels, rule, half, shares, self.until)
-            more = folds, score, half, self.n_jobs, shares, self.until
+            more = folds, score, half, self.n_jobs, shares, self.until, pools
             return cross_validate(problems, norms, levels, *more)
 
         # Shares of a refit are compared over the whole grid.
