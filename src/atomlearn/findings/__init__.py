@@ -1,5 +1,6 @@
 """Findings: whether a model predicts, which features would be chosen again, how many are false."""
 
+from atomlearn.findings.conditional import FeatureTests, conditional_importance, p_values
 from atomlearn.findings.effects import Estimates, estimates
 from atomlearn.findings.explain import Explanation, explain
 from atomlearn.findings.gaussian import gaussian_knockoffs
@@ -22,12 +23,14 @@ from atomlearn.findings.verdict import (
 __all__ = [
     "Estimates",
     "Explanation",
+    "FeatureTests",
     "KnockoffSelector",
     "PowerCurve",
     "StabilitySelector",
     "Twins",
     "Verdict",
     "classification_verdict",
+    "conditional_importance",
     "correlated_columns",
     "estimates",
     "explain",
@@ -35,6 +38,7 @@ __all__ = [
     "held_out_verdict",
     "knockoff_threshold",
     "meinshausen_buhlmann",
+    "p_values",
     "power",
     "regression_verdict",
     "survival_verdict",
