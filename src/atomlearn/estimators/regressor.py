@@ -198,7 +198,8 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         before = Moments.none(design.shape[1]) if known is None else known
         moments = before.joined(design, target, weight)
         norm, n_columns = norm_for(self, self.norm, design), design.shape[1]
-        norm = norm.on(n_columns, norm.matrix_shape or (n_columns, 1))
+        shape: Any = norm.matrix_shape or (n_columns, 1)
+        norm = norm.on(n_columns, shape)
         penalty = Regularizer(norm, self._form_of(norm), amount_of(self))
         problem, rest = moments.problem(penalty, intercept)
         start = None if known is None else self.results_[0].warm_start()

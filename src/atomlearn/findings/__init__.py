@@ -5,7 +5,9 @@ from atomlearn.findings.effects import Estimates, estimates
 from atomlearn.findings.explain import Explanation, explain
 from atomlearn.findings.gaussian import gaussian_knockoffs
 from atomlearn.findings.held_out import held_out_verdict
+from atomlearn.findings.kept import Kept
 from atomlearn.findings.knockoffs import KnockoffSelector, knockoff_threshold
+from atomlearn.findings.new_rows import Monitored, keep, monitor
 from atomlearn.findings.power import PowerCurve, power
 from atomlearn.findings.stability import (
     StabilitySelector,
@@ -24,7 +26,9 @@ __all__ = [
     "Estimates",
     "Explanation",
     "FeatureTests",
+    "Kept",
     "KnockoffSelector",
+    "Monitored",
     "PowerCurve",
     "StabilitySelector",
     "Twins",
@@ -36,8 +40,10 @@ __all__ = [
     "explain",
     "gaussian_knockoffs",
     "held_out_verdict",
+    "keep",
     "knockoff_threshold",
     "meinshausen_buhlmann",
+    "monitor",
     "p_values",
     "power",
     "regression_verdict",
