@@ -74,7 +74,8 @@ def test_a_cluster_is_found_where_its_columns_alone_are_not() -> None:
     together = p_values(X, y, groups="auto")
     assert [unit.tolist() for unit in together.units][2] == [10, 11, 12, 13, 14]
     assert together.selected(1e-6) == [10, 11, 12, 13, 14]
-    assert p_values(X, y, X.columns[10:15]).p_values.min() > 1e-3
+    with pytest.warns(UserWarning, match="40 columns are in 8 clusters"):
+        assert p_values(X, y, X.columns[10:15]).p_values.min() > 1e-3
     one = p_values(X, y, ["g12"], groups="auto")
     assert len(one.units) == 1
     assert one.p_values[0] == pytest.approx(together.p_values[2])
@@ -95,7 +96,8 @@ def test_importance_on_rows_left_out_is_of_what_a_column_has_of_its_own() -> Non
     labels = (y > 0).astype(int)
     assert conditional_importance(LogisticRegression(), X, labels, [2]).p_values[0] == 0.005
     twin = np.column_stack([X, X[:, 2] + 0.05 * rng.standard_normal(300)])
-    alone = conditional_importance(LinearRegression(), twin, y)
+    with pytest.warns(UserWarning, match="2 columns are in 1 clusters"):
+        alone = conditional_importance(LinearRegression(), twin, y)
     both = conditional_importance(LinearRegression(), twin, y, groups="auto")
     assert both.sizes[2] > 2 * alone.sizes[2]
     assert both.units[2].tolist() == [2, 6]

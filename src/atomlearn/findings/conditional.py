@@ -23,7 +23,7 @@ from atomlearn.designs import as_design, feature_names
 from atomlearn.estimators.dependent_rows import held_out
 from atomlearn.findings.gaussian import generator, knockoffs_of, rescaled, standardized
 from atomlearn.findings.importance import coefficients, loss_for
-from atomlearn.findings.precision import means_of, near_duplicates
+from atomlearn.findings.precision import means_of, near_duplicates, warn_of_duplicates
 from atomlearn.norms import L1, Groups
 from atomlearn.paths import Settings
 from atomlearn.problem import Problem, Regularizer
@@ -74,6 +74,11 @@ class FeatureTests:
             for j in unit.tolist()
         )
 
+    def of_columns(self) -> dict[int, tuple[float, float]]:
+        """Return of each column that was tested the p-value of its unit, and the adjusted one."""
+        values = zip(self.units, self.p_values.tolist(), self.adjusted.tolist(), strict=True)
+        return {j: (p, rate) for unit, p, rate in values for j in unit.tolist()}
+
     def sentences(self, names: Any = None, most: int = 20) -> tuple[str, ...]:
         """Return a sentence with its condition for each of the units with the least p-values."""
         told = []
@@ -116,7 +121,9 @@ class Units:
         if isinstance(groups, str) and groups == "auto":
             labels = near_duplicates(standard)
             standard, _, scales = standardized(means_of(standard, labels))
-        elif groups is not None:
+        elif groups is None:
+            warn_of_duplicates(standard)
+        else:
             norm = Groups(groups) if names is None else Groups(groups).with_names(names)
             labels = norm.on(n_columns).parts(n_columns)[0].labels
         members = _split(labels)
