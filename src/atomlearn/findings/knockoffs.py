@@ -27,7 +27,7 @@ from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled, standardized
 from atomlearn.findings.importance import coefficients
-from atomlearn.findings.precision import means_of, near_duplicates
+from atomlearn.findings.precision import means_of, near_duplicates, warn_of_duplicates
 from atomlearn.norms import Groups, KSupport, as_norm
 
 
@@ -180,6 +180,8 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         rng = generator(self.rng)
         standard, means, scales = standardized(array)
         partition, labels = None, None
+        if self.groups is None:
+            warn_of_duplicates(standard)
         if isinstance(self.groups, str) and self.groups == "auto":
             labels = near_duplicates(standard)
             standard, means, scales = standardized(means_of(standard, labels))
