@@ -100,6 +100,8 @@ def estimates(
     asymptotically optimal confidence regions and tests. Annals of Statistics 42 (2014) 1166-1202.
     W. Fithian, D. Sun, J. Taylor. Optimal inference after model selection. arXiv:1410.2597 (2014).
     D. Firth. Bias reduction of maximum likelihood estimates. Biometrika 80 (1993) 27-38.
+    J. Lee, D. Sun, Y. Sun, J. Taylor. Exact post-selection inference, with application to the
+    lasso. Annals of Statistics 44 (2016) 907-927.
 
     Examples
     --------

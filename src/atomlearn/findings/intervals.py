@@ -18,7 +18,7 @@ CONDITIONS = {
     "among these columns alone, for independent rows that follow the model",
     "split": "of effects among these columns alone, which other rows selected",
     "exact": "given that all rows select exactly these columns, which is proved, of effects among "
-    "these columns alone, for independent normal errors of about the spread that was estimated",
+    "these columns alone, for independent normal errors of the spread that was estimated or given",
     "quadratic": "given that all rows select exactly these columns, of effects among these columns "
     "alone, as far as the likelihood is quadratic around the fit, as it is of many rows",
 }
@@ -34,6 +34,11 @@ class Estimates:
     ("exact" of counts and classes); groups : the columns that were named together, and
     group_p_values : of "none of them has an effect". ``condition`` is the sentence that belongs to
     the intervals. ``wrong_signs`` : at most so many values have the wrong sign.
+
+    References
+    ----------
+    S. Holm. A simple sequentially rejective multiple test procedure. Scandinavian Journal of
+    Statistics 6 (1979) 65-70.
     """
 
     columns: Columns

@@ -17,7 +17,6 @@ import scipy.linalg as la
 from sklearn.base import clone
 
 from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.problem.rounding import growth
 from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.given import Given
 from atomlearn.problem import Problem
@@ -25,6 +24,8 @@ from atomlearn.subsets.solve import best_subset, wanted_of
 
 #: Searches on one line, sets that each may list, and its seconds.
 MOST_SEARCHES, MOST_SETS, SECONDS = 100, 1000, 10.0
+#: How exactly a search fits a subset, and more: a share of the squares of the targets.
+FITTED = 1e-9
 
 
 @dataclass
@@ -45,43 +46,31 @@ class SubsetLine:
     subset: Columns
     depth: float
 
+    def _objective(self, columns: Columns) -> Array:
+        X = np.asarray(self.problem.design.gather(columns).dense(), dtype=np.float64)
+        X = self.data.projected(X)
+        ridge = self.data.y.size * self.problem.regularizer.amount * np.eye(columns.size)
+        pull = X.T @ self._targets
+        fitted = pull.T @ la.solve(X.T @ X + ridge, pull, assume_a="pos")
+        (one, both), (_, two) = self._targets.T @ self._targets - fitted
+        return np.array([two / 2, both, one / 2])
+
     def kept(self, weights: Array, reach: float) -> tuple[Array, Array]:
         """Return where the subset is the best one, and where that is left open.
 
         Both are intervals (m, 2) of t, of targets y + t X_columns weights; beyond ``reach`` all is
         open.
         """
-        return _Line(self, self.data.columns_of(self.columns) @ weights).kept(reach)
-
-
-class _Line:
-    """One line: what is known of it.
-
-    others : of each subset that was listed, by how much its objective is above that of ours, as
-    coefficients of t^2, t, 1; bounds : of each t that was looked at, the least objective of subsets
-    that were not listed there.
-    """
-
-    def __init__(self, of: SubsetLine, move: Array) -> None:
-        self.of, self.move, self.n_rows = of, move, move.size
-        self.others: dict[bytes, Array] = {}
-        self.bounds: dict[float, float] = {}
-        self.targets = of.data.projected(np.column_stack([of.data.y, move]))
-        self.own = self._objective(of.subset)
-        self.lost = 4.0 * growth(move.size) * float(np.sum(self.targets[:, 0] ** 2))
-
-    def _objective(self, columns: Columns) -> Array:
-        X = np.asarray(self.of.problem.design.gather(columns).dense(), dtype=np.float64)
-        X = self.of.data.projected(X)
-        ridge = self.n_rows * self.of.problem.regularizer.amount * np.eye(columns.size)
-        pull = X.T @ self.targets
-        fitted = pull.T @ la.solve(X.T @ X + ridge, pull, assume_a="pos")
-        (one, both), (_, two) = self.targets.T @ self.targets - fitted
-        return np.array([two / 2, both, one / 2])
-
-    def kept(self, reach: float) -> tuple[Array, Array]:
+        # Of each subset that was listed: by how much its objective is above that of ours, as
+        # coefficients of t^2, t, 1. Of each t that was looked at: the least one of all others.
+        self._others: dict[bytes, Array] = {}
+        self._bounds: dict[float, float] = {}
+        self._move = self.data.columns_of(self.columns) @ weights
+        self._targets = self.data.projected(np.column_stack([self.data.y, self._move]))
+        self._own = self._objective(self.subset)
+        self._lost = FITTED * float(np.linalg.norm(self._targets, axis=0) @ [1.0, reach]) ** 2
         self._look(0.0)
-        if not self._where(-0.0, 0.0):
+        if not (self._where(0.0, 0.0) and self._proved(0.0, 0.0)):
             raise ValueError(
                 "that no other subset is better was not proved; use a larger ridge, or fewer "
                 "features"
@@ -93,7 +82,7 @@ class _Line:
             if not where:
                 continue
             low, high = where[0][0], where[-1][1]
-            enough = len(self.bounds) >= MOST_SEARCHES or high - low < 1e-6 * reach
+            enough = len(self._bounds) >= MOST_SEARCHES or high - low < 1e-6 * reach
             if not enough:
                 self._look(low)
                 self._look(high)
@@ -111,24 +100,24 @@ class _Line:
 
     def _look(self, t: float) -> None:
         """Search at t: which subsets are near there, and how much worse all others are."""
-        if t in self.bounds:
+        if t in self._bounds:
             return
-        problem = replace(self.of.problem, y=self.of.data.y + t * self.move)
-        within = self.of.depth / float(np.polyval(self.own, t))
+        problem = replace(self.problem, y=self.data.y + t * self._move)
+        within = self.depth / float(np.polyval(self._own, t))
         wanted = wanted_of(1e-9, within, MOST_SETS, SECONDS, None)
-        found = best_subset(problem, self.of.subset.size, wanted, [self.of.subset])
+        found = best_subset(problem, self.subset.size, wanted, [self.subset])
         for near in found.near or ():
             key = near.columns.tobytes()
-            if key not in self.others and not np.array_equal(near.columns, self.of.subset):
-                self.others[key] = self._objective(near.columns) - self.own
+            if key not in self._others and not np.array_equal(near.columns, self.subset):
+                self._others[key] = self._objective(near.columns) - self._own
         beyond = found.objective * (1.0 + within)
-        self.bounds[t] = self.n_rows * (beyond if found.near_complete else found.lower_bound)
+        self._bounds[t] = self.data.y.size * (beyond if found.near_complete else found.lower_bound)
 
     def _where(self, low: float, high: float) -> list[tuple[float, float]]:
         """Return the parts of a stretch where no subset that was listed is better."""
-        if not self.others:
+        if not self._others:
             return [(low, high)]
-        rates = np.array(list(self.others.values())) - [0.0, 0.0, self.lost]
+        rates = np.array(list(self._others.values())) - [0.0, 0.0, self._lost]
         roots = np.concatenate([np.roots(rate) for rate in rates])
         cuts = np.sort(roots[np.isreal(roots)].real)
         cuts = np.concatenate([[low], cuts[(cuts > low) & (cuts < high)], [high]])
@@ -140,10 +129,12 @@ class _Line:
 
     def _proved(self, low: float, high: float) -> bool:
         """Whether no subset that was not listed is better anywhere between two searches."""
-        if low not in self.bounds or high not in self.bounds:
+        if low not in self._bounds or high not in self._bounds:
             return False
-        rooms = [self.bounds[t] - self.lost - float(np.polyval(self.own, t)) for t in (low, high)]
-        bend = 0.5 * float(np.sum(self.targets[:, 1] ** 2)) - self.own[0]
+        rooms = [
+            self._bounds[t] - self._lost - float(np.polyval(self._own, t)) for t in (low, high)
+        ]
+        bend = 0.5 * float(np.sum(self._targets[:, 1] ** 2)) - self._own[0]
         width = high - low
         # With s = (t - low) / (high - low): room_1 (1 - s) + room_2 s - bend width^2 s (1 - s).
         bend = max(bend * width**2, 1e-300)

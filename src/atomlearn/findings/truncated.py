@@ -8,7 +8,7 @@ interval takes of each open set what makes it longer, so that it covers whatever
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import erf, erfcx, expit, logsumexp
+from scipy.special import erf, erfcx, expit
 
 from atomlearn.core.interfaces import Array
 from atomlearn.findings.carving import Found, inverted
@@ -57,4 +57,4 @@ def _log_masses(ends: Array, shifts: Array) -> Array:
         tail = erfcx(a / root) - erfcx(b / root) * np.exp(-drop)
         across = erf(high / root) - erf(low / root)
         logs = np.where(a > 0, np.log(tail) - 0.5 * a**2, np.log(across)) - np.log(2.0)
-    return np.asarray(logsumexp(logs, axis=0))
+    return np.asarray(np.logaddexp.reduce(logs, axis=0))
