@@ -19,7 +19,7 @@ from atomlearn.cli.command_line import memory
 from atomlearn.cli.fitting import Fitted, fit, with_baseline
 from atomlearn.cli.genotypes import score_text
 from atomlearn.cli.options import CommandError
-from atomlearn.cli.plan import Plan, read_plan
+from atomlearn.cli.plan import LARGE, Plan, read_plan
 from atomlearn.cli.source import Dataset, Given, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
@@ -30,6 +30,7 @@ from atomlearn.designs import as_design
 from atomlearn.estimators.dependent_rows import held_out as held_out_rows
 from atomlearn.estimators.prediction_sets import score_of, thinned
 from atomlearn.estimators.survival import StepFunction
+from atomlearn.findings.conditional import FeatureTests, p_values
 from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
@@ -120,8 +121,25 @@ def _selected(
     if not (interrupted or options.time_limit or plan.controls or source.given.on_disk):
         watch.stage("selecting from halves of the rows")
         again = _halves(source, plan, fitted)
-    content = content_of_fit(source, plan, fitted, held_out, notes, seconds, again)
+    tests = None
+    if plan.p_values and not interrupted:
+        watch.stage("testing each column given all others")
+        tests = _tests(source, plan)
+    content = content_of_fit(source, plan, fitted, held_out, notes, seconds, again, tests)
     return content, fitted, interrupted
+
+
+def _tests(source: Dataset, plan: Plan) -> FeatureTests:
+    """Return p-values of all columns, of all rows; the columns of a category are one."""
+    (n_rows, n_columns), given = source.X.shape, source.given
+    if n_rows * n_columns > LARGE:
+        raise CommandError(
+            f"--p-values holds all columns in memory, and {n_rows:,} x {n_columns:,} are too many; "
+            "leave it out"
+        )
+    groups = None if given.group_names else given.groups
+    loss = plan.loss_for(source.target.task)
+    return p_values(source.X, source.target.values, groups=groups, loss=loss, rng=plan.seed)
 
 
 def split(target: Target, fraction: float, seed: int, given: Given) -> tuple[Rows, Rows]:
