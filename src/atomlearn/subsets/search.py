@@ -113,6 +113,11 @@ class Search:
         return self._least < self.cutoff
 
     @property
+    def is_proved(self) -> bool:
+        """Whether no set can be better than the best one by more than the gap."""
+        return self._least >= self._goal
+
+    @property
     def is_alone(self) -> bool:
         """Whether every other set of at most k units is proved to be worse than the best one."""
         best = self.best
@@ -122,10 +127,11 @@ class Search:
         rest = min(self._cut, min(others, default=math.inf))
         return self._least == math.inf and rest > self.upper + 0.5 * WORSE * abs(self.upper)
 
-    def within_reach(self) -> list[Subset]:
+    def within_reach(self, within: float) -> list[Subset]:
         """Return all sets of k units (priced: of any size) within reach of the best, best first."""
         sets = [each for each in self.known.values() if self.price or each.units.size == self.k]
-        found = [each for each in sets if each.objective <= self.cutoff]
+        most = self.upper + within * abs(self.upper)
+        found = [each for each in sets if each.objective <= most]
         return sorted(found, key=lambda each: each.objective)
 
     @property
@@ -133,6 +139,10 @@ class Search:
         """The bound from which on a branch holds nothing that is looked for."""
         if self.within is not None:
             return self.upper + self.within * abs(self.upper)
+        return self._goal
+
+    @property
+    def _goal(self) -> float:
         upper = self.upper
         return upper - self.gap * abs(upper) if math.isfinite(upper) else upper
 
