@@ -272,4 +272,5 @@ def _roles_of(schema: Schema) -> dict[str, str]:
     named = [plan for plan in schema.columns if plan.use == "id"]
     named += [plan for plan in schema.columns if plan.kind == "identifier"]
     found = {"id": named[0].name} if named else {}
-    return found | {p.use: p.name for p in schema.columns if p.use in ("offset", "exposure")}
+    found |= {p.use: p.name for p in schema.columns if p.use in ("offset", "exposure")}
+    return found | dict(schema.origin)

@@ -64,7 +64,8 @@ class Plan:
     whether cross-validation takes the sparsest within a standard error; norm : the text that
     norms are made of; time : column of survival times; fdr, stability : select by knockoffs or by
     stability instead; best_subset : whether the features of generation are the best of all subsets;
-    power : whether to tell what knockoffs would have found; p_values : whether columns are tested.
+    power : whether to tell what knockoffs would have found; p_values : whether columns are tested;
+    proves : whether to prove that a best subset is the best.
 
     Examples
     --------
@@ -94,6 +95,11 @@ class Plan:
     power: bool = False
     p_values: bool = False
     best_subset: bool = False
+    proves: bool = True
+
+    def for_refits(self, gap: float = 0.0) -> Plan:
+        """Return the plan of fits of which only the selection counts, to this gap at the least."""
+        return replace(self, gap=max(self.gap, gap), power=False, p_values=False, proves=False)
 
     @property
     def is_survival(self) -> bool:

@@ -190,7 +190,7 @@ def _fits(
         return final, None, [], final.interrupted
     watch.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
     began = time.process_time()
-    final = first = one(train, replace(plan, power=False), 0.5)
+    final = first = one(train, plan.for_refits(), 0.5)
     seconds = np.inf if options.time_limit else time.process_time() - began
     repeats = not (given.on_disk or options.time_limit)
     trial = _trial(source, plan, first, watch.stage, repeats)
@@ -222,7 +222,7 @@ def _halves(source: Dataset, plan: Plan, final: Fitted) -> list[Half]:
     """Return what the same selection makes of halves of the rows, without a word."""
     target, chosen = source.target, _refit_plan(plan, final)
     # The selection does not depend on a smaller gap.
-    chosen, design = replace(chosen, gap=max(chosen.gap, 1e-3)), _design(source, plan)
+    chosen, design = chosen.for_refits(1e-3), _design(source, plan)
 
     def of_half(rows: Rows) -> Half:
         found = fit(design, target, rows, chosen, Watch(quiet=True), source.given)
@@ -304,7 +304,7 @@ def _trial(
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
     given, target, X = source.given, source.target, source.X
     inputs, loss = as_design(X), as_loss(fitted.settings["loss"])
-    plan = replace(plan, gap=max(plan.gap, LOOSE_GAP), power=False)
+    plan = plan.for_refits(LOOSE_GAP)
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()
     if free.size:

@@ -84,10 +84,6 @@ class AtomicRegressor(OneLevel, LinearRegressor):
     relax : float, default=0.0
         Share of a refit without penalty on what was selected: coef_ is (1 - relax) times the
         penalized fit plus relax times the refit, as glmnet's ``relax``.
-    adaptive : float, default=0.0
-        Above 0, a second fit follows with weights 1 / \|w_j\|^adaptive (of groups, their lengths)
-        from this one, on what it selected: the adaptive lasso. Then ``first_results_`` has the
-        first fit.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000

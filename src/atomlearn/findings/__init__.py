@@ -1,10 +1,11 @@
 """Findings: whether a model predicts, which features would be chosen again, how many are false."""
 
 from atomlearn.findings.conditional import FeatureTests, conditional_importance, p_values
-from atomlearn.findings.effects import Estimates, estimates
+from atomlearn.findings.effects import estimates
 from atomlearn.findings.explain import Explanation, explain
 from atomlearn.findings.gaussian import gaussian_knockoffs
 from atomlearn.findings.held_out import held_out_verdict
+from atomlearn.findings.intervals import Estimates
 from atomlearn.findings.kept import Kept
 from atomlearn.findings.knockoffs import KnockoffSelector, knockoff_threshold
 from atomlearn.findings.new_rows import Monitored, keep, monitor

@@ -21,7 +21,7 @@ from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.findings.conditional import FeatureTests
-from atomlearn.findings.effects import Estimates
+from atomlearn.findings.intervals import Estimates
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.atomic_write import check_place, write_text
 from atomlearn.reports.content import Content, FitSummary
