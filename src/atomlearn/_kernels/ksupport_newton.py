@@ -29,7 +29,7 @@ def ksupport_newton(
     Parameters
     ----------
     matrix : (n, m) float64
-        A with H = A'A, or H itself where ``gram``; copied where its columns are not contiguous.
+        A with H = A'A, by columns (copied otherwise), or H itself, by rows, where ``gram``.
     pull : (m,) float64
     weights : (m,) the start
     k : int >= 1
@@ -42,7 +42,7 @@ def ksupport_newton(
     w : (m,) the weights, no worse than the start
     steps : int
     """
-    array = np.asarray(matrix, dtype=np.float64, order="F")
+    array = np.asarray(matrix.T if gram else matrix, dtype=np.float64, order="F")
     size = array.shape[1]
     if gram and array.shape[0] != size:
         raise ValueError(f"a Gram matrix must be square, got shape {array.shape}")

@@ -191,15 +191,16 @@ class Hunt:
         return np.union1d(self._penalized(units), best)
 
     def _stops(self, search: Search) -> bool:
-        wanted = self.wanted
-        many = wanted.within is not None and len(search.within_reach()) > wanted.max_sets
-        enough = search.nodes >= wanted.max_nodes or wanted.deadline.passed or many
+        wanted, within = self.wanted, search.within
+        if within is not None and len(search.within_reach(within)) > wanted.max_sets:
+            search.within = None  # they are too many, and the proof of the best one goes on
+        enough = search.nodes >= wanted.max_nodes or wanted.deadline.passed
         return enough or self.interrupted
 
     def _status(self, search: Search) -> SubsetStatus:
         if self.interrupted:
             return SubsetStatus.INTERRUPTED
-        if not search.is_open:
+        if search.is_proved:
             return SubsetStatus.OPTIMAL
         if self.wanted.deadline.passed:
             return SubsetStatus.TIME_LIMIT
@@ -223,17 +224,17 @@ class Hunt:
         lower: float | None = None,
     ) -> SubsetResult:
         """Return the result, in the numbers of all columns; ``lower`` : if the search has none."""
-        best, near = search.best, None
+        best, near, within = search.best, None, self.wanted.within
         assert best is not None
         if lower is None:
             self._note(search)
             lower = max(search.lower, self.lower)
         lower = min(lower, best.objective)
         open_units, proved_in = self._proved(search, part, bound)
-        if self.wanted.within is not None:
+        if within is not None:
             near = [
                 NearSubset(np.sort(part.numbers[each.units]), each.objective)
-                for each in search.within_reach()
+                for each in search.within_reach(within)
             ]
         free = 0 if self.problem.free is None else self.problem.free.size
         return SubsetResult(
@@ -249,7 +250,7 @@ class Hunt:
             n_proved_out=0 if open_units is None else self.n_units - free - open_units.size,
             open_columns=open_units,
             near=near,
-            near_complete=near is not None and status is SubsetStatus.OPTIMAL,
+            near_complete=bound is not None and search.within is not None and not search.is_open,
             nodes=search.nodes,
             history=self.history,
         )
@@ -290,6 +291,7 @@ class Hunt:
             seconds=time.monotonic() - self.began,
             iterations=nodes,
             search_gap=None,
+            history=[],
         )
         if problem.loss.free is None:
             return fitted

@@ -114,6 +114,11 @@ class Search:
         return self._least < self.cutoff
 
     @property
+    def is_proved(self) -> bool:
+        """Whether no set can be better than the best one by more than the gap."""
+        return self._least >= self._goal
+
+    @property
     def is_alone(self) -> bool:
         """Whether every other set of at most k units is proved to be worse than the best one."""
         full = self.best is not None and self.best.units.size == self.k
@@ -123,10 +128,11 @@ class Search:
             full and self._least == math.inf and rest > self.upper + 0.5 * WORSE * abs(self.upper)
         )
 
-    def within_reach(self) -> list[Subset]:
+    def within_reach(self, within: float) -> list[Subset]:
         """Return all sets of k units that were found within reach of the best one, best first."""
         sets = [each for each in self.known.values() if each.units.size == self.k]
-        found = [each for each in sets if each.objective <= self.cutoff]
+        most = self.upper + within * abs(self.upper)
+        found = [each for each in sets if each.objective <= most]
         return sorted(found, key=lambda each: each.objective)
 
     @property
@@ -134,6 +140,10 @@ class Search:
         """The bound from which on a branch holds nothing that is looked for."""
         if self.within is not None:
             return self.upper + self.within * abs(self.upper)
+        return self._goal
+
+    @property
+    def _goal(self) -> float:
         upper = min(self.upper, self.ceiling)
         return upper - self.gap * abs(upper) if math.isfinite(upper) else upper
 

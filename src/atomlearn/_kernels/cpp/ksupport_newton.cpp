@@ -16,7 +16,7 @@ namespace {
 
 // Of the Newton system, in units of L: after a step cut short, and when steps are whole again.
 constexpr double kLeastDamping = 1e-10, kFirstDamping = 1e-4, kMostDamping = 1e-1;
-constexpr Index kShortest = 4, kLongest = 64;  // gradient steps between Newton steps
+constexpr Index kGradientSteps = 24;  // before Newton steps
 
 using Numbers = std::vector<double>;
 
@@ -54,29 +54,19 @@ class Fit {
     Index run(double* weights, Index most) {
         best_ = at(Numbers(weights, weights + p_.count));
         const double start = best_.value;
-        Index steps = 0, period = kShortest;
+        Index steps = 0;
         if (!(lipschitz_ > 0.0)) return 0;
         while (steps < most && std::isfinite(best_.value)) {
-            const double before = best_.value;
-            const Index made = gradient_steps(period);
-            steps += made;
-            const double rate = (before - best_.value) / static_cast<double>(made);
-            bool paid = false;
+            steps += gradient_steps();
             Outcome outcome = Outcome::better;
             while (steps < most && outcome == Outcome::better) {
-                const double at = best_.value;
                 outcome = newton_step();
                 ++steps;
                 damping_ = full_
                                ? std::max(kLeastDamping, 0.01 * damping_)
                                : std::min(kMostDamping, std::max(100.0 * damping_, kFirstDamping));
-                // Gradient steps of the same cost that do better take over.
-                const bool slow = at - best_.value < rate * static_cast<double>(kShortest);
-                paid |= outcome == Outcome::better && !slow;
-                if (slow && !full_) break;
             }
             if (outcome == Outcome::at_rest) break;
-            period = paid ? kShortest : std::min(2 * period, kLongest);
         }
         if (best_.value <= start) std::copy(best_.w.begin(), best_.w.end(), weights);
         return steps;
@@ -179,10 +169,10 @@ class Fit {
         return point;
     }
 
-    Index gradient_steps(Index period) {
+    Index gradient_steps() {
         Numbers before = best_.w, image_before = best_.image, move(as_size(p_.count));
         double momentum = 1.0;
-        for (Index step = 0; step < period; ++step) {
+        for (Index step = 0; step < kGradientSteps; ++step) {
             const double following = 0.5 * (1.0 + std::sqrt(1.0 + 4.0 * momentum * momentum));
             const double push = step ? (momentum - 1.0) / following : 0.0;
             const Numbers v = beyond(best_.w, before, push);
@@ -212,7 +202,7 @@ class Fit {
             image_before.swap(best_.image);
             best_ = std::move(next);
         }
-        return period;
+        return kGradientSteps;
     }
 
     static Numbers beyond(const Numbers& at, const Numbers& before, double push) {
