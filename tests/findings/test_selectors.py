@@ -99,6 +99,9 @@ def test_few_neighbors_that_do_not_explain_are_told_and_strong_correlation_warns
         with pytest.warns(UserWarning, match="ten draws"):
             assert len(selector.fit(X, y).coefficients_) == made
     assert len(KnockoffSelector(rng=0, n_alphas=5).fit(X[:, ::25], y).coefficients_) == 1
+    duplicates = np.column_stack([X[:, ::25], X[:, :100:25] + 0.05])
+    with pytest.warns(UserWarning, match="8 columns are in 4 clusters"):
+        KnockoffSelector(rng=0, n_alphas=5).fit(duplicates, y)
 
 
 def test_the_threshold_is_the_least_with_the_bound() -> None:
@@ -289,7 +292,9 @@ def test_near_duplicates_are_found_and_selected_as_one() -> None:
     both = KnockoffSelector(groups="auto", rng=0).fit(X, y).get_support()
     assert both[:20].mean() > 0.9
     np.testing.assert_array_equal(both[:30], both[40:])
-    assert KnockoffSelector(rng=0).fit(X, y).get_support()[:20].mean() < 0.5
+    with pytest.warns(UserWarning, match="60 columns are in 30 clusters"):
+        alone = KnockoffSelector(rng=0).fit(X, y).get_support()
+    assert alone[:20].mean() < 0.5
 
 
 # --- stability -------------------------------------------------------------------------------

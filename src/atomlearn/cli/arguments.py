@@ -142,6 +142,9 @@ class ModelOptions:
         Instead: by knockoffs, with at most this share of false features on average (0.1).
     power : bool
         With --fdr: also tell which effects would have been found, by targets made up on these data.
+    p_values : bool
+        Also give selected features p-values: of no effect given all other columns, in selected.csv
+        (p_value, and p_adjusted for the number of columns) and on the page.
     stability : bool
         Instead: select what most random halves of the rows select.
     alpha : number
@@ -172,6 +175,7 @@ class ModelOptions:
     norm: str | None = None
     fdr: Share = None
     power: bool = False
+    p_values: bool = False
     stability: bool = False
     alpha: Positive = None
     cv: bool = False

@@ -27,7 +27,12 @@ from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.categories import indicators_of
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled, standardized
 from atomlearn.findings.importance import coefficients
-from atomlearn.findings.precision import independent, means_of, near_duplicates
+from atomlearn.findings.precision import (
+    independent,
+    means_of,
+    near_duplicates,
+    warn_of_duplicates,
+)
 from atomlearn.norms import Groups, KSupport, as_norm
 
 
@@ -190,6 +195,8 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         rng = generator(self.rng)
         standard, means, scales = standardized(array)
         given = None if labels is None else self._partition(labels, array.shape[1])
+        if self.groups is None and labels is None:
+            warn_of_duplicates(standard)
         if isinstance(self.groups, str) and self.groups == "auto":
             labels = near_duplicates(standard)
             standard, means, scales = standardized(means_of(standard, labels))

@@ -36,9 +36,7 @@ class SurvivalDisplay(Display):
     records: NDArray[Any]
     risk: Array
     title = "Held-out rows without an event"
-    about = (
-        "Thirds by predicted risk (Kaplan and Meier). Below each time: how many are at risk."
-    )
+    about = "Thirds by predicted risk (Kaplan and Meier). Below each time: how many are at risk."
     part = "prediction"
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
