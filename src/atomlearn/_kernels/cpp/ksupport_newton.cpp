@@ -16,7 +16,7 @@ namespace {
 
 // Of the Newton system, in units of L: after a step cut short, and when steps are whole again.
 constexpr double kLeastDamping = 1e-10, kFirstDamping = 1e-4, kMostDamping = 1e-1;
-constexpr Index kGradientSteps = 24;  // before Newton steps
+constexpr Index kGradientSteps = 24;  // before Newton steps, where so many are allowed
 
 using Numbers = std::vector<double>;
 
@@ -60,7 +60,7 @@ class Fit {
         Index steps = 0;
         if (!(lipschitz_ > 0.0)) return 0;
         while (steps < most && std::isfinite(best_.value)) {
-            steps += gradient_steps();
+            steps += gradient_steps(std::min(kGradientSteps, (most + 1) / 2));
             Outcome outcome = Outcome::better;
             while (steps < most && outcome == Outcome::better) {
                 outcome = newton_step();
@@ -191,10 +191,10 @@ class Fit {
         return point;
     }
 
-    Index gradient_steps() {
+    Index gradient_steps(Index count) {
         Numbers before = best_.w, image_before = best_.image, move(as_size(p_.count));
         double momentum = 1.0;
-        for (Index step = 0; step < kGradientSteps; ++step) {
+        for (Index step = 0; step < count; ++step) {
             const double following = 0.5 * (1.0 + std::sqrt(1.0 + 4.0 * momentum * momentum));
             const double push = step ? (momentum - 1.0) / following : 0.0;
             const Numbers v = beyond(best_.w, before, push);
@@ -224,7 +224,7 @@ class Fit {
             image_before.swap(best_.image);
             best_ = std::move(next);
         }
-        return kGradientSteps;
+        return count;
     }
 
     static Numbers beyond(const Numbers& at, const Numbers& before, double push) {
