@@ -32,13 +32,13 @@ def _has_moments(estimator: Any) -> None:
         as_loss(estimator.loss).name == "squared"
         and estimator.features == "linear"
         and estimator.unpenalized is None
-        and not (estimator.relax or estimator.adaptive)
+        and not estimator.relax
     )
     if not plain:
         raise AttributeError(
             f"{type(estimator).__name__} has no partial_fit with these parameters: sums over rows "
-            "are enough for the squared loss of plain columns alone, without unpenalized=, relax= "
-            "or adaptive=; fit to all rows with warm_start=True"
+            "are enough for the squared loss of plain columns alone, without unpenalized= or "
+            "relax=; fit to all rows with warm_start=True"
         )
 
 

@@ -54,7 +54,6 @@ class SubsetModel(SelectsColumns, AtomicModel):
     form: Form | None = field(default="squared", init=False)
     features: str = field(default="linear", init=False)
     relax: Any = field(default=0.0, init=False)
-    adaptive: float = field(default=0.0, init=False)
     solver: str | Solver = field(default="auto", init=False)
     stop: StoppingRule | None = field(default=None, init=False)
 

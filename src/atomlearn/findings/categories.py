@@ -13,6 +13,7 @@ from atomlearn.core.data.frames import as_table, table_names
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
 from atomlearn.storage.intake.encode import encode_columns
+from atomlearn.storage.intake.kinds import days_of
 from atomlearn.storage.intake.typed import frame_of
 
 
@@ -25,7 +26,8 @@ def indicators_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
     if table_names(table):
         frame = frame_of(table)
         labels = {name: set(frame.cells(name)) for name in filter(frame.is_text, frame.header)}
-        if labels:
+        # A table with dates is refused below, as elsewhere.
+        if labels and all(days_of(list(cells)) is None for cells in labels.values()):
             return _encoded(estimator, X, frame, labels)
     array: Any = validate_data(
         estimator, readable(X), dtype=np.float64, accept_sparse="csc", ensure_min_samples=2
