@@ -17,7 +17,9 @@ import pytest
 from atomlearn.cli import main
 from atomlearn.datasets import convert, read
 from atomlearn.designs import OnDisk
+from atomlearn.storage.conversion import to_store
 from atomlearn.storage.formats.held import LIMITS, believe, fits
+from atomlearn.storage.intake import read as intake
 
 CSV = "a,b,y\n" + "".join(f"{i // 2},{i * i % 7}.5,{i % 2}\n" for i in range(40))
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -236,3 +238,36 @@ def test_names_that_the_locale_cannot_show(tmp_path):
     table = (out / "selected.csv").read_text(encoding="utf-8")
     assert "'=b" in table
     assert (out / "model.json").is_file()
+
+
+def test_a_file_that_changes_while_it_is_read_is_no_table(wide, monkeypatch):
+    def and_then(reader):
+        def read_on(*given, **named):
+            found = reader(*given, **named)
+            os.utime(wide, ns=(1, 1))
+            return found
+
+        return read_on
+
+    monkeypatch.setattr(intake, "read_matrix", and_then(intake.read_matrix))
+    monkeypatch.setattr(to_store, "_transpose", and_then(to_store._transpose))
+    with pytest.raises(ValueError, match="changed while it was read"):
+        read(wide)
+    os.utime(wide)
+    with pytest.raises(ValueError, match="changed while it was read"):
+        convert(wide, wide.with_name("t.store"))
+    assert [entry.name for entry in wide.parent.iterdir()] == ["t.npz"]
+
+
+@pytest.mark.parametrize("words", [["inspect"], ["predict"], ["select", "--config"]])
+def test_a_newline_in_a_name_leaves_one_line(words, wide, capsys, monkeypatch):
+    monkeypatch.chdir(wide.parent)
+    given = [*words, "a\nb.json", *(["t.npz"] if words == ["predict"] else [])]
+    assert command(*given) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_pipe_is_no_model(wide, capsys):
+    os.mkfifo(wide.with_name("model.json"))
+    assert command("predict", wide.with_name("model.json"), wide) == 2
+    assert "a folder, a pipe or a device" in capsys.readouterr().err

@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     except CommandError as error:
-        print(f"atomlearn: error: {error}", file=sys.stderr)
+        print(f"atomlearn: error: {_one_line(error)}", file=sys.stderr)
         return 2
     options.given, options.began = given, began
     debugging = os.environ.get("ATOMLEARN_DEBUG", "") not in ("", "0")
@@ -152,13 +152,13 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _one_line(error: BaseException) -> str:
+    message = str(error)
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{error.filename}: "
-        return f"{where}{error.strerror.lower()}; check the path, its permissions and free space"
+        message = f"{where}{error.strerror.lower()}; check the path, its permissions and free space"
     if isinstance(error, MemoryError):
-        return (
+        message = (
             f"out of memory ({error}); raise --memory-limit where one was given, convert the data "
             "to a store (`atomlearn convert`), or select from fewer columns or rows"
         )
-    message = " ".join(str(error).split())
-    return message or type(error).__name__
+    return " ".join(message.split()) or type(error).__name__

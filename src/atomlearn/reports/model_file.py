@@ -68,6 +68,8 @@ def write_model(path: str | Path, model: SavedModel) -> None:
 
 def read_model(path: str | Path) -> SavedModel:
     """Read a model file, or raise ValueError that names the file, the fault and the remedy."""
+    if Path(path).exists() and not Path(path).is_file():  # a pipe may be waited for without end
+        raise _no_model(str(path), "it is a folder, a pipe or a device")
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -137,7 +137,8 @@ def _write_whole(file: Path, about: dict[str, Any], content: Arrays) -> None:
     stream = io.BytesIO()
     text = np.array(json.dumps(about))
     np.savez(stream, allow_pickle=False, about=text, **content)
-    temporary = file.with_suffix(".new")
+    # Two solves may keep one checkpoint: each writes a file of its own, and the last one stays.
+    temporary = file.with_suffix(f".{os.getpid()}.new")
     with temporary.open("wb") as out:
         out.write(stream.getbuffer())
         out.flush()

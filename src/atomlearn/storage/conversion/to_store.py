@@ -14,7 +14,7 @@ from atomlearn.storage.conversion.journal import PIECES, Workplace
 from atomlearn.storage.conversion.transpose import Transposition
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.format import ColumnSource, RowSource
-from atomlearn.storage.formats.held import within
+from atomlearn.storage.formats.held import refuse_changed, within
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request
 from atomlearn.storage.store.encoding import encode_values
@@ -87,11 +87,12 @@ def convert(
     """
     file, folder = Path(source), Path(out)
     _check(file, folder, dtype, memory)
+    form = format_of(file)
+    status = file.stat()
     if opened is None:
         with within(memory):
-            opened = format_of(file).source(file, Request(target, exclude=tuple(exclude)))
+            opened = form.source(file, Request(target, exclude=tuple(exclude)))
     kind = _kind(opened, dtype)
-    status = file.stat()
     fingerprint = {
         "source": str(file.resolve()),
         "bytes": status.st_size,
@@ -104,11 +105,12 @@ def convert(
     with Workplace(folder, fingerprint) as work:
         if work.is_complete:
             manifest = read_manifest(work.folder)
-            work.finish()
         elif isinstance(opened, ColumnSource):
             manifest = _copy(opened, work, kind, memory, file.name)
         else:
             manifest = _transpose(opened, work, kind, memory, file.name)
+        refuse_changed(file, status)
+        work.finish()
         n_bytes = manifest.sizes()["values.bin"]
         shape = manifest.n_samples, manifest.n_features
         return Conversion(folder, shape, manifest.layout, manifest.dtype, n_bytes, work.resumed)

@@ -94,7 +94,7 @@ class StoreWriter:
         first_index: int = 0,
         plans: Sequence[Any] = (),
     ) -> store.Manifest:
-        """Write the small files and the manifest, and give the store its name."""
+        """Write the small files and the manifest."""
         for file in self._files:
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())
@@ -129,7 +129,6 @@ class StoreWriter:
             source=source,
         )
         write_safely(self.work.folder / store.MANIFEST, manifest.to_json().encode())
-        self.work.finish()
         return manifest
 
 

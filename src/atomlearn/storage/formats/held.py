@@ -80,6 +80,13 @@ def within(memory_limit: int | None) -> Iterator[None]:
         _MOST.set(before)
 
 
+def refuse_changed(file: Path, before: os.stat_result) -> None:
+    """Raise ValueError where a file is no more what it was when it was begun to read."""
+    now = file.stat()
+    if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        raise ValueError(f"{file} changed while it was read; begin again once it is complete")
+
+
 def is_large(n_bytes: int) -> bool:
     """Whether data take more than a third of the memory that is left."""
     return n_bytes > LIMITS.piece_bytes and 3 * n_bytes > free_memory()

@@ -17,7 +17,7 @@ from atomlearn.core.interfaces import refuse_unknown
 from atomlearn.storage.conversion.to_store import convert
 from atomlearn.storage.formats.compressed import unpacked_size
 from atomlearn.storage.formats.format import Format, MatrixColumns
-from atomlearn.storage.formats.held import enough, within
+from atomlearn.storage.formats.held import enough, refuse_changed, within
 from atomlearn.storage.formats.registry import STORE, format_of
 from atomlearn.storage.formats.table import DataTable, Request
 from atomlearn.storage.intake.annotated import of_anndata
@@ -131,14 +131,16 @@ def _read(path: Any, reading: Reading) -> DataTable:
     if form is None:
         return encoded_table(frame_of(path), reading, None)
     file, limit = Path(path), reading.memory_limit
-    table = None
+    table, before = None, file.stat()
     size = unpacked_size(file)
     if form.cells is not None:
         table = read_table(form.cells(file, reading.text_form(), reading.sheet), reading)
         size = 8 * table.X.size
     if limit is not None and 3 * size > limit and (table or (form.stream and not form.in_place)):
         return _from_store(form, file, table, limit // 4, reading)
-    return read_matrix(form, file, reading) if table is None else table
+    table = read_matrix(form, file, reading) if table is None else table
+    refuse_changed(file, before)
+    return table
 
 
 def _from_store(
@@ -183,8 +185,10 @@ def table_columns(
 ) -> tuple[MatrixColumns, tuple[str, ...]]:
     """Return the columns of a table, as narrow as the file has its numbers, and notes."""
     assert form.cells is not None
+    before = path.stat()
     file = form.cells(path, reading.text_form(), reading.sheet)
     table = read_table(file, reading)
+    refuse_changed(path, before)
     kinds = [
         file.dtypes.get(plan.name, np.float64) if plan.fill is None else np.float64
         for plan in table.schema.columns
