@@ -20,7 +20,7 @@ BENCH := $(BENCH_VENV)/.installed
 # An environment for development serves the demo too: no second build.
 DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
 
-.PHONY: demo say-demo test say-test test-processors contests fuzz sanitize mutants campaign lint format types docs bench clean
+.PHONY: demo say-demo test say-test test-processors contests fuzz sanitize mutants campaign nightly lint format types docs bench clean
 
 say-demo:
 	@echo "make demo: selects features of data that scikit-learn bundles and writes a report to"
@@ -61,6 +61,11 @@ mutants: $(DEVELOP)
 S ?= 600
 campaign: $(DEVELOP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.certificate.campaign --seconds $(S)
+
+# Kills, full disks, occupied folders, odd inputs and sizes: the ledger is build/nightly.csv.
+COUNT ?= 100
+nightly: $(DEVELOP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.nightly --count $(COUNT)
 
 # Kernels under the sanitizers: tests of kernels and masters, and random certificates.
 sanitize: $(DEVELOP)
