@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.data.standardized import column_moments
 from atomlearn.core.interfaces import Array, Design, Mask, Rows
 from atomlearn.findings.ranking import MOST_DRAWN
@@ -50,7 +51,7 @@ def known_already(design: Design, train: Rows, test: Rows) -> Mask:
         return none
     some = [rng.permutation(of)[: MOST_ROWS * of.size // n_rows + 1] for of in rows]
     columns = np.sort(rng.permutation(np.flatnonzero(scale))[:MOST_COLUMNS])
-    block = np.asarray(design.gather(columns).dense(), dtype=np.float64)[np.concatenate(some)]
+    block = dense_part(design, columns)[np.concatenate(some)]
     by_chance = _keys_by_chance(block, rng)
     places = np.split(np.arange(len(block)), [some[0].size])
     for found, alike in ((same, _same), (near, _near)):

@@ -16,7 +16,6 @@ from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.norms.names import named_columns
 from atomlearn.designs import as_design
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import amount_of, input_names
@@ -30,6 +29,7 @@ from atomlearn.findings.held_out import rows_of
 from atomlearn.findings.intervals import Estimates
 from atomlearn.findings.lasso_line import LassoLine, lasso_line
 from atomlearn.findings.nodewise import directions
+from atomlearn.findings.precision import columns_named
 from atomlearn.findings.subset_line import SubsetLine, subset_line
 from atomlearn.findings.truncated import truncated
 from atomlearn.norms import L1
@@ -166,16 +166,9 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
     """Return the columns that were named, as numbers: one array for each that is tested."""
     names = input_names(estimator)
     entries = [columns] if isinstance(columns, str) else list(columns)
-    units = []
-    for entry in entries:
-        listed = [entry] if np.ndim(entry) == 0 else list(entry)
-        unit = np.unique(np.asarray(named_columns(listed, names, "columns"), dtype=np.int64))
-        if not unit.size or unit[0] < 0 or unit[-1] >= n_columns:
-            raise ValueError(f"columns: {entry!r} is not among the {n_columns} columns of X")
-        units.append(unit)
-    if not units:
+    if not entries:
         raise ValueError("columns names none; name at least one, or leave it out for selected ones")
-    return units
+    return [columns_named(entry, names, n_columns) for entry in entries]
 
 
 def _chosen(data: Given, step: Step) -> Array:

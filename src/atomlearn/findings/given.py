@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.base import clone, is_classifier
 
-from atomlearn.core.data.parts import part_of
+from atomlearn.core.data.parts import dense_part, part_of
 from atomlearn.core.data.standardized import column_moments
 from atomlearn.core.interfaces import Array, Columns, Design, Loss
 from atomlearn.estimators.base import AtomicModel
@@ -77,7 +77,7 @@ class Given:
         return np.asarray(np.sqrt(weight.sum()) * np.where(deviations > 0, deviations, 1.0))
 
     def columns_of(self, columns: Columns) -> Array:
-        return np.asarray(self.design.gather(columns).dense(), dtype=np.float64)
+        return dense_part(self.design, columns)
 
     def projected(self, V: Array) -> Array:
         """Return W^1/2 v without what an intercept and the free columns explain, of each column."""

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_response_method
 
 from atomlearn.core.data.convert import as_compressed
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Columns, Design, Loss, Mask, Rows, Task
 from atomlearn.core.paths.folds import Fold
 from atomlearn.designs import as_design
@@ -166,8 +167,7 @@ def _asked_of(fitted: Any, X: Any, y: NDArray[Any]) -> tuple[Task, NDArray[Any],
     """Return the task, the target in numbers, and the values of covariates, if there are any."""
     columns, known = covariates_of(fitted, X), None
     if columns is not None:
-        block = as_design(_model_and_table(fitted, X)[1]).gather(columns)
-        known = np.asarray(block.dense(), dtype=np.float64)
+        known = dense_part(as_design(_model_and_table(fitted, X)[1]), columns)
     if is_classifier(fitted):
         return "classification", np.searchsorted(fitted.classes_, y), known
     return "regression" if y.dtype.names is None else "survival", y, known

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns, Design, Rows, WarmStart
 from atomlearn.core.losses import pieces
@@ -89,8 +90,7 @@ def _conjugate(problem: Problem, v: Array, c: float) -> float:
 def _projected(problem: Problem, columns: Columns, v: Array) -> Array:
     """Return Q'X, Q'y and Q'1, Q a basis of these columns, the constant, and v."""
     ones = np.ones(problem.y.size)
-    spanned = np.column_stack([ones, problem.design.gather(columns).dense()])
-    Q = np.linalg.qr(spanned.astype(np.float64))[0]
+    Q = np.linalg.qr(np.column_stack([ones, dense_part(problem.design, columns)]))[0]
     rest = v - Q @ (Q.T @ v)
     rest -= Q @ (Q.T @ rest)
     length = float(np.linalg.norm(rest))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Columns, Design
 from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.paths.pool import Pool
@@ -21,6 +22,8 @@ from atomlearn.result import Result
 MOST_GROWTH = 1.25
 #: A price at which no column enters; an infinite one would keep the fast solvers of l1 away.
 BARRED = 1e6
+#: Gap of fits whose residuals alone count: what it leaves open of them is far below their noise.
+GAP = 1e-4
 #: Levels of a path, and the last one as a share of the first.
 N_LEVELS, LAST = 30, 0.01
 
@@ -48,16 +51,20 @@ def directions(
     C.-H. Zhang, S. Zhang. Confidence intervals for low dimensional parameters in high dimensional
     linear models. JRSS B 76 (2014) 217-242, section 2.3.
     """
-    tasks, paths, settings = [], [], Settings(gap=1e-4)
+    tasks, paths, settings = [], [], Settings(gap=GAP)
     for unit in units:
         prices = np.where(np.isin(np.arange(price.size), unit), BARRED * price, price)
         penalty = Regularizer(L1(weights=prices), "penalized", 1.0)
-        targets = np.asarray(design.gather(unit).dense(), dtype=np.float64)
-        for x in targets.T:
+        for x in dense_part(design, unit).T:
             problem = Problem.build(
-                design, x, as_loss("squared"), penalty, fit_intercept=True, sample_weight=weight,
+                design,
+                x,
+                as_loss("squared"),
+                penalty,
+                fit_intercept=True,
+                sample_weight=weight,
                 unpenalized=free if free.size else None,
-            )  # fmt: skip
+            )
             first = largest_useful_level(problem)
             paths.append(_Direction(design, weight, x))
             levels = first * np.geomspace(1.0, LAST, N_LEVELS)

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, whole_number
 from atomlearn.designs import as_design
@@ -105,7 +106,7 @@ def power(
     for draw in range(n_draws):
         true = np.sort(random.choice(n_columns, n_true, replace=False))
         means, scales = moments_of(design, true)
-        columns = np.asarray(design.gather(true).dense(), dtype=np.float64) - means
+        columns = dense_part(design, true) - means
         effect = columns @ (random.choice([-1.0, 1.0], n_true) / np.where(scales > 0, scales, 1.0))
         noise = random.standard_normal(n_rows)
         tosses = random.random(n_rows)

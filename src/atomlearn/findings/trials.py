@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Design, Mask, Rows, Task
 from atomlearn.core.paths.folds import Fold
 from atomlearn.estimators.dependent_rows import folds, permuted_rows, unit_numbers
@@ -283,7 +284,7 @@ class Trial:
         assert self.inputs is not None
         n_rows, n_columns = self.inputs.shape
         columns = np.sort(rng.permutation(n_columns)[:FEATURES_PLANTED])
-        block = np.asarray(self.inputs.gather(columns).dense(), dtype=np.float64)
+        block = dense_part(self.inputs, columns)
         spread = block.std(axis=0)
         signal = (block / np.where(spread > 0, spread, 1.0)) @ rng.choice([-1.0, 1.0], columns.size)
         units = unit_numbers(n_rows, self.groups)
