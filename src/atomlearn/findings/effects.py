@@ -13,11 +13,9 @@ from scipy.stats import t as student
 from sklearn.base import clone
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.norms.groups import l1_weights
-from atomlearn.designs import as_design
-from atomlearn.estimators.base import AtomicModel
+from atomlearn.designs import as_design, is_opened
 from atomlearn.estimators.checks import amount_of, input_names
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
@@ -184,9 +182,16 @@ def _chosen(data: Given, step: Step) -> Array:
 
 
 def _student(
-    columns: Columns, penalized: Array, values: Array, errors: Array, left: int, level: float,
-    how: Any, groups: tuple[Columns, ...] = (), tests: Array | None = None,
-) -> Estimates:  # fmt: skip
+    columns: Columns,
+    penalized: Array,
+    values: Array,
+    errors: Array,
+    left: int,
+    level: float,
+    how: Any,
+    groups: tuple[Columns, ...] = (),
+    tests: Array | None = None,
+) -> Estimates:
     width = float(student.isf((1 - level) / 2, left)) * errors
     p_values = 2 * student.sf(np.abs(values) / errors, left)
     intervals = np.column_stack([values - width, values + width])
@@ -215,8 +220,7 @@ def _selected(
     n_rows, target = data.y.size, np.asarray(y)
     codes = data.y > 0 if data.loss.task == "classification" else None
     train, rest = held_out(n_rows, 1 - fraction, rng, codes, groups=data.units)
-    mine = isinstance(estimator, AtomicModel)
-    part = part_of(as_design(X), rows=train) if mine else rows_of(X, train)
+    part = rows_of(as_design(X) if is_opened(X) else X, train)
     own = fit_parameters(estimator, train, data.units)
     if np.ptp(data.weight):
         own["sample_weight"] = data.weight[train]
@@ -320,9 +324,14 @@ def _told(
 
 
 def _carved(
-    data: Given, train: Columns, columns: Columns, weights: Array, fitted: Any, spread: float,
+    data: Given,
+    train: Columns,
+    columns: Columns,
+    weights: Array,
+    fitted: Any,
+    spread: float,
     level: float,
-) -> list[Found]:  # fmt: skip
+) -> list[Found]:
     """Return what all rows say of these columns, given that a lasso of some rows selected them.
 
     ``spread`` : the variance of the noise, from rows that did not select.

@@ -22,6 +22,11 @@ from atomlearn.estimators.regressor import AtomicRegressor
 MOST_STEPS = 50
 
 
+def of_single_rows(loss: Loss) -> bool:
+    """Return whether this is a smooth loss that is a sum over rows, of one number each."""
+    return loss.coupled == 1 and loss.smoothed(1.0) is None
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """What a model was fitted to: X, the target as the loss takes it, weights of mean 1.
@@ -49,8 +54,7 @@ class Given:
         if (
             len(checked.targets) != 1
             or int(np.prod(known, dtype=np.int64)) != n_columns
-            or loss.coupled != 1
-            or loss.smoothed(1.0) is not None
+            or not of_single_rows(loss)
             or not checked.design.listable
         ):
             raise ValueError(

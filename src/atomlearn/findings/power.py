@@ -17,9 +17,6 @@ from atomlearn.core.interfaces import Array, whole_number
 from atomlearn.designs import as_design
 from atomlearn.findings.stability import selected_by
 
-#: Sizes of effects that are tried: from what is hardly ever found to what hardly anything misses.
-SIZES = (0.1, 0.2, 0.3, 0.5, 0.8)
-
 
 @dataclass(frozen=True, slots=True)
 class PowerCurve:
@@ -51,7 +48,7 @@ class PowerCurve:
 def power(
     selector: Any,
     X: Any,
-    sizes: Sequence[float] = SIZES,
+    sizes: Sequence[float] = (0.1, 0.2, 0.3, 0.5, 0.8),
     *,
     n_true: int = 10,
     n_draws: int = 20,

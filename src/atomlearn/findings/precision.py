@@ -87,9 +87,7 @@ def _edges(columns: Array, count: int) -> sp.csr_array:
         numbers = np.arange(rows.start, rows.stop)
         size[np.arange(numbers.size), numbers] = -1.0
         neighbors = np.argpartition(size, -count, axis=1)[:, -count:]
-        around = columns[neighbors]
-        gram = around @ around.transpose(0, 2, 1) / n_rows + 1e-10 * np.eye(count)
-        right = around @ columns[rows][:, :, None] / n_rows
+        _, gram, right = _moments(columns, numbers, neighbors, 1e-10)
         inverse = np.linalg.inv(gram)
         slopes = (inverse @ right)[:, :, 0]
         variance = np.maximum(1.0 - np.sum(slopes * right[:, :, 0], axis=1), 1e-8)
@@ -99,6 +97,15 @@ def _edges(columns: Array, count: int) -> sp.csr_array:
         to.append(neighbors[keep])
     pairs = np.concatenate(at), np.concatenate(to)
     return sp.csr_array((np.ones(pairs[0].size), pairs), shape=(n_columns, n_columns))
+
+
+def _moments(
+    columns: Array, js: Columns, neighbors: Columns, ridge: float
+) -> tuple[Array, Array, Array]:
+    """Return of each column its neighbors, their correlations, and those with the column."""
+    around, n_rows = columns[neighbors], columns.shape[1]
+    gram = around @ around.transpose(0, 2, 1) / n_rows + ridge * np.eye(neighbors.shape[1])
+    return around, gram, around @ columns[js][:, :, None] / n_rows
 
 
 def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
@@ -113,9 +120,8 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
             some = np.flatnonzero(n_neighbors[rows] == count)
             js = rows.start + some
             places = graph.indptr[js][:, None] + np.arange(count)
-            around = columns[graph.indices[places]]
-            gram = around @ around.transpose(0, 2, 1) / n_rows + 1e-6 * np.eye(count)
-            slopes = np.linalg.solve(gram, around @ columns[js][:, :, None] / n_rows)[:, :, 0]
+            around, gram, right = _moments(columns, js, graph.indices[places], 1e-6)
+            slopes = np.linalg.solve(gram, right)[:, :, 0]
             left = residuals[some] - np.einsum("jk,jkn->jn", slopes, around)
             residuals[some], squares = left, np.sum(left**2, axis=1)
             variances[js] = np.maximum(squares / max(n_rows - count, 1), 1e-6)
