@@ -12,9 +12,9 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from atomlearn.core.data.parts import dense_part
-from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, whole_number
 from atomlearn.designs import as_design
+from atomlearn.findings.precision import standardized
 from atomlearn.findings.stability import selected_by
 
 
@@ -102,9 +102,8 @@ def power(
     told = np.zeros((asked.size, n_draws, 2))
     for draw in range(n_draws):
         true = np.sort(random.choice(n_columns, n_true, replace=False))
-        means, scales = moments_of(design, true)
-        columns = dense_part(design, true) - means
-        effect = columns @ (random.choice([-1.0, 1.0], n_true) / np.where(scales > 0, scales, 1.0))
+        columns = standardized(dense_part(design, true))[0]
+        effect = columns @ random.choice([-1.0, 1.0], n_true)
         noise = random.standard_normal(n_rows)
         tosses = random.random(n_rows)
         for at, size in enumerate(asked):

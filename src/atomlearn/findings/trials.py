@@ -23,6 +23,7 @@ from atomlearn.core.interfaces import Array, Design, Mask, Rows, Task
 from atomlearn.core.paths.folds import Fold
 from atomlearn.estimators.dependent_rows import folds, permuted_rows, unit_numbers
 from atomlearn.findings.copies import known_already
+from atomlearn.findings.precision import standardized
 from atomlearn.findings.ranking import (
     LEVEL,
     Ranked,
@@ -270,27 +271,21 @@ class Trial:
         """
         if self.inputs is None or not self.inputs.listable or self.values.ndim > 1:
             return found
-        rng, told = np.random.default_rng([self.rng, 1]), 0
+        rng, told, (n_rows, n_columns) = np.random.default_rng([self.rng, 1]), 0, self.inputs.shape
+        units = unit_numbers(n_rows, self.groups)
+        survives = self.task == "survival"
+        by = -checked_survival(self.values)["time"] if survives else self.values
+        ordered = self.values[np.argsort(by, kind="stable")]
         for _ in range(N_PLANTED):
-            told += self._score(parts, self._planted(rng)) >= found.critical
+            columns = np.sort(rng.permutation(n_columns)[:FEATURES_PLANTED])
+            block = standardized(dense_part(self.inputs, columns))[0]
+            signal = block @ rng.choice([-1.0, 1.0], columns.size)
+            noise = rng.standard_normal(n_rows)[units]  # rows of a group share what is not told
+            signal = standardized((np.bincount(units, signal) / np.bincount(units))[units, None])[0]
+            score = USEFUL * signal[:, 0] + np.sqrt(1 - USEFUL**2) * noise
+            place = np.argsort(np.argsort(score, kind="stable"))
+            told += self._score(parts, ordered[place]) >= found.critical
         power = told / N_PLANTED
         return replace(
             found, power=power, verdict="no better" if power >= 0.5 else "too few rows to tell"
         )
-
-    def _planted(self, rng: np.random.Generator) -> NDArray[Any]:
-        assert self.inputs is not None
-        n_rows, n_columns = self.inputs.shape
-        columns = np.sort(rng.permutation(n_columns)[:FEATURES_PLANTED])
-        block = dense_part(self.inputs, columns)
-        spread = block.std(axis=0)
-        signal = (block / np.where(spread > 0, spread, 1.0)) @ rng.choice([-1.0, 1.0], columns.size)
-        units = unit_numbers(n_rows, self.groups)
-        noise = rng.standard_normal(n_rows)[units]  # rows of a group share what is not told
-        signal = (np.bincount(units, signal) / np.bincount(units))[units]
-        signal = (signal - signal.mean()) / (signal.std() or 1.0)
-        r = USEFUL
-        place = np.argsort(np.argsort(r * signal + np.sqrt(1 - r**2) * noise, kind="stable"))
-        survives = self.task == "survival"
-        by = -checked_survival(self.values)["time"] if survives else self.values
-        return self.values[np.argsort(by, kind="stable")][place]
