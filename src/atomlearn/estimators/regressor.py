@@ -158,8 +158,8 @@ class AtomicRegressor(OneLevel, LinearRegressor):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to these rows and to those of all earlier calls, of which sums are kept.
 
-        For the squared loss. Sums of products of all pairs of columns take 8 (p + 1)^2 bytes: 0.8
-        GB for 10,000 columns, and from 16,384 on they are refused. The optimum is that of all rows
+        For the squared loss. Sums of products of all pairs of columns take 8 (p + 1)^2 bytes: 0.2
+        GB for 5,000 columns, and from 8,192 on they are refused. The optimum is that of all rows
         together; the fit begins at the last one, and its gap is of the problem of the sums.
 
         Parameters

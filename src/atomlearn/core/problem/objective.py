@@ -59,10 +59,7 @@ class Pricing:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """F(w, b) = f(X w + b) + (tau/2) ||w||^2 + R(w): the part of a Problem that prices points.
-
-    The fields are those of ``Problem``.
-    """
+    """F(w, b) = f(X w + b) + (tau/2) ||w||^2 + R(w): the part of a Problem that prices points."""
 
     loss: Loss
     design: Design
@@ -290,10 +287,9 @@ class Objective:
         else:
             found = pieces.conjugate(loss, y, v, s, -factor)
         inner = -factor * float(v @ prediction)
-        short, size = inner - value - found, abs(value) + abs(inner)
-        if short > growth(v.size) * size and short > 4.0 * self._lost_in_loss(
-            prediction, v, abs(value) + abs(found)
-        ):
+        short, least = inner - value - found, growth(v.size) * (abs(value) + abs(inner))
+        size = abs(value) + abs(found)
+        if short > least and short > 4.0 * self._lost_in_loss(prediction, v, size):
             raise ValueError(
                 f"the loss {loss.name!r} proves nothing: its value f(z) = {value:.6g} and "
                 f"conjugate f*(u) = {found:.6g} add up to less than <u, z> = {inner:.6g}, for "

@@ -32,11 +32,6 @@ from atomlearn.storage.intake.typed import frame_of
 MOST_LOG = 20.0
 
 
-def is_anndata(data: object) -> bool:
-    """Return whether this is an AnnData object, whose package need not be installed."""
-    return any(kind.__name__ == "AnnData" for kind in type(data).__mro__)
-
-
 def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
     """Return the matrix of an AnnData object, and its rows."""
     data = data.to_memory() if data.isbacked else data
