@@ -163,7 +163,8 @@ def members_of(labels: Columns) -> list[Columns]:
 
 def columns_named(columns: Any, names: Sequence[str] | None, n_columns: int) -> Columns:
     """Return columns given by number or name, one or several, as increasing numbers."""
-    found = np.unique(np.asarray(named_columns(np.atleast_1d(columns), names, "columns"), np.int64))
+    listed = [columns] if np.ndim(columns) == 0 else list(columns)
+    found = np.unique(np.asarray(named_columns(listed, names, "columns"), dtype=np.int64))
     if not found.size or found[0] < 0 or found[-1] >= n_columns:
         raise ValueError(f"columns: {columns!r} is not among the {n_columns} columns of X")
     return found
