@@ -6,7 +6,7 @@ Parts of designs are in ``parts.py``, ``Standardized`` has a file of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -199,6 +199,11 @@ class Counted(Forwarding):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         self._counts.passes += 1.0
         return self.inner.squared_norms(curvature)
+
+    def summed(self, problem: Any) -> Any:
+        """Return the problem over sums; its passes count into this design."""
+        found = self.inner.summed(problem)
+        return found and replace(found, design=Counted(found.design, self._counts))
 
     def with_rows(self, rows: Rows) -> Counted:
         """Return the design of these rows; it counts into this one."""

@@ -338,7 +338,8 @@ class Objective:
         total = self._lost_in_loss(prediction, dual, certificate.objective)
         if lengths is None or not weights.any():
             return total
-        slope, form, amount = math.sqrt(dual @ dual), self.regularizer.form, self.regularizer.amount
+        slope, count = self.loss.steepness(dual)
+        form, amount = self.regularizer.form, self.regularizer.amount
         # The prediction is off by no more than this; f then is by its slope, and by its curvature.
         sizes, each = np.abs(weights), growth(weights.size)
         off = each * float(sizes @ lengths.summed)
@@ -346,7 +347,7 @@ class Objective:
         square = off * off + shift * shift * self.y.size
         total += slope * off + self.curved(square, prediction)
         # Each score is off by its column's length; twice, as v sums to 0 up to rounding only.
-        scores = ArrayScores(2.0 * growth(prediction.size) * slope * lengths.scored)
+        scores = ArrayScores(2.0 * growth(count) * slope * lengths.scored)
         reach, ranges = self._reach(columns, scores)
         # How much R* grows with the polar: the gauge that the optimum can have.
         size = certificate.polar if form == "squared" else certificate.objective

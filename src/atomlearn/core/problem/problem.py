@@ -74,7 +74,8 @@ class Problem(Objective):
     ) -> Problem:
         """Check every part, and that the parts fit together, before any arithmetic."""
         n_samples = design.shape[0]
-        target = loss.check_target(y)
+        away = design.has_targets and y is None
+        target = loss.check_target(np.ones(n_samples) if away else y)
         if target.shape[0] != n_samples:
             raise ValueError(
                 f"X has {n_samples} rows and y has {target.shape[0]} targets; "
@@ -85,7 +86,8 @@ class Problem(Objective):
         problem = cls.of_checked(design, target, weight, loss, regularizer, fit_intercept)
         if tau:
             problem = replace(problem, tau=float(tau))
-        return problem.with_offset(offset).freed(unpenalized)
+        problem = problem.with_offset(offset).freed(unpenalized)
+        return design.summed(replace(problem, y=np.zeros(0))) if away else problem
 
     @classmethod
     def of_checked(
@@ -156,7 +158,8 @@ class Problem(Objective):
                 f"{type(norm).__name__} cannot be restricted to a few columns; "
                 "use a solver over its atoms, or FISTA over all columns"
             )
-        return replace(self, design=block, regularizer=self.regularizer.of(restricted))
+        loss, regularizer = self.loss.over(block), self.regularizer.of(restricted)
+        return replace(self, loss=loss, design=block, regularizer=regularizer)
 
     def entered(self, lifts: bool) -> tuple[Problem, Lift | None]:
         """Return the problem that a solver is given: over lifted coordinates, where there are any.
@@ -191,6 +194,12 @@ class Problem(Objective):
         if self.fit_intercept or (free is not None and free.intercept):
             c = optimal_shift(loss.bare, y, self.weight, np.zeros(y.size))
         return replace(self, loss=loss, y=y - c, origin=self.origin + c, offset=None)
+
+    def summed(self) -> Problem:
+        """Return the problem over sums, where rows that are elsewhere form them, else centered."""
+        centered = self.centered()
+        found: Problem | None = self.design.summed(centered)
+        return centered if found is None else found
 
     def given_back(
         self, certificate: Certificate, intercept: float, prediction: Array

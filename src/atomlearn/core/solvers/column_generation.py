@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -100,6 +101,8 @@ class ColumnGeneration(Solver):
     >>> result.coef.round(6).tolist()
     [2.0, 0.0, -1.0]
     """
+
+    sums: ClassVar[bool] = True
 
     master: Master | None = None
     batch: int | None = None

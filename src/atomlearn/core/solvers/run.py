@@ -84,6 +84,7 @@ class Run:
         self._since: float | None = None
         self._before = 0.0
         self._stall = Stall()
+        self._sent = inner.design.sent
         self._limit = how.rules.seconds
 
     def begin(self) -> Resumed | None:
@@ -207,7 +208,7 @@ class Run:
         result = Result(
             columns=state.columns[kept],
             weights=state.weights[kept],
-            intercept=float(state.intercept) + inner.origin,
+            intercept=state.intercept + inner.origin + inner.loss.intercept_at(state.prediction),
             objective=certificate.objective,
             gap=certificate.gap,
             relative_gap=certificate.relative_gap,
@@ -221,6 +222,7 @@ class Run:
             shape=inner.regularizer.norm.matrix_shape or design.matrix_shape,
             matrix_parts=state.matrix_parts(),
             search_gap=certificate.search_gap,
+            sent=(inner.design.sent[0] - self._sent[0], inner.design.sent[1] - self._sent[1]),
             state=state,
         )
         if self.lift is not None:
@@ -257,7 +259,8 @@ class SteppedLevels(Task):
     ) -> None:
         self.counted = Counted.of(problem.design)
         self.problem = replace(problem, design=self.counted)
-        self.inner, self.lift = self.problem.centered().entered(how.solver.lifts)
+        inner = self.problem.summed() if how.solver.sums else self.problem.centered()
+        self.inner, self.lift = inner.entered(how.solver.lifts)
         self.levels, self.how, self.warm, self.reached = levels, how, warm, reached
         self.results = []
         self.run: Run | None = None

@@ -16,7 +16,12 @@ from atomlearn.core.data.convert import existing_columns, one_weight_each
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.problem.problem import Problem
 from atomlearn.storage.spread import chunks as pieces
+from atomlearn.storage.spread.asked import Asked
+from atomlearn.storage.spread.rows import Rows, Sums, size_of
+from atomlearn.storage.spread.rows import added as added_sums
+from atomlearn.storage.spread.summed import problem_of_sums
 
 #: Sums are put together from so many at a time.
 FAN_IN = 8
@@ -101,6 +106,8 @@ class Dask(Design):
                 given = grid.chunks[i, j], grid.dtype, shape, row.start, column.start
                 self._chunks[i, j] = task(pieces.held_chunk, *given)
 
+        self._sent = [0, 0]
+
     def __getstate__(self) -> dict[str, Any]:
         # A connection does not travel; where a copy arrives, the current scheduler is asked.
         return self.__dict__ | {"_client": None}
@@ -128,9 +135,25 @@ class Dask(Design):
         return self._names
 
     @property
+    def rows_of_chunks(self) -> list[slice]:
+        """The rows of each row of chunks."""
+        return self._rows
+
+    @property
     def n_chunks(self) -> tuple[int, int]:
         """How many chunks there are along rows and along columns."""
         return len(self._rows), len(self._columns)
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        return self._sent[0], self._sent[1]
+
+    def summed(self, problem: Problem) -> Problem | None:
+        """Return the problem over sums, where rows are cut; over columns alone none are needed."""
+        if len(self._rows) == 1:
+            return None
+        heaviest = float(problem.weight.max())
+        return problem_of_sums(problem, lambda: AskedChunks(self, problem), heaviest)
 
     def scores(self, v: Array) -> Scores:
         return self.scores_many(v[:, None])[0]
@@ -151,9 +174,9 @@ class Dask(Design):
         sent = [sent_once(v[part]) for part in self._rows]
         sums = [
             added([task(call, *pair) for pair in zip(column, sent, strict=True)])
-            for column in self._chunks_for_a_pass().T
+            for column in self.chunks_for_a_pass().T
         ]
-        return np.concatenate(self._compute(sums), axis=-1)
+        return np.concatenate(self.compute(sums, v.nbytes // len(self._rows)), axis=-1)
 
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass, which leaves out the chunks where w is zero."""
@@ -164,51 +187,63 @@ class Dask(Design):
         sent = [sent_once(weights[self._columns[j]]) for j in used]
         sums = [
             added([task(pieces.prediction_of, *pair) for pair in zip(row, sent, strict=True)])
-            for row in self._chunks_for_a_pass()[:, used]
+            for row in self.chunks_for_a_pass()[:, used]
         ]
-        return np.concatenate(self._compute(sums))
+        return np.concatenate(self.compute(sums, weights.nbytes))
 
     def gather(self, columns: Columns) -> Block:
         columns = existing_columns(columns, self._shape[1])
         if not columns.size:
             return DenseBlock(np.zeros((self._shape[0], 0), dtype=self._dtype))
-        starts = np.array([part.start for part in self._columns])
-        owner = np.searchsorted(starts, columns, side="right") - 1
-        tasks = []
-        for j in np.unique(owner):
-            within = sent_once(columns[owner == j] - starts[j])
-            tasks += [task(pieces.chunk_columns, chunk, within) for chunk in self._chunks[:, j]]
-        found, n_rows = self._compute(tasks), len(self._rows)
-        stacks = [found[start : start + n_rows] for start in range(0, len(found), n_rows)]
-        # Where each column stands among those that came, chunk after chunk.
-        order = np.argsort(np.argsort(owner, kind="stable"), kind="stable")
+        tasks, order = self.columns_of(columns)
+        found = self.compute(tasks.ravel().tolist(), columns.nbytes)
+        stacks = [found[j :: tasks.shape[1]] for j in range(tasks.shape[1])]
         if any(is_sparse(piece) for piece in found):
             whole = sp.hstack([sp.vstack(stack, "csc") for stack in stacks], "csc")
             return SparseDesign(whole.astype(np.float64)).gather(order)
         array = np.hstack([np.vstack(stack) for stack in stacks])
         return DenseBlock(np.asfortranarray(array[:, order]))
 
-    def _chunks_for_a_pass(self) -> NDArray[Any]:
+    def columns_of(self, columns: Columns) -> tuple[NDArray[Any], Columns]:
+        """Return tasks for the columns in use, chunk by chunk, and where each one stands there."""
+        starts = np.array([part.start for part in self._columns])
+        owner = np.searchsorted(starts, columns, side="right") - 1
+        used = np.unique(owner)
+        tasks = np.empty((len(self._rows), used.size), dtype=object)
+        for place, j in enumerate(used):
+            within = sent_once(columns[owner == j] - starts[j])
+            tasks[:, place] = [
+                task(pieces.chunk_columns, chunk, within) for chunk in self._chunks[:, j]
+            ]
+        return tasks, np.argsort(np.argsort(owner, kind="stable"), kind="stable")
+
+    def chunks_for_a_pass(self) -> NDArray[Any]:
         """Return the chunks, from the first call on in the workers' memory if they are to stay."""
         if self._persist:
-            import dask
-
-            persist = dask.persist if self._client is None else self._client.persist
-            chunks = self._chunks.ravel().tolist()
-            # A list for a client, arguments for Dask itself.
-            given = chunks if self._client is None else [chunks]
-            kept = guarded(lambda: persist(*given))
-            self._chunks.ravel()[:] = list(kept)
+            self._chunks.ravel()[:] = self.kept(self._chunks.ravel().tolist())
             self._persist = False
         return self._chunks
 
-    def _compute(self, tasks: list[Any]) -> list[Any]:
-        """Return the results of tasks, in their order."""
-        if self._client is not None:
-            return guarded(lambda: list(self._client.compute(tasks, sync=True)))
+    def kept(self, tasks: list[Any]) -> list[Any]:
+        """Return the tasks with their results in the workers' memory, where they stay."""
         import dask
 
-        return guarded(lambda: list(dask.compute(*tasks)))
+        if self._client is None:
+            return guarded(lambda: list(dask.persist(*tasks)))
+        return guarded(lambda: list(self._client.persist(tasks)))
+
+    def compute(self, tasks: list[Any], sent: int) -> list[Any]:
+        """Return the results of tasks, in their order; ``sent`` : bytes that go to each chunk."""
+        import dask
+
+        if self._client is None:
+            found = guarded(lambda: list(dask.compute(*tasks)))
+        else:
+            found = guarded(lambda: list(self._client.compute(tasks, sync=True)))
+        self._sent[0] += 1
+        # A partial sum of each row of chunks is as large as the whole.
+        self._sent[1] += len(self._rows) * (sent + sum(map(size_of, found)))
+        return found
 
 
 def _parts(ends: Columns) -> list[slice]:
@@ -222,19 +257,70 @@ def task(call: Callable[..., Any], *given: Any) -> Any:
     return delayed(call, pure=False)(*given)
 
 
-def sent_once(array: NDArray[Any]) -> Any:
-    """Return an array as a task, so that those which use it need not have it sent for each."""
+def sent_once(array: object) -> Any:
+    """Return it as a task, so that it is not sent for each of the tasks that use it."""
     from dask import delayed
 
-    return delayed(array, pure=False)
+    return delayed(array, pure=False, traverse=False)
 
 
-def added(tasks: list[Any]) -> Any:
+def added(tasks: list[Any], add: Callable[[Any], Any] = sum) -> Any:
     """Return the sum of results, some at a time in this order: the same wherever it is formed."""
     while len(tasks) > 1:
         groups = [tasks[start : start + FAN_IN] for start in range(0, len(tasks), FAN_IN)]
-        tasks = [task(sum, group) for group in groups]
+        tasks = [task(add, group) for group in groups]
     return tasks[0]
+
+
+class AskedChunks(Asked):
+    """Rows of chunks, asked where they are; targets and weights are sent there once."""
+
+    def __init__(self, design: Dask, problem: Problem) -> None:
+        super().__init__()
+        self.design = design
+        self.shape, self.dtype, self.names = design.shape, design.dtype, design.names
+        loss, y, s = problem.loss, problem.y, problem.weight
+        self._rows = design.kept(
+            [
+                task(Rows, *map(sent_once, (loss.part(at), y[at], s[at])))
+                for at in design.rows_of_chunks
+            ]
+        )
+        self._active: tuple[Columns, list[Any]] | None = None
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        return self.design.sent
+
+    def ask(self, kind: str, columns: Columns, **given: Any) -> Sums:
+        blocks = self._blocks(columns)
+        pairs = list(zip(self._rows, blocks, strict=True))
+        size = size_of(columns) + size_of(given)
+        if kind != "price":
+            answers = [task(pieces.answer, kind, *pair, given) for pair in pairs]
+            found: Sums = self.design.compute([added(answers, added_sums)], size)[0]
+            return found
+        priced = [task(pieces.answer, "priced", *pair, given) for pair in pairs]
+        duals, answers = [one[0] for one in priced], [one[1] for one in priced]
+        scores = [
+            added([task(pieces.scores_of_one, *pair) for pair in zip(column, duals, strict=True)])
+            for column in self.design.chunks_for_a_pass().T
+        ]
+        found, *parts = self.design.compute([added(answers, added_sums), *scores], size)
+        return found | {"scores": np.concatenate(parts)}
+
+    def _blocks(self, columns: Columns) -> list[Any]:
+        """Return the columns of each row of chunks, together where they will be used again."""
+        if self._active is None or not np.array_equal(self._active[0], columns):
+            self.design.chunks_for_a_pass()
+            tasks, order = self.design.columns_of(columns)
+            sizes = [part.stop - part.start for part in self.design.rows_of_chunks]
+            joined = [
+                task(pieces.joined, list(row), order, size)
+                for row, size in zip(tasks, sizes, strict=True)
+            ]
+            self._active = columns, self.design.kept(joined)
+        return self._active[1]
 
 
 def guarded(call: Callable[[], Result]) -> Result:
