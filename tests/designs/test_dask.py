@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from atomlearn import (
     FeatureGenerator,
     norms,
     solve,
+    solvers,
 )
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces.design import Array, Design
@@ -354,5 +356,40 @@ def test_data_that_cannot_be_made_again(cluster: Any) -> None:
             design.scores(np.ones(90))
             time.sleep(0.1)
 
-    with pytest.raises(LostDataError, match="a worker was lost"):
+    with pytest.raises(LostDataError, match=r"(?s)a worker was lost.*Checkpoint.*of X") as told:
         until_noticed()
+    print(told.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_that_loses_all_workers_ends_and_another_goes_on(tmp_path: Path) -> None:
+    """The solve ends with what to do; its checkpoint resumes on another cluster, or on none."""
+    distributed = pytest.importorskip("distributed")
+    X, y = problem(300, 120)
+    array = da.from_array(X, chunks=(100, 120))
+    kept = tmp_path / "kept"
+
+    def end_it(progress: Any) -> None:
+        if progress.passes == 2:
+            local.scale(0)
+            while client.nthreads():
+                time.sleep(0.05)
+
+    of: dict[str, Any] = {"loss": "huber", "level": 3.0, "gap": 1e-9}
+    of["solver"] = solvers.ColumnGeneration(batch=1)
+    timeout = {"distributed.scheduler.no-workers-timeout": "2s"}
+    with (
+        dask.config.set(timeout),
+        distributed.LocalCluster(
+            n_workers=1, processes=False, dashboard_address=None, silence_logs=50
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        design = Dask(array, client=client)
+        with pytest.raises(LostDataError, match="no workers for .* Checkpoint"):
+            solve(design, y, observers=[solvers.Checkpoint(kept), end_it], **of)
+    found = solve(Dask(array), y, observers=[solvers.Checkpoint(kept)], **of)
+    assert found.converged
+    assert found.history[0].passes >= 1
+    expected = solve(X, y, loss="huber", level=3.0, gap=1e-9)
+    assert found.objective == pytest.approx(expected.objective, rel=1e-9)
