@@ -2,6 +2,8 @@
 
     python benchmarks/findings/coverage.py named --draws 500 --seconds 280
     python benchmarks/findings/coverage.py selected --draws 500 --seconds 280
+    python benchmarks/findings/coverage.py exact --draws 200 --seconds 280
+    python benchmarks/findings/coverage.py subset --draws 200 --seconds 280
     python benchmarks/findings/coverage.py summary
 
 A row is a draw of data (results/coverage_named.csv, coverage_selected.csv); draws that are there
@@ -10,6 +12,9 @@ a setting, with the standard error over draws (results/coverage_summary.csv). Na
 with an effect and three without, and
 these three as a group (``group``: how often its p is below 5%). Selected: by a lasso at one alpha;
 the truth is the effect among the selected columns alone (``own``), and that among all (``all``).
+Exact: the same lasso and the best five columns, all rows selecting and estimating; ``naive`` : the
+usual intervals of least squares in the same columns, as if they had been named; ``signs`` : whether
+no more of the signs were wrong than ``wrong_signs`` told.
 """
 
 from __future__ import annotations
@@ -18,14 +23,16 @@ import argparse
 import csv
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 from scipy.special import expit
+from scipy.stats import t as student
 
-from atomlearn import AtomicClassifier, AtomicRegressor
+from atomlearn import AtomicClassifier, AtomicRegressor, SubsetRegressor
 from atomlearn.findings import estimates
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -118,7 +125,6 @@ def named(name: str, seed: int) -> dict[str, Any]:
 def selected(name: str, seed: int) -> dict[str, Any] | None:
     """Return what intervals of selected columns say; None where none is selected."""
     X, y, truth = draw(name, seed)
-    _, p, kind, target = SETTINGS[name]
     model = model_of(name).fit(X, y)
     began = time.process_time()
     found, other = (estimates(model, X, y, how=way, rng=seed) for way in ("auto", "split"))
@@ -126,10 +132,7 @@ def selected(name: str, seed: int) -> dict[str, Any] | None:
     E = found.columns
     if not E.size:
         return None
-    own = truth[E]
-    covariance = covariance_of(kind, p, None)
-    if covariance is not None and target == "squared":
-        own = la.solve(covariance[np.ix_(E, E)], covariance[E] @ truth)
+    own = effects_among(E, name, truth)
     row = {"n_selected": E.size, "seconds": seconds}
     for way, one in (("", found), ("split_", other)):
         low, high = one.intervals.T
@@ -139,6 +142,48 @@ def selected(name: str, seed: int) -> dict[str, Any] | None:
             f"{way}width": np.median(high - low),
         }
     return row
+
+
+def effects_among(E: np.ndarray, name: str, truth: np.ndarray) -> np.ndarray:
+    """Return the effects among these columns alone; where no formula is known those among all."""
+    _, p, kind, target = SETTINGS[name]
+    covariance = covariance_of(kind, p, None)
+    if covariance is None or target != "squared":
+        return truth[E]
+    return np.asarray(la.solve(covariance[np.ix_(E, E)], covariance[E] @ truth))
+
+
+def exact(name: str, seed: int, subset: bool = False) -> dict[str, Any] | None:
+    """Return what intervals say of what all rows select; None where nothing is selected."""
+    X, y, truth = draw(name, seed)
+    model = (SubsetRegressor(n_features=5) if subset else model_of(name)).fit(X, y)
+    began = time.process_time()
+    found = estimates(model, X, y, how="exact")
+    seconds, E = time.process_time() - began, found.columns
+    if not E.size:
+        return None
+    own = effects_among(E, name, truth)
+    low, high = found.intervals.T
+    row = {
+        "n_selected": E.size, "own": np.mean((low <= own) & (own <= high)),
+        "width": np.median(high - low), "infinite": np.mean(np.isinf(high - low)),
+        "signs": float(np.sum(np.sign(found.values) != np.sign(own)) <= found.wrong_signs),
+        "wrong_signs": found.wrong_signs, "seconds": seconds,
+    }  # fmt: skip
+    if SETTINGS[name][3] == "squared":
+        Z = np.column_stack([np.ones(len(y)), X[:, E]])
+        b, squares = np.linalg.lstsq(Z, y, rcond=None)[:2]
+        left = len(y) - Z.shape[1]
+        errors = np.sqrt(np.diag(np.linalg.inv(Z.T @ Z)) * squares / left)[1:]
+        far = np.abs(b[1:] - own) / errors
+        row |= {"naive": np.mean(far <= student.isf(0.025, left)),
+                "naive_width": 2 * student.isf(0.025, left) * np.median(errors)}  # fmt: skip
+    return row
+
+
+KINDS: dict[str, Any] = {
+    "named": named, "selected": selected, "exact": exact, "subset": partial(exact, subset=True),
+}  # fmt: skip
 
 
 def run(kind: str, names: list[str], draws: int, seconds: float) -> None:
@@ -156,7 +201,7 @@ def run(kind: str, names: list[str], draws: int, seconds: float) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
-                    found = (named if kind == "named" else selected)(name, seed)
+                    found = KINDS[kind](name, seed)
                 except ValueError as error:
                     print(name, seed, error)
                     continue
@@ -175,13 +220,15 @@ def run(kind: str, names: list[str], draws: int, seconds: float) -> None:
 def summary() -> None:
     """Write the mean and its standard error over draws, of each setting and number."""
     rows = []
-    for kind in ("named", "selected"):
+    for kind in KINDS:
         path = RESULTS / f"coverage_{kind}.csv"
         known = list(csv.DictReader(path.open())) if path.exists() else []
         for name in SETTINGS:
             mine = [row for row in known if row["setting"] == name]
             for key in list(mine[0])[2:] if mine else []:
-                values = np.array([float(row[key]) for row in mine])
+                values = np.array([float(row[key]) for row in mine if row[key]])
+                if not values.size:
+                    continue
                 error = values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else np.nan
                 rows.append([kind, name, key, f"{values.mean():.4g}", f"{error:.2g}", values.size])
     with (RESULTS / "coverage_summary.csv").open("w", newline="") as stream:
@@ -194,7 +241,7 @@ def summary() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=["named", "selected", "summary"])
+    parser.add_argument("kind", choices=[*KINDS, "summary"])
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=280.0)
     parser.add_argument("--settings", nargs="*", default=list(SETTINGS))
@@ -202,7 +249,9 @@ def main() -> None:
     if options.kind == "summary":
         summary()
     else:
-        run(options.kind, options.settings, options.draws, options.seconds)
+        squares = [name for name in options.settings if SETTINGS[name][3] == "squared"]
+        names = squares if options.kind == "subset" else options.settings
+        run(options.kind, names, options.draws, options.seconds)
 
 
 if __name__ == "__main__":

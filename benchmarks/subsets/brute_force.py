@@ -2,7 +2,8 @@
 
 Each subset is fitted by Newton's method on formulas written here, which share nothing with the
 package. Problems are drawn with ties, weights (zeros among them), offsets, an intercept, free
-columns, groups, equal columns, targets without signal, ridges from 1e-3 to 10.
+columns, groups, equal columns, targets without signal, ridges from 1e-3 to 10, and a price for each
+column.
 
     python -m benchmarks.subsets.brute_force --problems 2000 --seed 0
 """
@@ -132,6 +133,8 @@ def draw(seed: int) -> Drawn:
         units = [list(np.flatnonzero(given["groups"] == g)) for g in range((p + 1) // 2)]
     if rng.random() < 0.3:
         given["within"] = float(rng.choice([0.01, 0.1]))
+    if rng.random() < 0.3:
+        given["penalty"] = float(10.0 ** rng.uniform(-3.0, 1.0))
     return Drawn(X, y, loss, given, units, free)
 
 
@@ -148,7 +151,7 @@ def fitted(task: Drawn, columns: list[int]) -> float:
         return formula(task.y, A @ w + start, s)[0] + 0.5 * float(price @ w**2)
 
     best = value(w)
-    for _ in range(2000):
+    for _ in range(2000 if w.size else 0):
         _, slope, bend = formula(task.y, A @ w + start, s)
         gradient = A.T @ slope + price * w
         H = A.T @ bend @ A + np.diag(price) + 1e-12 * np.eye(w.size)
@@ -165,10 +168,12 @@ def fitted(task: Drawn, columns: list[int]) -> float:
 def faults(seed: int) -> list[str]:
     """Return what is wrong with the result of a problem: nothing, one hopes."""
     task = draw(seed)
-    k, within = task.given["k"], task.given.get("within")
+    k, within, price = task.given["k"], task.given.get("within"), task.given.get("penalty")
     everything = {
         each: fitted(task, sorted(itertools.chain(*(task.units[u] for u in each))))
-        for each in itertools.combinations(range(len(task.units)), k)
+        + (price or 0.0) * size
+        for size in range(k if price is None else 0, k + 1)
+        for each in itertools.combinations(range(len(task.units)), size)
     }
     best = min(everything.values())
     scale = max(abs(best), 1e-6)

@@ -77,7 +77,7 @@ class Claim:
         if self.judged.verdict == FAILS:
             return "it is not so here, but that may be the choice that the paper leaves to us"
         if not self.judged.draws:
-            return "not run yet"
+            return "not run yet" if self.ours == "not run" else self.judged.words
         if self.judged.draws < LEAST_DRAWS:
             return f"fewer than {LEAST_DRAWS} draws"
         return "the draws do not agree beyond the margin"

@@ -22,7 +22,6 @@ _HOMES = {
 }
 
 __all__ = [
-    "AdditiveKernelSampler",
     "AtomicClassifier",
     "AtomicClassifierCV",
     "AtomicRegressor",

@@ -36,7 +36,10 @@ def test_the_best_subset_of_numbers(tmp_path: Path) -> None:
     found = dict(zip(selected["feature"], selected["coefficient"], strict=True))
     model = SubsetRegressor(2).fit(frame.drop(columns="y"), frame["y"])
     assert found == pytest.approx({"f3": model.coef_[3], "f8": model.coef_[8]}, rel=1e-4)
-    assert any("best of all subsets of 2 columns" in note for note in summary["notes"])
+    assert "13 of 15 features are in no best model of 2 features." in summary["proved"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "13 of 15 features are in no best model of 2 features." in page
+    assert "no statement about the world" in page
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -53,3 +56,8 @@ def test_what_it_does_not_go_with(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "--n-features" in capsys.readouterr().err
     assert main([*given, "--best-subset", "--n-features", "2", "--batch", "3"]) != 0
     assert "--batch" in capsys.readouterr().err
+    assert main([*given, "--best-subset", "--n-features", "16"]) != 0
+    assert "n_features=16, but X has 15 columns" in capsys.readouterr().err
+    wanted = ["--best-subset", "--n-features", "15", "--covariates", "f0"]
+    assert main([*given, *wanted]) != 0
+    assert "X has 14 columns to choose from" in capsys.readouterr().err

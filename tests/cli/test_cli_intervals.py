@@ -77,3 +77,23 @@ def test_power_is_told_beside_what_was_selected(tmp_path: Path) -> None:
     assert note.startswith("of 4 features with an effect")
     assert "effect 0.8: " in note
     assert "effect 0.8" in (tmp_path / "report.html").read_text()
+
+
+def test_p_values_are_in_the_table_and_in_one_sentence_with_their_condition(
+    tmp_path: Path,
+) -> None:
+    data, _ = table(tmp_path / "d.csv", n=160)
+    told = ["select", str(data), "--target", "y", "--norm", "l1", "--alpha", "0.02", "--quiet"]
+    assert main([*told, "--p-values", "--out", str(tmp_path)]) == 0
+    with (tmp_path / "selected.csv").open() as stream:
+        rows = {row["feature"]: row for row in csv.DictReader(stream)}
+    assert float(rows["g0"]["p_value"]) < 1e-4
+    others = [float(row["p_value"]) for name, row in rows.items() if name not in ("g0", "g1")]
+    assert min(others) > 1e-3
+    assert all(float(row["p_adjusted"]) >= float(row["p_value"]) for row in rows.values())
+    notes = json.loads((tmp_path / "summary.json").read_text())["notes"]
+    [note] = [note for note in notes if note.startswith("p-values of no effect given all other")]
+    assert "where rows are independent" in note
+    assert "g0 " in note
+    assert "where rows are independent" in (tmp_path / "report.html").read_text()
+    assert main([*told, "--p-values", "--interactions", "--out", str(tmp_path)]) == 2

@@ -182,8 +182,9 @@ def test_h5ad_of_today_keeps_text_beside_a_mask(tmp_path: Path) -> None:
     table = read(tmp_path / "x.h5ad", target="label")
     assert list(table.feature_names) == ["one", "two"]
     assert table.y.tolist() == ["u", "v", "u"]
-    with pytest.raises(ValueError, match="'/obs/torn' has missing entries"):
-        read(tmp_path / "x.h5ad", target="torn")
+    torn = read(tmp_path / "x.h5ad", target="torn")
+    assert torn.ids == ("a", "c")
+    assert "1 of 3 rows lack the target 'torn'" in torn.notes[-1]
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32])

@@ -16,14 +16,10 @@ from sklearn.preprocessing import SplineTransformer
 
 from atomlearn import norms, solve
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.designs import Additive, CodedBlock, Forwarding, as_design
-from atomlearn.interfaces import Deadline
+from atomlearn.designs import Additive, CodedBlock
 from atomlearn.maps.levels import nearest
-from atomlearn.result import Status
-from atomlearn.solvers import ColumnGeneration
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.covering import in_turn
-from tests.oracles.settings import change
 
 KERNELS = ["intersection", "gaussian", "splines"]
 
@@ -393,61 +389,3 @@ def test_the_general_intersection_kernel_is_exact(power: float) -> None:
     center = np.eye(30) - 1.0 / 30
     ours, theirs = center @ (A @ A.T) @ center, center @ kernel @ center
     assert_allclose(ours / np.trace(ours), theirs / np.trace(theirs), atol=1e-14)
-
-
-# --- time ---------------------------------------------------------------------------------------
-
-
-class Counting(Forwarding):
-    """A design that counts the columns that were read."""
-
-    read = 0
-
-    def gather(self, columns):
-        self.read += columns.size
-        return self.inner.gather(columns)
-
-
-class Passing(Deadline):
-    """Passes once so many columns were read."""
-
-    def __init__(self, design, most):
-        super().__init__(0.0)
-        object.__setattr__(self, "design", design)
-        object.__setattr__(self, "most", most)
-
-    @property
-    def passed(self):
-        return self.design.read >= self.most
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_no_column_is_read_once_time_is_up(kernel, monkeypatch):
-    change(monkeypatch, "levels", "LIMITS", piece_entries=80)  # two columns
-    X = Counting(as_design(data(d=12)))
-    with Passing(X, 8).kept():
-        late = Additive(X, kernel)
-    assert not late.map.read
-    assert X.read == 8
-    with Passing(X, 10**9).kept():
-        assert Additive(X, kernel).map.read
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
-def test_what_was_not_read_proves_nothing(kernel, form):
-    """Nor is it selected, even where an observer puts off the end."""
-    X = data(d=12)
-    with Deadline.after(-1.0).kept():
-        late = Additive(sp.csc_array(X), kernel)
-    y = X[:, 0] + 1.0
-    norm = norms.KSupport(2, late.groups)
-    amount = {"radius" if form == "constrained" else "level": 1e-3}
-    solver = ColumnGeneration(batch=1)  # which takes no column unasked
-    found = solve(late, y, norm=norm, form=form, solver=solver, time_limit=60.0, **amount)
-    assert found.status is Status.TIME_LIMIT
-    assert found.gap >= found.objective > 0.0
-    assert not found.columns.size
-    again = late.with_rows(np.arange(3))
-    assert not again.map.read
-    assert again.scores(np.ones(3)).full().min() > 1e50

@@ -24,11 +24,15 @@ def data(seed: int = 0, n: int = 60) -> np.ndarray:
     return X
 
 
+def whole(design: Additive) -> np.ndarray:
+    return np.asarray(design.gather(np.arange(design.shape[1])), dtype=np.float64)
+
+
 def written_out(design: Anova, X: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
     """Return all columns from the levels of single inputs, value by value."""
     map, weight = design.map, np.ones(len(X)) if weight is None else weight
-    columns = [np.asarray(Additive.from_map(X, map.main).expanded())]
-    margin = np.asarray(Additive.from_map(X, map.margin).expanded())
+    columns = [whole(Additive.from_map(X, map.main))]
+    margin = whole(Additive.from_map(X, map.margin))
     ends = np.cumsum(map.margin.sizes)
     parts = np.split(margin, ends[:-1], axis=1)
     centered = [part - weight @ part / weight.sum() for part in parts]

@@ -186,6 +186,20 @@ def test_every_loss_and_norm_has_the_same_optimum_on_disk(
         assert_allclose(fit(folder / name), expected, rtol=1e-8)
 
 
+def test_large_scores_of_standardized_columns_in_a_store(folder: Path) -> None:
+    """Column means far from zero, and vectors of any sum: a wrong sign of either would show."""
+    X = _dense() + np.arange(31.0)
+    standardized = (X - X.mean(axis=0)) / X.std(axis=0)
+    V = np.random.default_rng(3).normal(1.0, 1.0, (45, 2))
+    Z = standardized.T @ V
+    bounds = 0.5 * np.abs(Z).max(axis=0)
+    design = Standardized(OnDisk(_store("far-means", X, "float64")))
+    for scores, z, bound in zip(design.scores_above(V, bounds), Z.T, bounds, strict=True):
+        columns, values = scores.above(bound)
+        assert set(columns) == set(np.flatnonzero(np.abs(z) >= bound))
+        assert_allclose(values, z[columns], rtol=1e-12)
+
+
 def test_pickles_and_names_and_target(folder: Path) -> None:
     X = genotypes(10, 7, 0.0)
     naive_write_plink(folder / "small.bed", X, phenotype=np.arange(10) + 0.5)

@@ -11,7 +11,6 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from atomlearn import (
-    AdditiveKernelSampler,
     AtomicClassifier,
     AtomicClassifierCV,
     AtomicRegressor,
@@ -44,8 +43,6 @@ ESTIMATORS = [
     SparsePCA(k=2, n_components=1),
     MatrixPursuit(norms.KSupport(5)),
     FeatureGenerator(2, batch=1, features="splines", loss="squared", selected_tol=1e-10),
-    AdditiveKernelSampler(),
-    AdditiveKernelSampler("chi2"),
     # The default kernels, three on each column, are in the checks of the regressor.
     MultipleKernelClassifier(
         [KernelOn("linear"), KernelOn("rbf")], form="penalized", loss="squared_hinge", rank=3

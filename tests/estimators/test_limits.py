@@ -66,31 +66,6 @@ def test_a_time_limit_ends_the_fit_with_what_it_has(estimator: Any, y: Any) -> N
     assert clone(estimator).set_params(time_limit=600).fit(X, y).status_ is not Status.TIME_LIMIT
 
 
-@pytest.mark.parametrize(
-    ("estimator", "features"),
-    [
-        (FeatureGenerator(5), "anova"),
-        (AtomicRegressor("groups", 0.01), "splines"),
-        (AtomicClassifier("groups", 0.01), "intersection"),
-        (AtomicRegressor("groups", 0.01), "additive_gaussian"),
-    ],
-)
-def test_a_time_limit_holds_while_curves_are_made(estimator: Any, features: str) -> None:
-    """What was not read is not selected, and nothing is proved of it."""
-    limited = clone(estimator).set_params(time_limit=1e-6, features=features)
-    with pytest.warns(ConvergenceWarning, match="time limit"):
-        limited.fit(X, BINARY)
-    assert limited.status_ is Status.TIME_LIMIT
-    assert not limited.feature_map_.read
-    assert not limited.selected_.size
-    assert limited.gap_ >= limited.objective_ > 0.0
-    assert np.unique(limited.predict(X)).size == 1
-    ample = clone(estimator).set_params(time_limit=600, features=features, tol=0.5).fit(X, BINARY)
-    assert ample.feature_map_.read
-    assert ample.status_ is not Status.TIME_LIMIT
-    assert ample.selected_.size
-
-
 def test_limits_of_the_wrong_kind_are_refused() -> None:
     for estimator, y in KINDS:
         with pytest.raises(TypeError, match="stop must be a StoppingRule"):

@@ -108,7 +108,6 @@ def test_what_has_no_interval_says_so() -> None:
         model.predict(X, interval=90)
     for other in (
         AtomicRegressorCV(n_alphas=3, selection="bic"),
-        AtomicRegressorCV(n_alphas=3, adaptive=1.0),
         AtomicClassifierCV(n_alphas=3, loss="squared_hinge"),
     ):
         target = y > 0 if isinstance(other, AtomicClassifierCV) else y

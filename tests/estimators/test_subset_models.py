@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from atomlearn import SubsetClassifier, SubsetRegressor
+from atomlearn.findings import held_out_verdict
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((150, 20)) * np.geomspace(1e-3, 1e3, 20) + 5.0
@@ -70,11 +75,35 @@ def test_what_is_not_proved_is_said() -> None:
     assert model.lower_bound_ < model.objective_
 
 
+def test_a_value_that_is_missing_is_named() -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        SubsetRegressor(2).fit(np.where(np.arange(20) == 3, np.nan, Z), Y)
+
+
+def test_refits_of_a_verdict_take_the_first_subset(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = RNG.standard_normal((60, 80))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SubsetRegressor(5, ridge=1e-3, time_limit=0.2).fit(noise, Y[:60])
+    asked = []
+    fit = SubsetRegressor.fit
+    monkeypatch.setattr(
+        SubsetRegressor, "fit", lambda self, *rows: asked.append(self) or fit(self, *rows)
+    )
+    found = held_out_verdict(make_pipeline(StandardScaler(), model), noise, Y[:60])
+    assert found.verdict != "better"
+    assert len(asked) > 1
+    assert {(each.max_iter, each.within) for each in asked} == {(0, None)}
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
         ({"n_features": "all"}, "n_features must be a number"),
         ({"n_features": []}, "n_features must be a number"),
+        ({"n_features": 21}, "n_features=21, but X has 20 columns"),
+        ({"n_features": 20, "unpenalized": [0]}, "X has 19 columns to choose from"),
+        ({"n_features": 3, "groups": [[0, 1], list(range(2, 20))]}, "2 groups"),
         ({"ridge": 0}, "without a ridge"),
         ({"groups": [[0, 1], [1, 2]]}, "disjoint"),
         ({"time_limit": 0}, "time_limit"),

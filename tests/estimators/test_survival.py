@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from atomlearn import AtomicSurvival, FeatureGenerator, norms
+from atomlearn import AtomicSurvival, FeatureGenerator, losses, norms, solve
 from atomlearn.losses import survival_target
 from atomlearn.survival.cox import concordance
 
@@ -80,6 +80,23 @@ def test_the_lasso_is_that_of_coxnet() -> None:
         alphas=[0.05], l1_ratio=1.0, tol=1e-12, max_iter=10**6
     ).fit(X, y)
     assert_allclose(model.coef_, other.coef_[:, 0], atol=1e-5)
+
+
+def test_the_elastic_net_is_that_of_coxnet() -> None:
+    linear_model = pytest.importorskip("sksurv.linear_model")
+    X, event, time, _, _ = data()
+    other = linear_model.CoxnetSurvivalAnalysis(
+        alphas=[0.08], l1_ratio=0.4, tol=1e-12, max_iter=10**6
+    ).fit(X, structured(event, time))
+    found = solve(
+        X,
+        survival_target(event, time),
+        loss=losses.Cox(ties="breslow"),
+        level=len(X) * 0.08 * 0.4,
+        tau=len(X) * 0.08 * 0.6,
+        gap=1e-10,
+    )
+    assert_allclose(found.coef, other.coef_[:, 0], atol=1e-5)
 
 
 def test_concordance_by_hand() -> None:

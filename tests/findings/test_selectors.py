@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LogisticRegression
 
@@ -16,6 +18,7 @@ from atomlearn import (
     FeatureGenerator,
     KnockoffSelector,
     StabilitySelector,
+    datasets,
     norms,
 )
 from atomlearn.core.interfaces.loss import mean_loss
@@ -26,6 +29,7 @@ from atomlearn.findings import (
     meinshausen_buhlmann,
     unimodal,
 )
+from atomlearn.findings.categories import independent
 from atomlearn.findings.gaussian import _ends, generator, knockoffs_of, standardized
 from atomlearn.findings.importance import path_with_scores
 from atomlearn.findings.knockoffs import e_threshold, e_values
@@ -96,6 +100,9 @@ def test_few_neighbors_that_do_not_explain_are_told_and_strong_correlation_warns
         with pytest.warns(UserWarning, match="ten draws"):
             assert len(selector.fit(X, y).coefficients_) == made
     assert len(KnockoffSelector(rng=0, n_alphas=5).fit(X[:, ::25], y).coefficients_) == 1
+    duplicates = np.column_stack([X[:, ::25], X[:, :100:25] + 0.05])
+    with pytest.warns(UserWarning, match="8 columns are in 4 clusters"):
+        KnockoffSelector(rng=0, n_alphas=5).fit(duplicates, y)
 
 
 def test_the_threshold_is_the_least_with_the_bound() -> None:
@@ -286,7 +293,9 @@ def test_near_duplicates_are_found_and_selected_as_one() -> None:
     both = KnockoffSelector(groups="auto", rng=0).fit(X, y).get_support()
     assert both[:20].mean() > 0.9
     np.testing.assert_array_equal(both[:30], both[40:])
-    assert KnockoffSelector(rng=0).fit(X, y).get_support()[:20].mean() < 0.5
+    with pytest.warns(UserWarning, match="60 columns are in 30 clusters"):
+        alone = KnockoffSelector(rng=0).fit(X, y).get_support()
+    assert alone[:20].mean() < 0.5
 
 
 # --- stability -------------------------------------------------------------------------------
@@ -419,3 +428,53 @@ def test_noise_selects_nothing_mostly() -> None:
         y = rng.standard_normal(100)
         counts.append(KnockoffSelector(rng=seed, cv=3, n_alphas=6).fit(X, y).get_support().any())
     assert sum(counts) <= 2
+
+
+def test_knockoffs_tell_each_category_as_one() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({f"x{j}": rng.standard_normal(300) for j in range(12)})
+    for j in range(6):
+        table[f"c{j}"] = pd.Categorical(rng.choice(["a", "b", "c"], 300))
+    table["text"], table["whole"] = rng.choice(["u", "v"], 300), pd.array([1, 2, 3] * 100, "Int64")
+    true = ["x0", "x1", "x2", "x3", "c0", "c1", "c2", "text"]
+    y = rng.standard_normal(300)
+    for name in true:
+        y += table[name] if name[0] == "x" else 2.0 * (table[name].isin(["a", "u"]))
+    found = KnockoffSelector(fdr=0.2, rng=0).fit(table, y)
+    assert found.statistics_.shape == (20,)
+    assert set(true) <= set(found.get_feature_names_out())
+    assert list(found.set_output(transform="pandas").transform(table).columns) == list(
+        found.get_feature_names_out()
+    )
+    # Indicator columns with their groups are the same as the categories themselves.
+    read = datasets.read(table.assign(y=y), "y")
+    kept = [name for name in table if name != "text"]
+    both = KnockoffSelector(fdr=0.2, rng=0, groups=read.groups).fit(read.X, y)
+    assert len(both.statistics_) == len(kept) + 1
+    assert set(np.array(read.feature_names)[both.get_support()]) >= {"x0", "c0=a", "c0=b", "c0=c"}
+    with pytest.raises(ValueError, match="column 'c0' of X has missing values"):
+        KnockoffSelector().fit(table.assign(c0=table["c0"].where(table.index > 3)), y)
+    with pytest.raises(ValueError, match="X has categories"):
+        KnockoffSelector(groups="auto").fit(table, y)
+
+
+def test_what_replaces_dependent_columns_spans_the_same() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, 200)
+    X = np.column_stack([rng.standard_normal(200), np.eye(4)[codes], rng.standard_normal((200, 2))])
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    turned, labels = independent(X, np.array([0, 1, 1, 1, 1, 2, 2]))
+    assert labels.tolist() == [0, 1, 1, 1, 2, 2]
+    made = X @ turned
+    assert_allclose(made[:, [0, 4, 5]], X[:, [0, 5, 6]])  # these do not depend on each other
+    assert_allclose(made[:, 1:4].T @ made[:, 1:4] / 200, np.eye(3), atol=1e-12)
+    left = made[:, 1:4] @ np.linalg.lstsq(made[:, 1:4], X[:, 1:5], rcond=None)[0] - X[:, 1:5]
+    assert np.abs(left).max() < 1e-12
+
+
+def test_knockoffs_of_sparse_columns_are_those_of_dense_ones() -> None:
+    rng = np.random.default_rng(0)
+    X = sp.random_array((150, 20), density=0.3, rng=rng, format="csr")
+    y = X @ np.ones(20) + rng.standard_normal(150)
+    sparse, dense = (KnockoffSelector(rng=0).fit(each, y) for each in (X, X.toarray()))
+    assert_allclose(sparse.statistics_, dense.statistics_)

@@ -24,7 +24,8 @@ from atomlearn.findings import (
 )
 from atomlearn.findings.ranking import areas
 from atomlearn.findings.trials import Trial
-from atomlearn.findings.verdict import verdict_on
+from atomlearn.findings.verdict import numbers_of, verdict_on
+from atomlearn.losses import survival_target
 
 
 def two_classes(n: int = 60, shift: float = 0.8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -74,6 +75,45 @@ def test_concordance_counts_the_pairs_whose_order_is_known() -> None:
     # Known: the first before the five others, the second before four, the fifth before the last;
     # of these ten the second does not come before the third, and ties with the fourth.
     assert survival_verdict(time, event, risk).score == pytest.approx(8.5 / 10)
+
+
+def test_concordance_is_of_rows_at_risk_together_in_one_stratum() -> None:
+    rng = np.random.default_rng(4)
+    n = 60
+    time = rng.integers(2, 15, n).astype(float)
+    event, stratum, risk = rng.random(n) < 0.7, rng.integers(0, 3, n), rng.standard_normal(n)
+    entry = time - rng.integers(1, 9, n)
+    right = pairs = 0.0
+    for i, j in permutations(range(n), 2):
+        longer = time[j] > time[i] or (time[j] == time[i] and not event[j])
+        if event[i] and longer and entry[j] < time[i] and stratum[i] == stratum[j]:
+            pairs += 1
+            right += risk[i] > risk[j]
+    found = survival_verdict(time, event, risk, entry=entry, stratum=stratum)
+    assert found.score == pytest.approx(right / pairs, abs=1e-12)
+    records = survival_target(event, time, entry, stratum)
+    assert verdict_on("survival", records, risk).score == pytest.approx(found.score)
+    # Martingale residuals sum to 0 in each stratum, and are those of the definition.
+    residual = numbers_of("survival", records)[:, 0]
+    assert np.bincount(stratum, residual) == pytest.approx(np.zeros(3), abs=1e-12)
+    hazard = 0.0
+    for t in np.unique(time[event & (stratum == stratum[0])]):
+        mine = stratum == stratum[0]
+        if entry[0] < t <= time[0]:
+            at_risk = np.count_nonzero(mine & (entry < t) & (time >= t))
+            hazard += np.count_nonzero(mine & event & (time == t)) / at_risk
+    assert residual[0] == pytest.approx(event[0] - hazard)
+
+
+def test_risks_that_tell_strata_alone_are_no_better() -> None:
+    """Events come sooner in the second stratum; to know the stratum tells no order within it."""
+    rng = np.random.default_rng(0)
+    stratum = np.repeat([0, 1], 40)
+    time = rng.exponential(np.where(stratum, 1.0, 5.0))
+    risk = stratum + 0.1 * rng.standard_normal(80)
+    event = np.ones(80, dtype=bool)
+    assert survival_verdict(time, event, risk).better
+    assert not survival_verdict(time, event, risk, stratum=stratum).better
 
 
 def test_several_classes_take_the_mean_of_their_areas() -> None:

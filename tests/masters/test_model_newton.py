@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import sparse
 from scipy.optimize import minimize
 
 from atomlearn import designs, norms
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.masters import model_newton
-from atomlearn.core.masters.choose import choose_master
-from atomlearn.core.masters.master import Refit
-from atomlearn.core.masters.model_newton import hessian, is_coupled, is_tall, levelled
+from atomlearn.core.masters.model_newton import hessian, is_coupled, levelled
 from atomlearn.interfaces import Block, Loss, Norm
-from atomlearn.losses import FreeColumns, Logistic, Multinomial, as_loss
+from atomlearn.losses import FreeColumns, Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, ModelNewton, SemismoothNewton
 from atomlearn.matrices.designs.tasks import TaskBlock
 from atomlearn.problem import Problem, Regularizer
@@ -191,44 +186,3 @@ def test_spans_of_tasks_use_their_factors(free: bool, r: int, s: int) -> None:
     refit = ModelNewton(AcceleratedGradient()).solve(problem, np.zeros(r * s), 0.0, 1e-9)
     assert refit.gap <= 1e-9
     assert refit.steps <= 5
-
-
-def tall_problem(loss: str, monkeypatch: pytest.MonkeyPatch) -> Problem:
-    """Blocks of sparse columns of which some stand in several, many samples and an intercept."""
-    tuning = replace(model_newton.TUNING, small_entries=0)
-    monkeypatch.setattr(model_newton, "TUNING", tuning)
-    rng = np.random.default_rng(0)
-    X = sparse.random_array((600, 6), density=0.2, rng=rng, format="csc")
-    places = np.array([0, 1, 2, 3, 1, 4, 5, 0])
-    block = designs.RepeatedBlock(designs.as_design(X).gather(np.arange(6)), np.arange(6), places)
-    score = X @ np.arange(6.0) + rng.logistic(size=600)
-    norm = norms.Groups([[0, 1, 2], [3, 4], [5, 6, 7]])
-    return Problem.build(
-        block,
-        np.where(score > 0.5, 1.0, -1.0),
-        as_loss(loss),
-        Regularizer(norm, "squared", 2.0),
-        fit_intercept=True,
-        sample_weight=rng.uniform(0.0, 2.0, 600),
-    )
-
-
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
-def test_models_sum_many_samples_once(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = tall_problem(loss, monkeypatch)
-    assert is_tall(problem)
-    assert isinstance(choose_master(problem), ModelNewton)
-
-    class Never(SemismoothNewton):
-        """For models; the problem itself must not be left to it."""
-
-        def solve(self, problem: Problem, *given: Any) -> Refit:
-            assert problem.loss.is_quadratic
-            return super().solve(problem, *given)
-
-    start = np.linspace(-1.0, 1.0, 8)
-    found = ModelNewton(Never()).solve(problem, start, 3.0, 1e-8)
-    expected = SemismoothNewton().solve(problem, start, 3.0, 1e-9)
-    assert found.gap <= 1e-8
-    assert found.steps < 12
-    assert found.objective == pytest.approx(expected.objective, abs=2e-8)

@@ -67,7 +67,7 @@ KINDS: list[tuple[Master, Norm, str, int]] = [
     (SemismoothNewton(), GROUPS, "huber poisson", 111),
     (AcceleratedGradient(), norms.KSupport(3), USUAL, 528),
     (AcceleratedGradient(), GROUPS, USUAL, 506),
-    (WorkingSets(smallest=3, least=2), norms.KSupport(2), "squared logistic", 170),
+    (WorkingSets(smallest=3, least=2), norms.KSupport(2), "squared logistic", 268),
     (ScalingNewton(), GROUPS, "squared logistic poisson", 150),
     (SequentialQP(), norms.L1(), USUAL, 75),
     (SequentialQP(), norms.L1(), "huber poisson", 70),

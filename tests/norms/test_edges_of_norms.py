@@ -114,11 +114,6 @@ def test_weights_of_owl_are_refused_one_by_one(weights):
         norms.OWL(np.array(weights, dtype=float)).value(np.ones(3))
 
 
-def test_adaptive_groups_need_a_first_fit_that_selects():
-    with pytest.raises(ValueError, match="use a smaller alpha"):
-        norms.Groups([[0, 1], [2]]).adapted(np.zeros(3), 1.0)
-
-
 class _Wrong(L1):
     def polar(self, scores: Scores) -> float:
         return 2.0 * super().polar(scores)

@@ -134,29 +134,6 @@ def test_without_some_columns_the_others_cost_what_they_did(norm: Norm) -> None:
         assert less.value(w) == math.inf
 
 
-@pytest.mark.parametrize("power", [1.0, 2.0])
-def test_adapted_weights_are_divided_by_sizes(power: float) -> None:
-    v = np.array([1.0, 0.0, 2.0, -1.0, 0.0, 3.0, -2.0])
-    sizes = np.abs(W) ** power
-    used = sizes > 0
-    for norm, own in ((L1(), np.ones(N)), (L1(PRICES), np.array(PRICES))):
-        adapted = norm.adapted(W, power)
-        assert_allclose(adapted.value(v), (own[used] / sizes[used]) @ np.abs(v[used]))
-        assert adapted.value(np.ones(N)) == math.inf
-    for first in (W, np.where(W == 3.0, 0.0, W)):
-        free = L1([0.0, *PRICES[1:]]).adapted(first, power)
-        assert free.without(np.zeros(0, int), N)[0].tolist() == [0]
-    signed = L1(PRICES, lower=0.0).adapted(np.abs(W), power)
-    assert signed.value(-v) == math.inf
-    weights, w = np.array([1.0, 2.0, 3.0]), np.array([3.0, -4.0, 0.0, 2.0, 0.0, 0.0, 0.0])
-    adapted = Groups(GROUPS, weights).adapted(w, power)
-    inside = np.array([1.0, 1.0, 0.0, 2.0, 1.0, 2.0, 0.0])
-    expected = math.sqrt(2.0) / 5.0**power + 3.0 * 3.0 / 2.0**power
-    assert_allclose(adapted.value(inside), expected)
-    assert_array_equal(np.flatnonzero(adapted.prox_point(np.ones(N), 0.0, "penalized").point),
-                       [0, 1, 3, 4, 5])  # fmt: skip
-
-
 def test_ratings_by_hand() -> None:
     z = ArrayScores(np.array([4.0, -3.0, 2.0, 1.0, 0.5, -3.5, 0.0]))
     ones = [[0, 1], [2, 6], [3, 4, 5]]

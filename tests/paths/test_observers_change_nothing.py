@@ -100,7 +100,8 @@ def test_observers_see_every_level_of_a_path() -> None:
 
 
 def test_a_rule_ends_each_level_of_a_path_by_itself() -> None:
-    model = AtomicRegressorCV(n_alphas=8, alpha_ratio=0.1, cv=3, stop=stopping.NumberOfColumns(5))
-    with pytest.warns(Warning, match="requested number of columns"):
+    five = stopping.Callback(lambda progress: progress.n_columns >= 5)
+    model = AtomicRegressorCV(n_alphas=8, alpha_ratio=0.1, cv=3, stop=five)
+    with pytest.warns(Warning, match="callback"):
         model.fit(X, Y)
     assert np.count_nonzero(model.coef_) > 0

@@ -172,6 +172,7 @@ def test_grid_is_geometric() -> None:
         (lambda: paths.level_grid(np.nan), ValueError, "largest must be positive"),
         (lambda: paths.level_grid(1.0, form="ridge"), ValueError, "form must be one of"),
         (lambda: paths.path(*data("squared"), levels=[1.0, -1.0]), ValueError, "positive"),
+        (lambda: paths.path(*data("squared"), levels=[1.0, 0.0]), ValueError, "must all be"),
         (lambda: paths.path(*data("squared"), levels=[np.nan]), ValueError, "finite"),
         (lambda: paths.path(*data("squared"), levels=[]), ValueError, "at least one"),
         (lambda: paths.path(*data("squared"), levels=1.0), ValueError, "one-dimensional"),

@@ -15,10 +15,8 @@ from atomlearn import solve
 from atomlearn.core.interfaces.warm_start import WarmStart
 from atomlearn.core.solvers.progress import Resumed, Stall
 from atomlearn.core.solvers.stopping import (
-    AbsoluteGap,
     Callback,
     Iterations,
-    NumberOfColumns,
     Passes,
     RelativeGap,
     Seconds,
@@ -85,12 +83,9 @@ SCRIPT = ((10.0, 8.0), (6.0, 4.0), (5.0, 5.0), (4.0, 1.0), (3.5, 0.1), (3.4, 1e-
     [
         (RelativeGap(0.3), Status.CONVERGED, 3),
         (RelativeGap(0.25), Status.CONVERGED, 3),
-        (AbsoluteGap(0.5), Status.CONVERGED, 4),
-        (AbsoluteGap(1.0), Status.CONVERGED, 3),
         (Iterations(2), Status.ITERATION_LIMIT, 2),
         (Passes(3), Status.PASS_LIMIT, 2),
         (Seconds(0.0), Status.TIME_LIMIT, 0),
-        (NumberOfColumns(2), Status.COLUMN_LIMIT, 0),
         (TargetObjective(5.5), Status.TARGET_REACHED, 2),
         (TargetObjective(5.0), Status.TARGET_REACHED, 2),
         (Callback(lambda progress: progress.state.iteration == 4), Status.STOPPED_BY_CALLBACK, 4),

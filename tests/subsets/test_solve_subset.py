@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytest
 from scipy import sparse
 
 from atomlearn import datasets, designs, losses
-from atomlearn.designs import ArrayScores
+from atomlearn.designs import ArrayScores, Dask
 from atomlearn.subsets import BranchNorm, SubsetStatus, solve_subset, subset_path
 from atomlearn.subsets.relaxation import Relaxation
 from atomlearn.subsets.search import Search
 from benchmarks.subsets.brute_force import faults
+from tests.oracles.genotypes import filled, genotypes, naive_write_plink
 
 
 @pytest.mark.parametrize("seed", range(5000, 5060))
@@ -99,19 +101,15 @@ def test_columns_that_nobody_lists_are_bounded_by_the_first_relaxation(
     assert easy.columns[0] in hard.columns
 
 
-@pytest.mark.parametrize("place", ["bound", "exchange", "_branch", "_next"])
+@pytest.mark.parametrize("place", ["bounds", "_rounded", "_branch", "_next"])
 def test_an_interrupt_anywhere_leaves_every_set_bounded(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y, _ = planted(60, 300, 4, 20.0)
-    owner = Relaxation if place == "bound" else Search
-    known, calls = getattr(owner, place), []
+    owner = Relaxation if place == "bounds" else Search
 
     def interrupted(self: Any, *given: Any) -> Any:
-        calls.append(place)
-        if len(calls) == (2 if place == "exchange" else 1):
-            raise KeyboardInterrupt
-        return known(self, *given)
+        raise KeyboardInterrupt
 
     monkeypatch.setattr(owner, place, interrupted)
     stopped = solve_subset(X, y, k=4, ridge=0.02)
@@ -160,8 +158,55 @@ def test_near_subsets_tell_which_columns_stand_for_each_other() -> None:
     assert 0 in result.twins()[int(true[0])] or int(true[0]) in result.twins()[0]
     values = [each.objective for each in result.near]
     assert values == sorted(values)
+    # More sets than are listed do not end the proof of the best one.
     few = solve_subset(X, y, k=4, ridge=0.05, within=10.0, max_sets=3)
     assert not few.near_complete
+    assert len(few.near) > 3
+    assert few.status is SubsetStatus.OPTIMAL
+    assert few.columns.tolist() == result.columns.tolist()
+
+
+def test_all_near_subsets_are_listed_ties_among_them() -> None:
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((60, 14))
+    X[:, 3], X[:, 9], X[:, 5] = X[:, 2], -X[:, 2], 0.0  # copies and a column of nothing
+    X[:, 12] = X[:, 7] + 0.05 * rng.standard_normal(60)
+    y = X[:, 2] - X[:, 7] + 0.5 * X[:, 0] + rng.standard_normal(60)
+    everything = {
+        each: _ridge_fit(X[:, list(each)], y, 1.0) for each in itertools.combinations(range(14), 3)
+    }
+    best = min(everything.values())
+    result = solve_subset(X, y, k=3, ridge=1.0, within=0.01)
+    assert result.near_complete
+    found = {tuple(each.columns.tolist()): each.objective for each in result.near}
+    expected = {each: value for each, value in everything.items() if value <= 1.01 * best}
+    assert found == pytest.approx(expected, rel=1e-10)
+    assert len(expected) >= 6
+    twins = result.twins()
+    [first] = set(twins) & {2, 3, 9}
+    assert set(twins[first].tolist()) == {2, 3, 9} - {first}
+    [second] = set(twins) & {7, 12}
+    assert set(twins[second].tolist()) == {7, 12} - {second}
+
+
+def test_genotypes_of_two_bits_and_chunks_agree_with_memory(tmp_path: Path) -> None:
+    X = genotypes(90, 40, 0.05, seed=3)
+    rng = np.random.default_rng(4)
+    y = filled(X)[:, 7] - filled(X)[:, 20] + rng.standard_normal(90)
+    naive_write_plink(tmp_path / "g.bed", X)
+    datasets.convert(tmp_path / "g.bed", tmp_path / "g.store")
+    asked = {"k": 3, "intercept": True, "within": 0.02}
+    memory = solve_subset(filled(X), y, **asked)
+    chunked = pytest.importorskip("dask.array").from_array(filled(X), chunks=(30, 15))
+    on_disk = [designs.PlinkBed(tmp_path / "g.bed"), designs.OnDisk(tmp_path / "g.store")]
+    for each in [*on_disk, Dask(chunked)]:
+        result = solve_subset(each, y, **asked)
+        assert result.status is SubsetStatus.OPTIMAL
+        assert result.ridge == pytest.approx(memory.ridge, rel=1e-6)
+        assert result.objective == pytest.approx(memory.objective, rel=1e-6)
+        assert result.open_columns.tolist() == memory.open_columns.tolist()
+        found = [near.columns.tolist() for near in result.near]
+        assert found == [near.columns.tolist() for near in memory.near]
 
 
 def test_a_path_begins_each_size_at_the_one_before() -> None:

@@ -231,6 +231,7 @@ def branch_newton(
     pull: Array,
     k: int,
     level: float,
+    least: float,
     weights: Array,
     most: int,
     /,

@@ -29,7 +29,7 @@ def ksupport_newton(
     Parameters
     ----------
     matrix : (n, m) float64
-        A with H = A'A, or H itself where ``gram``; copied where its columns are not contiguous.
+        A with H = A'A, by columns (copied otherwise), or H itself, by rows, where ``gram``.
     pull : (m,) float64
     weights : (m,) the start
     k : int >= 1
@@ -42,7 +42,7 @@ def ksupport_newton(
     w : (m,) the weights, no worse than the start
     steps : int
     """
-    array = np.asarray(matrix, dtype=np.float64, order="F")
+    array = np.asarray(matrix.T if gram else matrix, dtype=np.float64, order="F")
     size = array.shape[1]
     if gram and array.shape[0] != size:
         raise ValueError(f"a Gram matrix must be square, got shape {array.shape}")
@@ -63,6 +63,7 @@ def branch_newton(
     *,
     k: int,
     level: float,
+    least: float,
     most: int,
 ) -> int:
     """Move w toward argmin of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + gauge_k(w_free)^2).
@@ -78,6 +79,9 @@ def branch_newton(
     weights : (n_free + n_inside,) float64, overwritten
     k : int >= 0
     level : float > 0
+    least : float >= 0
+        Where it is above 0, gauge_k(w)^2 is min sum_j (w_j^2 / d_j + least^2 d_j) over
+        0 <= d <= 1, sum d <= k: each entry has a price of its own.
     most : int
         Bound on steps.
 
@@ -87,4 +91,4 @@ def branch_newton(
     """
     matrix = _checks.symmetric(gram, gram.shape[0])
     load_blas()
-    return _native.branch_newton(matrix, free, inside, pull, k, level, weights, most)
+    return _native.branch_newton(matrix, free, inside, pull, k, level, least, weights, most)

@@ -95,6 +95,7 @@ _WRITTEN = ("sheet", "transpose", "form")
 _COLUMNS = ("target", "drop", "id", "missing", "schema", "text", "dates", "categories", "names")
 _JOINED = ("covariates", "pheno", "pheno_name", "covar")
 _GENOTYPES = ("maf", "geno", "hwe", "pcs")
+_ANNDATA = ("layer", "pseudobulk")
 
 
 @dataclass
@@ -141,6 +142,9 @@ class ModelOptions:
         Instead: by knockoffs, with at most this share of false features on average (0.1).
     power : bool
         With --fdr: also tell which effects would have been found, by targets made up on these data.
+    p_values : bool
+        Also give selected features p-values: of no effect given all other columns, in selected.csv
+        (p_value, and p_adjusted for the number of columns) and on the page.
     stability : bool
         Instead: select what most random halves of the rows select.
     alpha : number
@@ -171,6 +175,7 @@ class ModelOptions:
     norm: str | None = None
     fdr: Share = None
     power: bool = False
+    p_values: bool = False
     stability: bool = False
     alpha: Positive = None
     cv: bool = False
@@ -297,6 +302,7 @@ def _add_select(parser: argparse.ArgumentParser) -> None:
         help="fit a curve for each selected column instead of a line (splines by default)",
     )
     add_options(parser.add_argument_group("genotypes"), Reading, _GENOTYPES)
+    add_options(parser.add_argument_group("single cells (AnnData)"), Reading, _ANNDATA)
     add_options(parser.add_argument_group("the model"), ModelOptions)
     add_options(parser.add_argument_group("the run"), RunOptions)
 
@@ -316,14 +322,14 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     text = """Also tell between which numbers this share of targets lies, such as 0.9: those of rows
         that come from where the held-out rows come from, by the errors on these."""
     add_option(parser, "interval", Share, None, text, "share")
-    add_options(parser, Reading, ("id", "covar", *_WRITTEN))
+    add_options(parser, Reading, ("id", "covar", "layer", *_WRITTEN))
     _add_roles(parser, {role: ROLES[role] for role in ("offset", "exposure")})
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help=_DATA)
     add_option(parser, "out", Place, None, "Schema file to write (none by default).", "file")
-    add_options(parser, Reading, _COLUMNS + _WRITTEN + _JOINED)
+    add_options(parser, Reading, _COLUMNS + _WRITTEN + _JOINED + _ANNDATA)
     _add_roles(parser, ROLES)
     parser.add_argument("--json", action="store_true", help="print the schema, not a table")
 
@@ -331,7 +337,7 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 def _add_convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="IN", help=_DATA)
     parser.add_argument("out", metavar="OUT", help="folder of the store, which must not exist")
-    add_options(parser, Reading, _COLUMNS + _WRITTEN)
+    add_options(parser, Reading, (*_COLUMNS, *_WRITTEN, "layer"))
     add_options(parser, ConvertOptions)
 
 

@@ -18,6 +18,7 @@ from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.designs import as_design
+from atomlearn.findings.conditional import FeatureTests
 from atomlearn.reports.content import Content, HeldOut, SelectedFeature, SelectedGroup
 from atomlearn.reports.displays import PathDisplay
 from atomlearn.reports.gathered import content_of, forbidden
@@ -43,6 +44,7 @@ def content_of_fit(
     notes: list[str],
     seconds: float,
     halves: Sequence[Half] = (),
+    tests: FeatureTests | None = None,
 ) -> Content:
     """Return everything that the report tells; ``halves`` : fits to halves of the rows."""
     target, given, data = source.target, source.given, fitted.data
@@ -74,12 +76,18 @@ def content_of_fit(
         gaps=fitted.gaps_on_selected or [None] * len(fitted.results),
         free=given.covariates,
         path=path,
-        known=_known(source, fitted),
+        known=_known(source, fitted, tests),
         stability=fitted.stability,
         looks=not given.on_disk and X.shape[0] * X.shape[1] <= LARGE,
         data=source.name,
         details=_details(source, plan, fitted, seconds),
-        notes=(*_told(source.notes), *notes, *fitted.notes, *_notes(plan, fitted, n_features)),
+        notes=(
+            *_told(source.notes),
+            *notes,
+            *fitted.notes,
+            *_notes(plan, fitted, n_features),
+            *_tested(source, fitted, tests),
+        ),
         command=source.command,
         versions=versions(),
         chosen_first="selected_by" in fitted.settings,
@@ -96,12 +104,30 @@ def _view(source: Dataset, fitted: Fitted) -> View:
     return View(fitted.model, X, map.apply(source.X), map, names, *found, classes, len(names))
 
 
-def _known(source: Dataset, fitted: Fitted) -> Callable[[SelectedFeature], SelectedFeature]:
-    """Return what adds to a feature its groups and what the file knows of it."""
+def _tested(source: Dataset, fitted: Fitted, tests: FeatureTests | None) -> list[str]:
+    """Return one sentence with the p-values of selected columns, the least ones, and what for."""
+    if tests is None:
+        return []
+    found = tests.of_columns()
+    used = sorted((found[j], source.names[j]) for j in fitted.columns.tolist() if j in found)
+    told = [f"{name} {p:.2g} (adjusted {rate:.2g})" for (p, rate), name in used[:20]]
+    return [f"p-values {tests.condition}: {'; '.join(told) or 'no column is selected'}"]
+
+
+def _known(
+    source: Dataset, fitted: Fitted, tests: FeatureTests | None
+) -> Callable[[SelectedFeature], SelectedFeature]:
+    """Return what adds to a feature its groups, its p-value and what the file knows of it."""
     groups = {} if fitted.has_curves else group_names_of(source.given, source.names)
+    values = {} if tests is None else tests.of_columns()
 
     def known(item: SelectedFeature) -> SelectedFeature:
-        return replace(item, group=groups.get(item.index, ""), about=about(source, item.index))
+        told = about(source, item.index)
+        if item.index in values:
+            heads = ("p_value", "p_adjusted")
+            texts = (f"{value:.4g}" for value in values[item.index])
+            told += tuple(zip(heads, texts, strict=True))
+        return replace(item, group=groups.get(item.index, ""), about=told)
 
     return known
 
@@ -254,4 +280,5 @@ def _roles_of(schema: Schema) -> dict[str, str]:
     named = [plan for plan in schema.columns if plan.use == "id"]
     named += [plan for plan in schema.columns if plan.kind == "identifier"]
     found = {"id": named[0].name} if named else {}
-    return found | {p.use: p.name for p in schema.columns if p.use in ("offset", "exposure")}
+    found |= {p.use: p.name for p in schema.columns if p.use in ("offset", "exposure")}
+    return found | dict(schema.origin)

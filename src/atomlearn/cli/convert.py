@@ -59,6 +59,7 @@ def _understood(source: str, reading: Reading) -> tuple[Any, list[str]]:
         or reading.schema
         or reading.names
         or reading.sheet
+        or reading.layer
     )
     if not asked:
         return None, []

@@ -23,7 +23,7 @@ from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.generation import SIZES, norm_of
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.estimators.subsets import GAP, SECONDS, SubsetClassifier, SubsetRegressor
+from atomlearn.estimators.subsets import GAP, SECONDS, SubsetClassifier, SubsetRegressor, told
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.power import power
 from atomlearn.findings.stability import StabilitySelector
@@ -230,13 +230,11 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     }
     if several:
         settings["classes"] = "together"
-    return Outcome(
-        model.results_,
+    return _outcome(
         model,
-        settings,
-        (model.selected_gap_,),
-        moments=model.moments_ if plan.standardize else None,
-        scaled_by=model.scaled_by_ if plan.standardize else "",
+        plan,
+        settings=settings,
+        gaps_on_selected=(model.selected_gap_,),
         notes=tuple(notes),
         # Curves are columns of their own.
         selected=model.selected_[:0] if plan.additive else np.sort(model.selected_),
@@ -263,38 +261,28 @@ def best_subset(data: Data, plan: Plan, watch: Watch) -> Outcome:
         observers=[partial(_seen, watch)],
         **data.parameters,
     )
+    model = model if plan.proves else model.skip_proof()
     model.fit(data.design, data.y, **data.of_rows, **data.given.dependence)
-    found = model.result_
-    what = "groups" if data.given.groups is not None else "columns"
     settings = {
         "method": "best subset",
         "n_features": model.n_selected_,
         "ridge": model.ridge_,
         "loss": loss,
-        "bound": f"no other subset is better by more than {100 * found.gap:.2g}%",
-        "proved_out": f"{found.n_proved_out:,} {what} are in no best subset",
-        "branches": found.nodes,
+        "branches": model.result_.nodes,
     }
     if several:
         settings["classes"] = "together"
-    note = (
-        f"best of all subsets of {model.n_selected_} {what}, within {100 * found.gap:.2g}%: of the "
-        "objective on these rows; other rows may have another best subset"
-    )
-    return Outcome(
-        model.results_,
-        model,
-        settings,
-        moments=model.moments_ if plan.standardize else None,
-        scaled_by=model.scaled_by_ if plan.standardize else "",
-        notes=(note,),
-        selected=model.selected_,
-    )
+    return _outcome(model, plan, settings=settings, selected=model.selected_)
 
 
 def _seen(watch: Watch, record: SubsetRecord) -> None:
     """Show how far a search for the best subset is."""
-    gap = 100.0 * (1.0 - record.lower_bound / record.objective) if record.objective else 0.0
-    told = f"{record.nodes:,} branches, no subset is better by more than {gap:.2g}%"
-    if not watch.line(f"{watch.doing}: {told}"):
-        watch.say(f"  {told}")
+    if not watch.line(f"{watch.doing}: {told(record)}"):
+        watch.say(f"  {told(record)}")
+
+
+def _outcome(model: Any, plan: Plan, **more: Any) -> Outcome:
+    """Return what a model gave back that scales the features itself."""
+    if plan.standardize:
+        more |= {"moments": model.moments_, "scaled_by": model.scaled_by_}
+    return Outcome(model.results_, model, **more)

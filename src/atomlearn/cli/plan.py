@@ -37,6 +37,7 @@ EXCLUSIVE = (
         "curves are of single columns, all of them with a penalty",
     ),
     ("groups", ("interactions",), "groups are of columns, and interactions of products"),
+    ("p_values", ("additive", "interactions"), "p-values are of columns, given the others"),
     ("fdr", ("stability", *_SELECTORS), "both decide which features are selected"),
     ("stability", _SELECTORS, "both decide which features are selected"),
     ("time", _NO_TARGET, "the target is made of --time and --event"),
@@ -63,7 +64,8 @@ class Plan:
     whether cross-validation takes the sparsest within a standard error; norm : the text that
     norms are made of; time : column of survival times; fdr, stability : select by knockoffs or by
     stability instead; best_subset : whether the features of generation are the best of all subsets;
-    power : whether to tell what knockoffs would have found.
+    power : whether to tell what knockoffs would have found; p_values : whether columns are tested;
+    proves : whether to prove that a best subset is the best.
 
     Examples
     --------
@@ -91,7 +93,13 @@ class Plan:
     fdr: float | None = None
     stability: bool = False
     power: bool = False
+    p_values: bool = False
     best_subset: bool = False
+    proves: bool = True
+
+    def for_refits(self, gap: float = 0.0) -> Plan:
+        """Return the plan of fits of which only the selection counts, to this gap at the least."""
+        return replace(self, gap=max(self.gap, gap), power=False, p_values=False, proves=False)
 
     @property
     def is_survival(self) -> bool:

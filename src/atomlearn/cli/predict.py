@@ -25,7 +25,8 @@ from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
 from atomlearn.storage.formats.messages import clipped, require_name
 from atomlearn.storage.formats.registry import format_of
-from atomlearn.storage.formats.table import DataTable, Request, Schema
+from atomlearn.storage.formats.table import DataTable, Observations, Request, Schema
+from atomlearn.storage.intake.annotated import annotated
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import encoded_again
 from atomlearn.storage.intake.frame import Frame, transposed
@@ -113,14 +114,22 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
     """Return the columns that the model reads, in the order of ``model.inputs``."""
     reading, form = reading_of(options), format_of(path)
     if form.cells is None:
-        if reading.roles:
+        if reading.roles and form.rows is None:
             raise CommandError(
                 f"--offset and --exposure name a column of a table, and {path} is none"
             )
         names = tuple(item.name for item in model.inputs) if model.is_named else None
         width = len(model.inputs) if model.is_named else model.n_inputs
-        asked = Request(schema=Schema(width, names, model.first_index), missing=bool(model.columns))
-        return _of_matrix(model, path, form.table(path, asked), reading)
+        reading = replace(reading, layer=reading.layer or model.settings.get("layer"))
+        asked = Request(
+            schema=Schema(width, names, model.first_index),
+            missing=bool(model.columns),
+            layer=reading.layer,
+        )
+        table = replace(form.table(path, asked), source=str(path))
+        if form.rows is not None:
+            return _of_cells(model, path, table, form.rows(path), reading)
+        return _of_matrix(model, path, table, reading)
     named, ids = reading.id or model.settings.get("id"), None
     frame = form.cells(path, replace(reading, id=named).text_form(), reading.sheet).frame()
     if reading.transpose:
@@ -163,6 +172,23 @@ def _of_table(
     )
 
 
+def _of_cells(
+    model: SavedModel, path: Path, table: DataTable, rows: Observations, reading: Reading
+) -> ModelData:
+    """Return the columns of AnnData, pooled as those were that the model was fitted to."""
+    notes = list[str]()
+    covariates = tuple(plan.name for plan in model.columns if plan.name in rows.header)
+    pooled = model.settings.get("pseudobulk")
+    reading = replace(reading, covariates=covariates, pseudobulk=pooled)
+    table, frame, _ = annotated(table, rows, reading, notes)
+    values, fitted = table.schema.origin["values"], model.settings.get("values")
+    if fitted not in (None, values):
+        notes.append(f"the model was fitted to {fitted}: give such a layer, by --layer NAME")
+    known, cells = _cells(model, path, table, frame)
+    found = _of_table(known, cells, list(table.ids or ()), reading)
+    return replace(found, notes=[*notes, *found.notes])
+
+
 def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading) -> ModelData:
     """Return the columns of data that are a matrix, genotypes counted as the model does."""
     samples = table.samples
@@ -182,7 +208,9 @@ def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading
     return found
 
 
-def _cells(model: SavedModel, path: Path, table: DataTable) -> tuple[SavedModel, Frame]:
+def _cells(
+    model: SavedModel, path: Path, table: DataTable, rows: Frame | None = None
+) -> tuple[SavedModel, Frame]:
     """Return the columns of a matrix that the model reads, and the model of these.
 
     A store holds what was made of columns; what it was made of, it need not hold.
@@ -193,10 +221,13 @@ def _cells(model: SavedModel, path: Path, table: DataTable) -> tuple[SavedModel,
         if schema.n_features != model.n_inputs:
             raise _other_width(model, path, schema.n_features)
         known = {item.name: item.index for item in model.inputs}
-    model = replace(model, columns=tuple(plan for plan in model.columns if plan.name in known))
+    columns = {} if rows is None else dict(rows.columns)
+    plans = tuple(plan for plan in model.columns if plan.name in (known | columns))
+    model, read = replace(model, columns=plans), {*columns}
     made = {name: plan.name for plan in model.columns for name in plan.made()}
-    columns = {}
     for name in dict.fromkeys(made.get(item.name, item.name) for item in model.inputs):
+        if name in read:
+            continue
         require_name(name, known, f"{path} has no column")
         columns[name] = design.gather(np.array([known[name]])).dense()[:, 0]
     return model, Frame(path, columns, design.shape[0])

@@ -19,7 +19,7 @@ from atomlearn.cli.command_line import memory
 from atomlearn.cli.fitting import Fitted, fit, with_baseline
 from atomlearn.cli.genotypes import score_text
 from atomlearn.cli.options import CommandError
-from atomlearn.cli.plan import Plan, read_plan
+from atomlearn.cli.plan import LARGE, Plan, read_plan
 from atomlearn.cli.source import Dataset, Given, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
@@ -30,6 +30,7 @@ from atomlearn.designs import as_design
 from atomlearn.estimators.dependent_rows import held_out as held_out_rows
 from atomlearn.estimators.prediction_sets import score_of, thinned
 from atomlearn.estimators.survival import StepFunction
+from atomlearn.findings.conditional import FeatureTests, p_values
 from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
@@ -120,8 +121,25 @@ def _selected(
     if not (interrupted or options.time_limit or plan.controls or source.given.on_disk):
         watch.stage("selecting from halves of the rows")
         again = _halves(source, plan, fitted)
-    content = content_of_fit(source, plan, fitted, held_out, notes, seconds, again)
+    tests = None
+    if plan.p_values and not interrupted:
+        watch.stage("testing each column given all others")
+        tests = _tests(source, plan)
+    content = content_of_fit(source, plan, fitted, held_out, notes, seconds, again, tests)
     return content, fitted, interrupted
+
+
+def _tests(source: Dataset, plan: Plan) -> FeatureTests:
+    """Return p-values of all columns, of all rows; the columns of a category are one."""
+    (n_rows, n_columns), given = source.X.shape, source.given
+    if n_rows * n_columns > LARGE:
+        raise CommandError(
+            f"--p-values holds all columns in memory, and {n_rows:,} x {n_columns:,} are too many; "
+            "leave it out"
+        )
+    groups = None if given.group_names else given.groups
+    loss = plan.loss_for(source.target.task)
+    return p_values(source.X, source.target.values, groups=groups, loss=loss, rng=plan.seed)
 
 
 def split(target: Target, fraction: float, seed: int, given: Given) -> tuple[Rows, Rows]:
@@ -171,7 +189,7 @@ def _fits(
         return final, None, [], final.interrupted
     watch.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
     began = time.process_time()
-    final = first = one(train, replace(plan, power=False), 0.5)
+    final = first = one(train, plan.for_refits(), 0.5)
     seconds = np.inf if options.time_limit else time.process_time() - began
     repeats = not (given.on_disk or options.time_limit)
     trial = _trial(source, plan, first, watch.stage, repeats)
@@ -203,7 +221,7 @@ def _halves(source: Dataset, plan: Plan, final: Fitted) -> list[Half]:
     """Return what the same selection makes of halves of the rows, without a word."""
     target, chosen = source.target, _refit_plan(plan, final)
     # The selection does not depend on a smaller gap.
-    chosen, design = replace(chosen, gap=max(chosen.gap, 1e-3)), _design(source, plan)
+    chosen, design = chosen.for_refits(1e-3), _design(source, plan)
 
     def of_half(rows: Rows) -> Half:
         found = fit(design, target, rows, chosen, Watch(quiet=True), source.given)
@@ -285,7 +303,7 @@ def _trial(
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
     given, target, X = source.given, source.target, source.X
     inputs, loss = as_design(X), as_loss(fitted.settings["loss"])
-    plan = replace(plan, gap=max(plan.gap, LOOSE_GAP), power=False)
+    plan = plan.for_refits(LOOSE_GAP)
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()
     if free.size:

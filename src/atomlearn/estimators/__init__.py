@@ -13,7 +13,6 @@ from atomlearn.estimators.matrices.components import SparseLowRank as SparseLowR
 from atomlearn.estimators.matrices.components import SparsePCA as SparsePCA
 from atomlearn.estimators.matrices.matrix_models import MatrixPursuit as MatrixPursuit
 from atomlearn.estimators.regressor import AtomicRegressor as AtomicRegressor
-from atomlearn.estimators.sampler import AdditiveKernelSampler as AdditiveKernelSampler
 from atomlearn.estimators.subsets import SubsetClassifier as SubsetClassifier
 from atomlearn.estimators.subsets import SubsetRegressor as SubsetRegressor
 from atomlearn.estimators.survival import AtomicSurvival as AtomicSurvival

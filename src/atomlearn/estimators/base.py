@@ -39,7 +39,7 @@ from atomlearn.estimators.targets import (
     target_of,
 )
 from atomlearn.losses import as_loss
-from atomlearn.problem import Problem, Regularizer, check_weight, positive
+from atomlearn.problem import Problem, Regularizer, check_weight
 from atomlearn.result import Result
 
 
@@ -87,6 +87,10 @@ class AtomicModel(CallbackSupport, FitParameters):
 
     # --- fitting ----------------------------------------------------------------------------
 
+    def skip_proof(self) -> Self:
+        """Select as ever, without a proof that takes long where nobody asks for it."""
+        return self
+
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.
@@ -104,13 +108,8 @@ class AtomicModel(CallbackSupport, FitParameters):
             return self
         problems = self._problems(data, self.norm, amount_of(self))
         starts = self._starts(len(problems), data.design.shape[1], data.classes)
-        power, share = power_of(self.adaptive), checked_shares(self.relax)[0]
+        share = checked_shares(self.relax)[0]
         results = self._solve(problems, starts, settings)
-        if power:
-            self.first_results_ = results
-            problems = [adapted(p, r, power) for p, r in zip(problems, results, strict=True)]
-            starts = [result.warm_start() for result in results]
-            results = self._solve(problems, starts, settings)
         if share:
             results = [relaxed(p, r, share) for p, r in zip(problems, results, strict=True)]
         self._take(data, results)
@@ -307,16 +306,3 @@ class AtomicModel(CallbackSupport, FitParameters):
 
     def _input(self, feature: int | str) -> int:
         return list(self.feature_names_in_).index(feature) if isinstance(feature, str) else feature
-
-
-def power_of(adaptive: Any) -> float:
-    """Return the power of adaptive weights, 0 for no second fit, or say what is wrong with it."""
-    return positive("adaptive", adaptive, "or 0: no second fit") if adaptive else 0.0
-
-
-def adapted(problem: Problem, result: Result, power: float) -> Problem:
-    """Return the problem with weights 1 / |w_j|^power of its first solution w.
-
-    Columns that the first fit did not select are left out of the second.
-    """
-    return problem.with_norm(problem.regularizer.norm.adapted(result.coef, power))

@@ -59,7 +59,7 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
         ``observer(progress)`` is called after each step of each class's fit.
     time_limit : float, optional
         Seconds after which the whole fit ends with what it has. Classes share what is left of it.
-    form, radius, features, fit_intercept, relax, adaptive, tol, max_iter, solver, verbose, stop
+    form, radius, features, fit_intercept, relax, tol, max_iter, solver, verbose, stop
         As in ``AtomicRegressor``.
 
     Attributes

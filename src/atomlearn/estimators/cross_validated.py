@@ -43,9 +43,6 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
     relax : float, or sequence of them, default=0.0
         Shares of a refit without penalty to choose from, such as (0, 0.25, 0.5, 0.75, 1), see
         ``AtomicRegressor``; the chosen one is ``relax_``.
-    adaptive : float, default=0.0
-        Above 0, the search is made again with weights from the chosen fit, see
-        ``AtomicRegressor``. The weights have seen held-out rows: score by other folds.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds.
     scoring : str, callable or None, default=None
@@ -161,7 +158,7 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
         As in ``AtomicRegressorCV``.
     form
         As in ``AtomicRegressorCV``.
-    ties, features, unpenalized, relax, adaptive, tol, max_iter, solver
+    ties, features, unpenalized, relax, tol, max_iter, solver
         As in ``AtomicSurvival``.
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 5 folds, with as many events in each: a dozen or more. A splitter sees the events

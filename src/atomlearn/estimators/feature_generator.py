@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import ClassifierTags, RegressorTags
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.interfaces import Array, Columns, Loss
+from atomlearn.core.interfaces import Columns, Loss
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE
 from atomlearn.core.solvers.stopping import StoppingRule
@@ -31,13 +30,13 @@ from atomlearn.estimators.generation import (
     Selected,
     choices,
     debiased,
-    point_of,
     problem_of,
+    take,
 )
 from atomlearn.estimators.parameters import with_callbacks
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import checked_targets
-from atomlearn.estimators.units import Units, units_of
+from atomlearn.estimators.units import units_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
 from atomlearn.papers.generated import generated
@@ -279,8 +278,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         if self.debias is not None:
             factor = positive("debias", self.debias, "C of the re-fit") / C
             self.debiased_ = debiased(problem, result, factor, settings.gap)
-        point = point_of(problem, self.debiased_ or result, len(data.targets))
-        self._record_selection(units, selected, result, point, data.classes)
+        take(self, problem, self.debiased_ or result, units, data.classes)
+        self._record_selection(selected)
         self._report_selection(result, wanted)
         return self
 
@@ -307,16 +306,9 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         result.state = None
         return selected, result if lift is None else result.lowered(lift)
 
-    def _record_selection(
-        self,
-        units: Units,
-        selected: Selected,
-        result: Result,
-        point: tuple[Columns, Array, Array],
-        classes: NDArray[Any] | None,
-    ) -> None:
-        """Set what was selected, and the coefficients in the units of the data."""
-        map, (columns, weights, intercepts) = self.feature_map_, point
+    def _record_selection(self, selected: Selected) -> None:
+        """Set what was selected."""
+        map = self.feature_map_
         self.selected_, self.rounds_ = selected.terms, selected.rounds
         self.selected_names_ = map.term_names(self.selected_, input_names(self))
         if map.has_pairs:
@@ -324,17 +316,6 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         of_terms = [(selected.scaled, selected.scaling)]
         rows = coefficient_rows(of_terms, map.n_terms, np.float64, map.implicit)
         self.scaling_ = single_row(rows)
-        means, scales = units.of(columns)
-        self.moments_, self.scaled_by_ = (columns, means, scales), units.words
-        weights = weights / scales
-        entries = [(columns, row) for row in weights]
-        n_columns = units.design.shape[1]
-        self.coef_ = coefficient_rows(entries, n_columns, result.dtype, map.implicit)
-        self.intercept_ = intercepts - weights @ means
-        if classes is not None:
-            self.classes_ = classes
-        else:
-            self.coef_, self.intercept_ = single_row(self.coef_), float(self.intercept_[0])
 
     def _report_selection(self, result: Result, wanted: int) -> None:
         """Set what is known of the fit; warn where it has fewer features than asked for."""

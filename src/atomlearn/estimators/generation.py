@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
+from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.interfaces import Array, Columns, Design, Lift, Rows
 from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.norms.names import named, named_columns
@@ -21,7 +23,7 @@ from atomlearn.designs import FeatureMap, RowSubset, Tasks
 from atomlearn.estimators.checks import input_names
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import Checked, offset_of
-from atomlearn.estimators.units import batch_of, too_many
+from atomlearn.estimators.units import Units, batch_of, too_many
 from atomlearn.lifting.latent import LatentNorm
 from atomlearn.losses import FreeColumns, as_loss
 from atomlearn.matrices.norms.rows import over_tasks
@@ -173,8 +175,14 @@ class Selected:
         return cls(terms[order], rounds[first[order]], scaled, largest)
 
 
-def point_of(problem: Problem, result: Result, count: int) -> tuple[Columns, Array, Array]:
-    """Return features, weights (count, m) of them, and intercepts (count,) of all outputs."""
+def take(
+    estimator: Any, problem: Problem, result: Result, units: Units, classes: NDArray[Any] | None
+) -> None:
+    """Set the coefficients of an estimator of one output, or of all classes, in units of the data.
+
+    ``units`` : those of the columns while selecting.
+    """
+    count = 1 if classes is None or len(classes) == 2 else len(classes)
     columns, places = np.unique(result.columns // count, return_inverse=True)
     weights = np.zeros((count, columns.size))
     weights[result.columns % count, places.ravel()] = result.weights
@@ -183,7 +191,16 @@ def point_of(problem: Problem, result: Result, count: int) -> tuple[Columns, Arr
         linear = problem.design.gather(result.columns).dot(result.weights)
         own = problem.task_intercepts(linear)
         intercepts = own if own.size else intercepts
-    return columns, weights, intercepts
+    means, scales = units.of(columns)
+    estimator.moments_, estimator.scaled_by_ = (columns, means, scales), units.words
+    weights = weights / scales
+    entries, n_columns = [(columns, row) for row in weights], units.design.shape[1]
+    coef = coefficient_rows(entries, n_columns, result.dtype, estimator.feature_map_.implicit)
+    estimator.coef_, estimator.intercept_ = coef, intercepts - weights @ means
+    if classes is not None:
+        estimator.classes_ = classes
+    else:
+        estimator.coef_, estimator.intercept_ = single_row(coef), float(estimator.intercept_[0])
 
 
 def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Result:
@@ -219,21 +236,21 @@ class Choice:
 
 
 class Trials:
-    """Fits of an estimator to the training rows of 5 folds, scored at the others.
+    """Fits of an estimator to the training rows of ``most`` folds, scored at the others.
 
     The score is minus the log loss where there are probabilities, else that of the estimator: the
     share of labels that are right, R^2, the concordance. ``given`` : y, sample_weight, offset,
     groups and order, as ``fit`` takes them.
     """
 
-    def __init__(self, estimator: Any, design: Design, given: Sequence[Any]) -> None:
+    def __init__(self, estimator: Any, design: Design, given: Sequence[Any], most: int = 5) -> None:
         self.estimator, self.design = estimator, design
         y, self.weight, self.offset, groups, order = given
         self.y = np.asarray(y)
         loss = as_loss(estimator.loss)
         classes = loss.task != "regression"
         rarest = int(np.unique(self.y, return_counts=True)[1].min())
-        n_folds = min(5, rarest if classes else self.y.size)
+        n_folds = min(most, rarest if classes else self.y.size)
         if n_folds < 2:
             raise ValueError(
                 "'auto' needs two rows of each class at least, to hold some out; give a number of "
@@ -254,7 +271,7 @@ class Trials:
         try:
             for value in values:
                 tried = {**others, name: value}
-                scores.append([self._score(tried, *split) for split in self.splits])
+                scores.append(self.score(tried))
                 means, errors = _summary(scores)
                 best = int(np.argmax(means))
                 worse = worse + 1 if means[-1] < means[best] - 2 * errors[best] else 0
@@ -268,6 +285,10 @@ class Trials:
         best = int(np.argmax(means))
         chosen = values[int(np.argmax(means >= means[best] - errors[best]))]
         return Choice(tuple(values[: len(scores)]), np.array(scores), chosen, interrupted)
+
+    def score(self, tried: dict[str, Any]) -> list[float]:
+        """Return the score of these parameters at the test rows of each fold."""
+        return [self._score(tried, *split) for split in self.splits]
 
     def _score(self, tried: dict[str, Any], train: Rows, test: Rows) -> float:
         """Return the score at the test rows of a fit with these parameters to the others."""

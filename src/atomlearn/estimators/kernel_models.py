@@ -103,7 +103,7 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
         Or "squared_hinge".
     rank : int, default=100
         Columns of a kernel at most, see ``designs.Kernels``.
-    fit_intercept, class_weight, relax, adaptive, tol, max_iter, solver, verbose, observers, stop,
+    fit_intercept, class_weight, relax, tol, max_iter, solver, verbose, observers, stop,
     time_limit
         As in ``AtomicClassifier``.
 
@@ -142,7 +142,7 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
 
     Parameters
     ----------
-    kernels, norm, alpha, form, radius, rank, fit_intercept, relax, adaptive, tol, max_iter, solver,
+    kernels, norm, alpha, form, radius, rank, fit_intercept, relax, tol, max_iter, solver,
     verbose, observers, stop, time_limit
         As in ``MultipleKernelClassifier``.
     loss : str or Loss, default="squared"

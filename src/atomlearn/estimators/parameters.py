@@ -136,7 +136,6 @@ class FitParameters(ProvedModel):
     features: str = "linear"
     unpenalized: Any = None
     relax: Any = 0.0
-    adaptive: float = 0.0
 
 
 @dataclass(eq=False, repr=False)

@@ -29,9 +29,10 @@ from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.folds import Fold, Score, training_part
 from atomlearn.core.paths.lattice import search_lattice
 from atomlearn.core.paths.levels import check_levels, level_grids
+from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import Counted, is_opened
-from atomlearn.estimators.base import AtomicModel, adapted, power_of
+from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, norm_for
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import with_callbacks
@@ -173,9 +174,7 @@ class CrossValidatedModel(AtomicModel):
         self.status_ = self._searched if self.status_.is_converged else self.status_
         self.n_passes_ += searched
         if self._out_of_fold is not None:
-            # Weights of a second fit have seen the rows that were left out.
-            counted = self._out_of_fold.counted(len(data.y), groups)
-            self._out_of_fold = None if power_of(self.adaptive) else counted
+            self._out_of_fold = self._out_of_fold.counted(len(data.y), groups)
         return self
 
     def predict(self, X: Any, offset: Any = None, interval: float | None = None) -> Any:
@@ -226,7 +225,7 @@ class CrossValidatedModel(AtomicModel):
         if known is None:
             raise ValueError(
                 f"{type(self).__name__}: intervals need held-out rows of each fold, of numbers or "
-                "probabilities: not after selection by a criterion, adaptive=, a search cut short, "
+                "probabilities: not after selection by a criterion, a search cut short, "
                 "matrix norms, survival times or a loss without probabilities"
             )
         design = self._expanded(checked_design(self, X, reset=False))
@@ -244,7 +243,7 @@ class CrossValidatedModel(AtomicModel):
         self, data: Checked, folds: Sequence[Fold], score: Score | None, settings: Settings
     ) -> tuple[list[Problem], list[Result]]:
         """Choose norm and alpha by held-out scores; return the final problems and their results."""
-        candidates, power = self._candidates(), power_of(self.adaptive)
+        candidates = self._candidates()
         norms = [norm_for(self, norm, data.design) for norm in candidates]
         families = [norm.candidates(*data.design.shape) for norm in norms]
         is_open = [family[0] is not norm for family, norm in zip(families, norms, strict=True)]
@@ -261,27 +260,15 @@ class CrossValidatedModel(AtomicModel):
             norm.on(data.design.shape[1])
         score = score or held_out_loss(problems)
 
-        def best(norms: Sequence[Norm], is_open: bool) -> tuple[int, list[Problem], list[Result]]:
-            chosen, starts = self._choose(problems, norms, folds, score, settings, is_open)
-            final = self._problems(data, norms[chosen], self.alpha_)
-            if not self.refit:  # the one training part is what is kept
-                final = [training_part(p, folds[0][0]) for p in final]
-            return chosen, final, self._solve(final, starts, settings)
-
-        chosen, final, results = best(norms, is_open[0])
+        chosen, starts = self._choose(problems, norms, folds, score, settings, is_open[0])
+        final = self._problems(data, norms[chosen], self.alpha_)
+        if not self.refit:  # the one training part is what is kept
+            final = [training_part(p, folds[0][0]) for p in final]
+        results = self._solve(final, starts, settings)
         if is_open[0]:
             self.norm_ = filled(candidates[0], norms[chosen])
         else:
             self.norm_ = clone(candidates[chosen], safe=False)
-        if power:
-            if len(final) > 1:
-                raise ValueError(
-                    "adaptive: several classes, one against rest, have no weights in common; use "
-                    "AtomicClassifier, or one class at a time"
-                )
-            self.first_results_ = results
-            self.norm_ = adapted(final[0], results[0], power).regularizer.norm
-            _, final, results = best([self.norm_], False)
         self.n_passes_ = counted.passes
         return final, results
 
@@ -302,10 +289,12 @@ class CrossValidatedModel(AtomicModel):
             form = problems[0].regularizer.form
             levels = np.tile(check_levels(self.alphas, form, "alphas"), (len(norms), 1))
 
+        pools: dict[int, Pool] = {}
+
         def scored(norms: Sequence[Norm], levels: Array) -> CrossValidation:
             if rule in CRITERIA:
                 return criterion_scores(problems, norms, levels, rule, half, shares, self.until)
-            more = folds, score, half, self.n_jobs, shares, self.until
+            more = folds, score, half, self.n_jobs, shares, self.until, pools
             return cross_validate(problems, norms, levels, *more)
 
         # Shares of a refit are compared over the whole grid.

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.interfaces import Design, Loss
-from atomlearn.designs import RowSubset, map_of
+from atomlearn.core.interfaces import Design, Form, Loss
+from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.stopping import StoppingRule
+from atomlearn.designs import map_of
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import checked_design, input_names, keep, whole
-from atomlearn.estimators.dependent_rows import folds
-from atomlearn.estimators.generation import point_of, problem_of
+from atomlearn.estimators.checks import checked_design, input_names, whole
+from atomlearn.estimators.generation import Trials, problem_of, take
 from atomlearn.estimators.parameters import with_callbacks
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import units_of
-from atomlearn.losses import as_loss
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem
 from atomlearn.subsets import SubsetRecord, SubsetResult, SubsetStatus
@@ -35,8 +34,29 @@ RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 GAP, SECONDS = 1e-4, 60.0
 
 
+@dataclass(eq=False, repr=False)
 class SubsetModel(SelectsColumns, AtomicModel):
     """The shared part of both; not for direct use."""
+
+    n_features: Any = 10
+    ridge: Any = None
+    loss: str | Loss = "squared"
+    groups: Any = None
+    _: KW_ONLY
+    fit_intercept: bool = True
+    standardize: bool = True
+    tol: float = GAP
+    time_limit: float | None = SECONDS
+    max_iter: Any = None
+    within: Any = 0.01
+    cv: int = 5
+    # Of other models.
+    form: Form | None = field(default="squared", init=False)
+    features: str = field(default="linear", init=False)
+    relax: Any = field(default=0.0, init=False)
+    adaptive: float = field(default=0.0, init=False)
+    solver: str | Solver = field(default="auto", init=False)
+    stop: StoppingRule | None = field(default=None, init=False)
 
     #: Several classes share their columns.
     multi_class = "multinomial"
@@ -44,15 +64,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
     #: Read by ``problem_of``: the size of the subset is set afterwards.
     batch = 1
     n_wanted_ = 1
-    n_features: Any
-    max_iter: Any
-    status_: Any
-    ridge: Any
-    groups: Any
-    standardize: bool
-    unpenalized: Any
-    within: float | None
-    cv: int
+    status_: Any = field(init=False)
 
     @with_callbacks
     def fit(
@@ -73,6 +85,13 @@ class SubsetModel(SelectsColumns, AtomicModel):
         sizes = self._sizes()
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
+        sizes = [size for size in sizes if size <= n_units]
+        if not sizes:
+            what = "columns" if self.groups is None else "groups"
+            raise ValueError(
+                f"n_features={self.n_features}, but X has {n_units} {what} to choose from, those "
+                f"in unpenalized not counted; use n_features={n_units} or less"
+            )
         if self.ridge is None or self.ridge == "cv":
             level = usual_ridge(problem)
         else:
@@ -86,8 +105,10 @@ class SubsetModel(SelectsColumns, AtomicModel):
             k, level = self._chosen(design, list(itertools.product(sizes, ridges)), rows)
         problem = problem.at(level)
         watch: tuple[Any, ...] = tuple(self.observers or ())
-        wanted = replace(wanted, watch=(*watch, _print) if self.verbose else watch)
-        result = best_subset(problem, min(k, n_units), wanted)
+        if self.verbose:
+            watch = (*watch, lambda record: print(f"{record.seconds:8.1f} s  {told(record)}"))
+        wanted = replace(wanted, watch=watch)
+        result = best_subset(problem, k, wanted)
         self._record(data, problem, result, units)
         if result.status is not SubsetStatus.OPTIMAL and self.max_iter != 0:
             warnings.warn(
@@ -97,6 +118,18 @@ class SubsetModel(SelectsColumns, AtomicModel):
                 stacklevel=2,
             )
         return self
+
+    def skip_proof(self) -> Self:
+        """Take the first subset that is found, improved by exchanges: see ``AtomicModel``."""
+        self.set_params(max_iter=0, within=None, verbose=0, observers=None)
+        return self
+
+    def unit_names(self, names: Sequence[str]) -> dict[int, str]:
+        """Return what ``result_`` counts, by its number: names of columns, or of their groups."""
+        found: dict[int, list[str]] = {}
+        for unit, name in zip(self._units.tolist(), names, strict=True):
+            found.setdefault(unit, []).append(name)
+        return {unit: " and ".join(members) for unit, members in found.items()}
 
     def _sizes(self) -> list[int]:
         """Return the sizes that are tried, or say what is wrong with them."""
@@ -115,30 +148,20 @@ class SubsetModel(SelectsColumns, AtomicModel):
         units = units_of(self, data.design, data.weight)
         offset = data.offset
         problem, n_units = problem_of(self, replace(data, design=units.design), offset)
-        if not isinstance(problem.regularizer.norm, KSupport):
+        norm, size = problem.regularizer.norm, problem.design.shape[1]
+        if not isinstance(norm, KSupport):
             raise ValueError(
                 "groups must be disjoint: each column in one group at most; leave columns out of "
                 "all groups but one, or use FeatureGenerator(groups=...), whose groups may overlap"
             )
+        labels = np.arange(size) if norm.groups is None else norm.partition(size).labels
+        self._units = labels[:: len(data.targets)]
         return problem, n_units, units
 
     def _record(self, data: Checked, problem: Problem, result: SubsetResult, units: Any) -> None:
         """Set what was fitted, in the units of the data."""
-        count = len(data.targets)
-        columns, weights, intercepts = point_of(problem, result.fitted, count)
-        means, scales = units.of(columns)
-        self.moments_, self.scaled_by_ = (columns, means, scales), units.words
-        weights = weights / scales
-        entries = [(columns, row) for row in weights]
-        n_columns = data.design.shape[1]
-        coef = coefficient_rows(entries, n_columns, result.fitted.dtype, self.feature_map_.implicit)
-        intercept: Any = intercepts - weights @ means
-        if data.classes is None:
-            coef, intercept = single_row(coef), float(intercept[0])
-        else:
-            self.classes_ = data.classes
-        self.coef_, self.intercept_ = coef, intercept
-        self.selected_ = np.unique(result.columns // count)
+        take(self, problem, result.fitted, units, data.classes)
+        self.selected_ = np.unique(result.columns // len(data.targets))
         self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
         self.result_, self.results_ = result, [result.fitted]
         self.status_, self.history_, self.parts_ = result.status, result.history, None
@@ -154,33 +177,22 @@ class SubsetModel(SelectsColumns, AtomicModel):
 
         Within the folds subsets are improved by exchanges, and not proved.
         """
-        y, weight, offset, groups, order = rows
-        y = np.asarray(y)
-        codes = y if as_loss(self.loss).task == "classification" else None
-        splits = folds(y.shape[0], whole("cv", self.cv), 0, codes, groups, order)
-        scores = np.zeros((len(choices), len(splits)))
-        for column, (train, test) in enumerate(splits):
-            given = [
-                [None if each is None else np.asarray(each)[some] for each in (weight, offset)]
-                for some in (train, test)
-            ]
-            for row, (size, ridge) in enumerate(choices):
-                model = clone(self).set_params(n_features=size, ridge=ridge, max_iter=0)
-                model.set_params(within=None, verbose=0, observers=None)
-                model.fit(RowSubset(design, train), y[train], *given[0])
-                scores[row, column] = model.score(RowSubset(design, test), y[test], *given[1])
+        trials = Trials(clone(self).skip_proof(), design, rows, whole("cv", self.cv))
+        scores = np.array([trials.score({"n_features": k, "ridge": r}) for k, r in choices])
         self.cv_scores_ = dict(zip(choices, scores, strict=True))
         return choices[int(np.argmax(scores.mean(axis=1)))]
 
 
-def _print(record: SubsetRecord) -> None:
+def told(record: SubsetRecord) -> str:
+    """Return what is known at a moment of a search, in one line."""
     gap = 1.0 - record.lower_bound / record.objective if record.objective else 0.0
-    print(
-        f"{record.seconds:8.1f} s  {record.nodes:8d} branches  objective {record.objective:.6g}  "
-        f"at least {record.lower_bound:.6g}  gap {100 * gap:.3g}%"
+    return (
+        f"{record.nodes:,} branches, objective {record.objective:.6g}, at least "
+        f"{record.lower_bound:.6g}: no subset is better by more than {100 * gap:.2g}%"
     )
 
 
+@dataclass(eq=False, repr=False)
 class SubsetRegressor(RegressorMixin, SubsetModel):
     """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + ridge/2 ||w||^2, k columns.
 
@@ -212,8 +224,9 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
         Seconds of the search, after which the best subset so far is taken.
     max_iter : int, optional
         Bound on the branches of the search. 0: the first subset, with its bound.
-    within : float, optional
-        List in ``result_.near`` all subsets whose objective is within this share of the best one.
+    within : float or None, default=0.01
+        List in ``result_.near`` all subsets whose objective is within this share of the best one,
+        up to 1000 of them.
     cv : int, default=5
         Folds, where size or ridge are chosen.
     verbose : int, default=0
@@ -254,29 +267,10 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
     ['bmi', 'bp', 's3', 's5']
     """
 
-    def __init__(
-        self,
-        n_features: Any = 10,
-        ridge: float | str | None = None,
-        loss: str | Loss = "squared",
-        groups: Any = None,
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        unpenalized: Any = None,
-        tol: float = GAP,
-        time_limit: float | None = SECONDS,
-        max_iter: int | None = None,
-        within: float | None = None,
-        cv: int = 5,
-        verbose: int = 0,
-        observers: Sequence[Callable[[SubsetRecord], object]] | None = None,
-    ) -> None:
-        keep(self, locals())
-
     score = AtomicModel.score
 
 
+@dataclass(eq=False, repr=False)
 class SubsetClassifier(ClassifierMixin, SubsetModel):
     """The classifier of the best ``n_features`` columns, with a proof over all subsets.
 
@@ -317,25 +311,7 @@ class SubsetClassifier(ClassifierMixin, SubsetModel):
 
     task = "classification"
 
-    def __init__(
-        self,
-        n_features: Any = 10,
-        ridge: float | str | None = None,
-        loss: str | Loss = "logistic",
-        groups: Any = None,
-        *,
-        class_weight: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        unpenalized: Any = None,
-        tol: float = GAP,
-        time_limit: float | None = SECONDS,
-        max_iter: int | None = None,
-        within: float | None = None,
-        cv: int = 5,
-        verbose: int = 0,
-        observers: Sequence[Callable[[SubsetRecord], object]] | None = None,
-    ) -> None:
-        keep(self, locals())
-
+    loss: str | Loss = "logistic"
+    _: KW_ONLY
+    class_weight: Any = None
     score = AtomicModel.score

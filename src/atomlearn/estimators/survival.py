@@ -154,7 +154,7 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
         ``l1_ratio=1`` is the same.
     ties : {"efron", "breslow"}, default="efron"
         What is done where several events have one time.
-    form, radius, features, unpenalized, relax, adaptive, tol, max_iter, solver, warm_start
+    form, radius, features, unpenalized, relax, tol, max_iter, solver, warm_start
         As in ``AtomicRegressor``.
     verbose, observers, stop, time_limit
         As in ``AtomicRegressor``.

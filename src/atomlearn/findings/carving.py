@@ -13,6 +13,8 @@ than that of the rows that did not select.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.linalg as la
 from scipy.special import log_ndtr
@@ -57,17 +59,27 @@ def _of_density(b: float, error: float, steps: Array, log_weight: Array, level: 
 
     def below(shifts: Array) -> Array:
         """Return P(b_j <= what was found) where its mean is so many errors above that, each."""
-        logs = log_weight - 0.5 * (steps - shifts[:, None]) ** 2
-        parts = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.asarray(parts @ half / parts.sum(axis=1))
+        logs = log_weight - 0.5 * (steps - shifts[..., None]) ** 2
+        parts = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return np.asarray(parts @ half / parts.sum(axis=-1))
 
-    # P falls as the mean grows: halve where it is what it should be.
     shares = np.array([0.5, (1 + level) / 2, (1 - level) / 2])
-    least, most = np.full(3, -2 * REACH), np.full(3, 2 * REACH)
-    for _ in range(40):
-        middle = 0.5 * (least + most)
-        above = below(middle) > shares
-        least, most = np.where(above, middle, least), np.where(above, most, middle)
-    value, low, high = (b + error * least).tolist()
+    value, low, high = (b + error * inverted(below, shares, 2 * REACH)).tolist()
     tail = float(below(np.array([-b / error]))[0])
     return value, low, high, 2 * min(tail, 1 - tail)
+
+
+def inverted(below: Callable[[Array], Array], shares: Array, reach: float) -> Array:
+    """Return where P, which falls as the mean grows, is each share; infinite beyond the reach.
+
+    ``below`` : of means (m, n_shares), for each share its own column.
+    """
+    least, most = np.full((2, shares.size), np.arcsinh(reach)) * [[-1.0], [1.0]]
+    outside = np.zeros(shares.size)
+    for _ in range(13):
+        parts = np.linspace(least, most, 9)
+        above = np.sum(below(np.sinh(parts)) > shares, axis=0)
+        outside += np.where(above == 0, -np.inf, np.where(above == len(parts), np.inf, 0.0))
+        at = np.clip(above, 1, len(parts) - 1), np.arange(shares.size)
+        least, most = parts[at[0] - 1, at[1]], parts[at]
+    return np.asarray(np.sinh(least) + outside)

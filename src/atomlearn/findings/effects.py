@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,66 +19,24 @@ from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.norms.names import named_columns
 from atomlearn.designs import as_design
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import input_names
+from atomlearn.estimators.checks import amount_of, input_names
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
-from atomlearn.findings.carving import Found, carved
+from atomlearn.estimators.subsets import SubsetRegressor
+from atomlearn.findings.carving import REACH, Found, carved
 from atomlearn.findings.given import Given, Step, refitted
 from atomlearn.findings.halves import own_problem
 from atomlearn.findings.held_out import rows_of
+from atomlearn.findings.intervals import Estimates
+from atomlearn.findings.lasso_line import LassoLine, lasso_line
 from atomlearn.findings.nodewise import directions
+from atomlearn.findings.subset_line import SubsetLine, subset_line
+from atomlearn.findings.truncated import truncated
 from atomlearn.norms import L1
 
 #: Shares of a refit that the first fit of named columns chooses from: what it shrinks less, the
 #: others are mistaken for less.
 RELAX = (0.0, 0.5, 1.0)
-#: What each way of estimating is called, and the sentence without which its intervals say nothing.
-CONDITIONS = {
-    "named": "for columns named before the data was seen, where few columns have an effect and "
-    "that is linear",
-    "carved": "given that part of the rows selected these columns with these signs, of effects "
-    "among these columns alone, for independent rows that follow the model",
-    "split": "of effects among these columns alone, which other rows selected",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Estimates:
-    """Estimates of coefficients, per unit of the data, and what their intervals are intervals of.
-
-    columns : (m,) named, or selected on a part of the rows; penalized : (m,) as the model has them,
-    pulled towards zero; values : (m,) not pulled; intervals : (m, 2); p_values : (m,) of "no
-    effect"; level : of the intervals; how : "named", "carved" or "split"; groups : the columns
-    that were named together, and group_p_values : of "none of them has an effect". ``condition``
-    is the sentence that belongs to the intervals.
-    """
-
-    columns: Columns
-    penalized: Array
-    values: Array
-    intervals: Array
-    p_values: Array
-    level: float
-    how: Literal["named", "carved", "split"]
-    groups: tuple[Columns, ...] = ()
-    group_p_values: Array | None = None
-
-    @property
-    def condition(self) -> str:
-        """What must hold for the intervals to cover as often as they say."""
-        return CONDITIONS[self.how]
-
-    def sentences(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Return a sentence for each column that holds estimate, interval, and condition."""
-        rows = zip(self.columns, self.values, *self.intervals.T, strict=True)
-        return tuple(
-            f"effect of {f'column {j}' if names is None else names[j]}: {value:.4g}, with a "
-            f"{self.level:.0%} interval from {low:.4g} to {high:.4g} {self.condition}"
-            for j, value, low, high in rows
-        )
-
-    def __str__(self) -> str:
-        return "\n".join(self.sentences())
 
 
 def estimates(
@@ -89,9 +45,10 @@ def estimates(
     y: ArrayLike,
     columns: Any = None,
     *,
-    how: Literal["auto", "carved", "split"] = "auto",
+    how: Literal["auto", "carved", "split", "exact"] = "auto",
     level: float = 0.95,
     fraction: float = 0.5,
+    sigma: float | None = None,
     sample_weight: Any = None,
     groups: Any = None,
     rng: int = 0,
@@ -107,13 +64,17 @@ def estimates(
         Named *before the data was seen*; a list in the list is a group that is tested as a whole.
         Each is estimated given all other columns, by a de-biased lasso. None: the
         columns that the estimator selects on a part of the rows.
-    how : {"auto", "carved", "split"}
+    how : {"auto", "carved", "split", "exact"}
         Of selected columns. "split": from the other rows alone. "carved": from all rows, given the
         selection; for l1 at one alpha ("auto" takes it there, where its intervals are shorter).
+        "exact": all rows select and estimate; for l1 at one alpha, and best subsets of one size.
     level : float
         Coverage of the intervals.
     fraction : float
         Share of the rows that selects.
+    sigma : float, optional
+        Of "exact": the standard deviation of y given X, where it is known. None: that of the
+        residuals of an l1 fit with alpha by cross-validation, and somewhat wider intervals.
     sample_weight : (n_samples,), optional
         What the model was fitted with: weights that are inverse to variances.
     groups : (n_samples,), optional
@@ -139,6 +100,8 @@ def estimates(
     asymptotically optimal confidence regions and tests. Annals of Statistics 42 (2014) 1166-1202.
     W. Fithian, D. Sun, J. Taylor. Optimal inference after model selection. arXiv:1410.2597 (2014).
     D. Firth. Bias reduction of maximum likelihood estimates. Biometrika 80 (1993) 27-38.
+    J. Lee, D. Sun, Y. Sun, J. Taylor. Exact post-selection inference, with application to the
+    lasso. Annals of Statistics 44 (2016) 907-927.
 
     Examples
     --------
@@ -162,20 +125,16 @@ def estimates(
         if how != "auto":
             raise ValueError(f"how={how!r} is of selected columns; leave columns= or how= out")
         return _named(estimator, X, y, data, columns, level)
+    if how == "exact":
+        return _exact(estimator, X, y, data, level, sigma)
     return _selected(estimator, X, y, data, how, level, fraction, rng)
 
 
 def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, level: float) -> Estimates:
     units = _units(estimator, columns, data.design.shape[1])
-    search = AtomicClassifierCV if data.loss.task == "classification" else AtomicRegressorCV
-    norm = L1(weights=data.lengths(data.weight) / np.sqrt(data.y.size))
-    fit = search(norm, loss=data.loss, features=data.model.features, tol=1e-5, relax=RELAX,
-                 unpenalized=data.model.unpenalized)  # fmt: skip
-    fit.fit(X, y, sample_weight=data.weight, groups=data.units)
-    prediction = fit._linear(X)[:, 0].astype(np.float64)
+    fit, prediction, used = _searched(X, y, data)
     W = data.loss.curvature(data.y, prediction, data.weight)
     found = directions(data.design, W, units, data.lengths(W), data.free)
-    used = nonzero_coefficients(fit.coef_)[0].size + 1
     steps, tests = [], []
     for unit, Z in zip(units, found, strict=True):
         b = _coefficients(fit, unit)
@@ -188,6 +147,17 @@ def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, level: flo
     every = np.concatenate(units)
     told = every, _coefficients(estimator, every), values
     return _student(*told, errors, step.left, level, "named", tuple(units), np.array(tests))
+
+
+def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
+    """Return an l1 fit with alpha by cross-validation, what it predicts, and its coefficients."""
+    search = AtomicClassifierCV if data.loss.task == "classification" else AtomicRegressorCV
+    norm = L1(weights=data.lengths(data.weight) / np.sqrt(data.y.size))
+    fit = search(norm, loss=data.loss, features=data.model.features, tol=1e-5, relax=RELAX,
+                 unpenalized=data.model.unpenalized)  # fmt: skip
+    fit.fit(X, y, sample_weight=data.weight, groups=data.units)
+    used = nonzero_coefficients(fit.coef_)[0].size + 1
+    return fit, fit._linear(X)[:, 0].astype(np.float64), used
 
 
 def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
@@ -262,7 +232,7 @@ def _selected(
             f"{columns.size} features are selected from {train.size} rows, and the other "
             f"{rest.size} rows are too few to estimate them; select fewer (a larger alpha)"
         )
-    can = _is_one_lasso(fitted, part, target[train], data)
+    can = data.loss.is_quadratic and _prices(fitted, part, target[train], data) is not None
     if how == "carved" and not can:
         raise ValueError(
             'how="carved" is of AtomicRegressor with the squared loss and the l1 norm at one '
@@ -274,26 +244,84 @@ def _selected(
         covariance = _chosen(data, other)[1:, 1:]
         told = other.values[1:], np.sqrt(np.diag(covariance)), other.left, level, "split"
         return _student(columns, penalized, *told)
-    side = (1 - level) / 2
-    # The variance is known as well as that of so many rows, so wider by as much as Student's t.
-    spread = other.spread * float(student.isf(side, other.left) / normal.isf(side)) ** 2
+    spread = _widened(other.spread, other.left, level)
     found = _carved(data, train, columns, weights[0], fitted, spread, level)
-    values, *ends, p_values = np.reshape(found, (-1, 4)).T
-    intervals = np.column_stack(ends)
-    return Estimates(columns, penalized, values, intervals, p_values, level, "carved")
+    return _told(estimator, columns, found, level, "carved")
 
 
-def _is_one_lasso(fitted: Any, X: Any, y: Any, data: Given) -> bool:
-    """Whether the selection is that of l1 at one level, by squares of independent rows."""
+def _widened(spread: float, left: float, level: float) -> float:
+    """Return a variance that is known of so many rows: wider by as much as Student's t."""
+    side = (1 - level) / 2
+    return spread * float(student.isf(side, left) / normal.isf(side)) ** 2
+
+
+def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
+    """Return the prices of columns where the fit is of l1 at one level; infinite of free ones."""
     problem = own_problem(clone(fitted), X, y)
-    return (
-        problem is not None
-        and problem.regularizer.form == "penalized"
-        and l1_weights(problem.regularizer.norm, problem.design.shape[1]) is not None
-        and data.loss.is_quadratic
-        and data.units is None
-        and fitted.fit_intercept  # which the refit has
-    )
+    if (
+        problem is None
+        or problem.regularizer.form != "penalized"
+        or data.units is not None
+        or not fitted.fit_intercept  # which the refit has
+    ):
+        return None
+    n_columns = problem.design.shape[1]
+    others = np.setdiff1d(np.arange(n_columns), data.free)
+    norm = problem.regularizer.norm.restrict(others, n_columns)
+    weights = None if norm is None else l1_weights(norm, others.size)
+    if weights is None:
+        return None
+    prices = np.full(n_columns, np.inf)
+    prices[others] = weights * amount_of(fitted) * data.y.size
+    return prices
+
+
+def _exact(
+    estimator: Any, X: Any, y: Any, data: Given, level: float, sigma: float | None
+) -> Estimates:
+    """Return what all rows say of what they select, given the targets that select the same."""
+    spread, left = 1.0 if sigma is None else sigma**2, np.inf
+    if sigma is None and data.loss.dispersed:
+        _, prediction, used = _searched(X, y, data)
+        ones = np.ones((data.y.size, 1))
+        step = Step.of(data, prediction, ones, ones, np.zeros(1), used)
+        spread, left = step.spread, step.left
+    line = _line(estimator, X, y, data, spread)
+    whole, found = refitted(line.data, line.columns), []
+    inverse = la.pinvh(whole.information)[1:, 1:]
+    for value, own, column in zip(whole.values[1:], np.diag(inverse), inverse.T, strict=True):
+        error = float(np.sqrt(_widened(spread, left, level) * own))
+        known, unknown = line.kept(column / own, REACH * error)
+        found.append(truncated(value, error, known, unknown, level))
+    how = "exact" if data.loss.is_quadratic else "quadratic"
+    return _told(estimator, line.columns, found, level, how)
+
+
+def _line(estimator: Any, X: Any, y: Any, data: Given, spread: float) -> LassoLine | SubsetLine:
+    """Return the targets among which to look for those that select the same columns."""
+    if isinstance(estimator, SubsetRegressor) and data.loss.is_quadratic and data.units is None:
+        line = subset_line(estimator, X, y, data, spread)
+        if line is not None:
+            return line
+    prices = _prices(estimator, X, y, data)
+    if prices is None:
+        raise ValueError(
+            'how="exact" is of AtomicRegressor or AtomicClassifier with l1 at one alpha, and of '
+            "SubsetRegressor with one size and ridge, all with an intercept, for rows that do not "
+            'belong together; use how="split"'
+        )
+    columns, weights = nonzero_coefficients(estimator.coef_)
+    mine = ~np.isin(columns, data.free)
+    z = estimator._linear(X)[:, 0].astype(np.float64)
+    return lasso_line(data, prices, columns[mine], np.sign(weights[0, mine]), z)
+
+
+def _told(
+    estimator: Any, columns: Columns, found: list[Found], level: float, how: Any
+) -> Estimates:
+    values, *ends, p_values = np.reshape(found, (-1, 4)).T
+    penalized = _coefficients(estimator, columns)
+    return Estimates(columns, penalized, values, np.column_stack(ends), p_values, level, how)
 
 
 def _carved(

@@ -39,14 +39,16 @@ class Knockoffs:
     """A way to draw knockoffs of one matrix, and how its covariance was found.
 
     draw : (generator) -> (n, p) knockoffs of the standardized columns; covariance : its name;
-    words : a sentence on it; s : the number s of S = s D; unsure : whether it is a guess, by which
-    more features may be false.
+    words : a sentence on it; s : the number s of S = s D; own : (n, p) what each column does not
+    share with the others, X Theta up to a factor a column; unsure : whether the covariance is a
+    guess, by which more features may be false.
     """
 
     draw: Callable[[np.random.Generator], Array]
     covariance: str
     words: str
     s: float
+    own: Array
     unsure: bool = False
 
 
@@ -124,7 +126,7 @@ def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
     varies = np.flatnonzero(X.any(axis=0))
     some = X[:, varies]
     if not varies.size:
-        made = Knockoffs(lambda rng: some, "none", "all columns are constant", 0.0)
+        made = Knockoffs(lambda rng: some, "none", "all columns are constant", 0.0, some)
     elif isinstance(covariance, str):
         made = _estimated(some, covariance)
     else:
@@ -136,7 +138,9 @@ def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
         whole[:, varies] = made.draw(rng)
         return whole
 
-    return replace(made, draw=draw)
+    own = np.zeros_like(X)
+    own[:, varies] = made.own
+    return replace(made, draw=draw, own=own)
 
 
 def _estimated(X: Array, covariance: str) -> Knockoffs:
@@ -157,7 +161,7 @@ def _estimated(X: Array, covariance: str) -> Knockoffs:
         return common + means + scales * inner.draw(rng)
 
     words = f"{n_factors} factors kept; of the rest, {inner.covariance.replace('_', ' ')}"
-    return Knockoffs(draw, "factors", words, inner.s, inner.unsure)
+    return Knockoffs(draw, "factors", words, inner.s, inner.own, inner.unsure)
 
 
 def _by_neighbors(X: Array, covariance: str) -> Knockoffs:
@@ -197,7 +201,8 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
     # Columns of X lie in rows here: what products with M read and write is in one piece.
     root = root[:, None]
     columns = np.ascontiguousarray(X.T)
-    drift = columns - s * scaled.dot(columns / root) * root
+    own = scaled.dot(columns / root) * root
+    drift = columns - s * own
 
     def draw(rng: np.random.Generator) -> Array:
         noise = rng.standard_normal(columns.shape)
@@ -208,7 +213,7 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
             noise = _root_times(lambda V: 2.0 * V - s * scaled.dot(V), noise)
         return np.asarray(drift + np.sqrt(s) * root * noise).T
 
-    return Knockoffs(draw, name, words, float(s))
+    return Knockoffs(draw, name, words, float(s), own.T)
 
 
 def _ends(matrix: Any) -> tuple[float, float]:
@@ -251,14 +256,15 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
     def along(of_spectrum: Array, of_rest: float, V: Array) -> Array:
         return of_rest * V + ((V @ right) * (of_spectrum - of_rest)) @ right.T
 
-    drift = X - s * along(1.0 / spectrum, 1.0 / rest, X)
+    own = along(1.0 / spectrum, 1.0 / rest, X)
+    drift = X - s * own
 
     def draw(rng: np.random.Generator) -> Array:
         roots = [np.sqrt(np.maximum(2 * s - s**2 / value, 0.0)) for value in (spectrum, rest)]
         return drift + along(roots[0], float(roots[1]), rng.standard_normal(X.shape))
 
     words = f"Ledoit-Wolf: {100 * share:.0f}% of the identity, since few neighbors a column do not "
-    return Knockoffs(draw, "ledoit_wolf", words + "explain the correlations", s)
+    return Knockoffs(draw, "ledoit_wolf", words + "explain the correlations", s, own)
 
 
 def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]:

@@ -79,6 +79,12 @@ class Given:
     def columns_of(self, columns: Columns) -> Array:
         return np.asarray(self.design.gather(columns).dense(), dtype=np.float64)
 
+    def projected(self, V: Array) -> Array:
+        """Return W^1/2 v without what an intercept and the free columns explain, of each column."""
+        root, ones = np.sqrt(self.weight)[:, None], np.ones(self.y.size)
+        basis = la.orth(root * np.column_stack([ones, self.columns_of(self.free)]))
+        return np.asarray(root * V - basis @ (basis.T @ (root * V)))
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

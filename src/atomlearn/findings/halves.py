@@ -35,7 +35,7 @@ def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
     """Return what a model of ours minimizes for X and y, where that is one fit of plain columns."""
     if type(model) not in (AtomicRegressor, AtomicClassifier) or y.ndim != 1:
         return None
-    if model.features != "linear" or model.relax or model.adaptive or model.form == "constrained":
+    if model.features != "linear" or model.relax or model.form == "constrained":
         return None
     data = model._checked(X, y, None)
     return model._problems(data, model.norm, 1.0)[0] if len(data.targets) == 1 else None

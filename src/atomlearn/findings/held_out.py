@@ -93,7 +93,7 @@ def held_out_test(
     train, test = parts
     began = time.process_time()
     own = fit_parameters(estimator, train, groups, order)
-    fitted = clone(estimator).fit(rows_of(X, train), y[train], **own)
+    fitted = unproved(estimator).fit(rows_of(X, train), y[train], **own)
     seconds = time.process_time() - began
     trial = trial_of(fitted, X, y, rng, groups, order)
     decisions = decisions_of(fitted, rows_of(X, test), trial.known is not None)
@@ -118,9 +118,8 @@ def trial_of(
     """Return how this estimator is judged on these rows."""
     task, values, known = _asked_of(fitted, X, y)
     model = clone(fitted)
-    for part in [model, *model.get_params().values()]:
-        if isinstance(part, AtomicModel):  # no closer gap than a test needs, that fits very often
-            part.set_params(tol=max(part.tol, LOOSE_GAP))
+    for part in models_of(model):  # no closer gap than a test needs, that fits very often
+        part.set_params(tol=max(part.tol, LOOSE_GAP))
 
     def decide(train: Rows, test: Rows, values: Any, order_of_rows: Rows | None) -> Array:
         given = y
@@ -136,6 +135,20 @@ def trial_of(
     except (TypeError, ValueError):  # words, or missing values
         inputs = None
     return Trial(decide, task, values, _is_long_tailed(fitted), known, inputs, groups, order, rng)
+
+
+def models_of(estimator: Any) -> list[AtomicModel]:
+    """Return the models of ours that an estimator is, or consists of."""
+    parts = [estimator, *estimator.get_params().values()]
+    return [part for part in parts if isinstance(part, AtomicModel)]
+
+
+def unproved(estimator: Any) -> Any:
+    """Return a clone for re-fits, of which only the selection counts."""
+    model = clone(estimator)
+    for part in models_of(model):
+        part.skip_proof()
+    return model
 
 
 def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:

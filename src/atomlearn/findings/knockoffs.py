@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.data.convert import readable
 from atomlearn.core.interfaces import (
     Array,
     Columns,
@@ -25,9 +24,10 @@ from atomlearn.core.interfaces import (
 from atomlearn.core.norms.partition import Partition
 from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
+from atomlearn.findings.categories import independent, numbers_of
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled, standardized
 from atomlearn.findings.importance import coefficients
-from atomlearn.findings.precision import means_of, near_duplicates
+from atomlearn.findings.precision import means_of, near_duplicates, warn_of_duplicates
 from atomlearn.norms import Groups, KSupport, as_norm
 
 
@@ -93,7 +93,8 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         of each column given the few most correlated with it where that explains the correlations,
         and else Ledoit-Wolf, with a warning under strong correlation. ``covariance_`` tells.
     groups : lists of columns (numbers or names), labels (n_features,) or "auto", optional
-        Select groups instead, with a bound on the share of false groups. "auto": columns that are
+        Select groups instead, with a bound on the share of false groups; indicator columns of a
+        category are one (``datasets.read(...).groups``). "auto": columns that are
         all correlated by more than 0.95, which no statistic tells apart, are asked for by their
         mean; others stay by themselves. (With a covariance that is to be estimated.)
     loss : str or Loss, default="auto"
@@ -164,29 +165,45 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.sparse = True
         return tags
 
     def fit(self, X: Any, y: Any, groups: Any = None, order: Any = None) -> KnockoffSelector:
         """Select features of X (n_samples, n_features) for y.
+
+        X may be sparse (knockoffs are dense, so it takes their memory), or a data frame with
+        columns of categories or text. Each of these is selected or not as a whole.
 
         ``groups`` and ``order`` are of rows, for the folds: see ``AtomicRegressorCV.fit``. The
         bound itself takes rows for independent.
         """
         if not (is_number(self.fdr) and 0 < self.fdr < 1):
             raise ValueError(f"fdr must be a share between 0 and 1 such as 0.1, got {self.fdr!r}")
-        array = validate_data(self, readable(X), dtype=np.float64, ensure_min_samples=2)
+        array, labels = numbers_of(self, X)
+        if labels is not None and self.groups is not None:
+            raise ValueError(
+                "KnockoffSelector takes groups of numeric columns, and X has categories; make 0/1 "
+                "columns of these (datasets.read does), and name the groups"
+            )
         structured = np.asarray(y).dtype.names is not None
         target = np.asarray(y) if structured else checked_target(self, y, len(array))
         rng = generator(self.rng)
         standard, means, scales = standardized(array)
-        partition, labels = None, None
+        given = None if labels is None else self._partition(labels, array.shape[1])
+        if self.groups is None and labels is None:
+            warn_of_duplicates(standard)
         if isinstance(self.groups, str) and self.groups == "auto":
             labels = near_duplicates(standard)
             standard, means, scales = standardized(means_of(standard, labels))
         elif self.groups is not None:
-            partition = self._partition(array.shape[1])
-            labels = partition.labels
-        draws, self.covariance_ = self._draws(standard, means, scales, rng)
+            given = self._partition(self.groups, array.shape[1])
+            labels = given.labels
+        turned, partition = None, given
+        if given is not None:
+            turned, of = independent(standard, given.labels)
+            partition = self._partition(of, of.size)
+        draws, self.covariance_ = self._draws(standard, means, scales, rng, turned)
+        standard = standard if turned is None else standard @ turned
         seed = int(rng.integers(2**31))
         found, self.alphas_ = [], []
         for knockoffs in draws:
@@ -199,7 +216,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             self.alphas_.append(alpha)
         self.coefficients_ = np.array(found)
         self._record()
-        self._labels = labels
+        self._labels = labels if self.groups is not None else None
         return self
 
     def _record(self) -> None:
@@ -216,14 +233,24 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         self._chosen = self.e_values_ >= self.threshold_
 
     def _draws(
-        self, X: Array, means: Array, scales: Array, rng: np.random.Generator
+        self, X: Array, means: Array, scales: Array, rng: np.random.Generator, turned: Any
     ) -> tuple[list[Array], str]:
-        """Return knockoffs of the standardized columns, one array a draw, and how they came."""
+        """Return knockoffs of the standardized columns, one array a draw, and how they came.
+
+        turned : what these are multiplied by before, or None.
+        """
+
+        def turn(columns: Array) -> Array:
+            return columns if turned is None else np.asarray(columns @ turned)
+
         given = self.knockoffs
         if isinstance(given, str):
             if given != "gaussian":
                 raise ValueError(f"knockoffs must be 'gaussian' or an array, got {given!r}")
-            made: Knockoffs = knockoffs_of(X, rescaled(self.covariance, scales))
+            covariance = rescaled(self.covariance, scales)
+            if not isinstance(covariance, str):
+                covariance = turn(turn(covariance).T)
+            made: Knockoffs = knockoffs_of(turn(X), covariance)
             asked = (10 if made.unsure else 1) if self.n_draws is None else self.n_draws
             n_draws = whole_number("KnockoffSelector", "n_draws", asked)
             return [made.draw(rng) for _ in range(n_draws)], made.words
@@ -236,12 +263,12 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
                     f"knockoffs have shape {values.shape}, and X has {X.shape}; give one knockoff "
                     "a column, in the same order"
                 )
-            draws.append((values - means) / scales)
+            draws.append(turn((values - means) / scales))
         return draws, "knockoffs as given"
 
-    def _partition(self, n_features: int) -> Partition:
+    def _partition(self, groups: Any, n_features: int) -> Partition:
         names = input_names(self)
-        norm = Groups(self.groups) if names is None else Groups(self.groups).with_names(names)
+        norm = Groups(groups) if names is None else Groups(groups).with_names(names)
         norm.on(n_features)
         return norm.parts(n_features)[0]
 

@@ -7,6 +7,7 @@ formed.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,10 @@ def near_duplicates(X: Array) -> Columns:
     """Return labels of standardized columns: one where all pairs are correlated by over 0.95."""
     n_rows, n_columns = X.shape
     pieces = gen_batches(n_columns, TOGETHER)
-    near = sp.vstack([sp.csr_array(np.abs(X[:, some].T @ X) > NEAR * n_rows) for some in pieces])
+    rough = X.astype(np.float32)
+    near = sp.vstack(
+        [sp.csr_array(np.abs(rough[:, some].T @ rough) > NEAR * n_rows) for some in pieces]
+    )
     of = connected_components(near)[1]
     labels, count = np.zeros(n_columns, dtype=np.int64), 0
     for part in np.split(np.argsort(of, kind="stable"), np.cumsum(np.bincount(of))[:-1]):
@@ -141,6 +145,20 @@ def near_duplicates(X: Array) -> Columns:
         labels[part] = count + own - 1
         count += int(own.max())
     return labels
+
+
+def warn_of_duplicates(X: Array) -> None:
+    """Say how many of the standardized columns are near-duplicates, and what to do about it."""
+    counts = np.bincount(near_duplicates(X))
+    alike = counts > 1
+    if alike.any():
+        warnings.warn(
+            f"{counts[alike].sum():,} columns are in {alike.sum():,} clusters whose columns are "
+            "all correlated by more than 0.95: nothing tells these apart, and alone they have "
+            'hardly any power; groups="auto" asks for each of these clusters as one',
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def means_of(X: Array, labels: Columns) -> Array:

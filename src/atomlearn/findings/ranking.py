@@ -8,8 +8,10 @@ for all of them, the partial correlation.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import norm, rankdata
 
@@ -164,9 +166,14 @@ def _free_of(left: Array, values: Array) -> Array:
     return rest / np.where(sizes > 0, sizes, 1.0)
 
 
-def comparable(time: Array, event: Mask) -> tuple[Rows, Rows]:
-    """Return the pairs of rows of which it is known who has the event first: these, and others."""
+def comparable(records: NDArray[Any]) -> tuple[Rows, Rows]:
+    """Return the pairs of rows of which it is known who has the event first: these, and others.
+
+    Both are of one stratum, and the other was under observation when the first had its event.
+    """
+    time, event, stratum = records["time"], records["event"], records["stratum"]
     later = (time[:, None] < time) | ((time[:, None] == time) & ~event)
+    later &= (records["entry"] < time[:, None]) & (stratum == stratum[:, None])
     np.fill_diagonal(later, False)
     first, second = np.nonzero(event[:, None] & later)
     return first, second
@@ -178,19 +185,27 @@ def concordance_of(risk: Array, first: Rows, second: Rows) -> float:
 
 
 def ranked_concordance(
-    time: Array, event: Mask, risk: Array, rng: np.random.Generator
+    records: NDArray[Any], risk: Array, rng: np.random.Generator
 ) -> Ranked | None:
-    """Return Harrell's index with its error and null; None where no pair can be compared."""
-    if time.size > MOST_PAIRED:
-        rows = rng.choice(time.size, MOST_PAIRED, replace=False)
-        time, event, risk = time[rows], event[rows], risk[rows]
-    first, second = comparable(time, event)
+    """Return Harrell's index with its error and null; None where no pair can be compared.
+
+    Risks are permuted within strata: what these have in common is no order of times.
+    """
+    if risk.size > MOST_PAIRED:
+        rows = rng.choice(risk.size, MOST_PAIRED, replace=False)
+        records, risk = records[rows], risk[rows]
+    order = np.argsort(records["stratum"], kind="stable")
+    records, risk = records[order], risk[order]
+    first, second = comparable(records)
     if not first.size:
         return None
     value = concordance_of(risk, first, second)
     off = 0.5 + 0.5 * np.sign(risk[first] - risk[second]) - value
-    influence = np.bincount(first, off, time.size) + np.bincount(second, off, time.size)
-    draws = [concordance_of(rng.permutation(risk), first, second) for _ in range(999)]
+    influence = np.bincount(first, off, risk.size) + np.bincount(second, off, risk.size)
+    draws = []
+    for _ in range(999):
+        moved = risk[np.lexsort((rng.random(risk.size), records["stratum"]))]
+        draws.append(concordance_of(moved, first, second))
     return Ranked(value, _length(influence / first.size), 0.5, np.array(draws))
 
 

@@ -35,12 +35,12 @@ from atomlearn.findings.ranking import (
 from atomlearn.findings.verdict import (
     USEFUL,
     Verdict,
-    events_and_times,
     judged,
     no_verdict,
     numbers_of,
     verdict_on,
 )
+from atomlearn.survival.target import checked_survival
 
 #: Held-out rows below which they alone tell too little: 50 at an area of 0.65 do so every second
 #: time. These numbers are measured by ``benchmarks/findings/few_rows.py``.
@@ -154,7 +154,7 @@ class Trial:
     @property
     def _codes(self) -> Any:
         if self.task == "survival":
-            return events_and_times(self.values)[0].astype(np.int64)
+            return checked_survival(self.values)["event"].astype(np.int64)
         return self.values if self.task == "classification" else None
 
     def _cross_validated(self, seconds: float) -> Verdict | None:
@@ -249,8 +249,7 @@ class Trial:
         """Return the area, its mean over classes, or the concordance; NaN where there is none."""
         if self.task == "classification":
             return mean_area(truth, decisions)[0]
-        event, time = events_and_times(truth)
-        return concordance_of(decisions[:, 0], *comparable(time, event))
+        return concordance_of(decisions[:, 0], *comparable(checked_survival(truth)))
 
     def _correlation(self, truth: NDArray[Any], rows: list[Rows], told: list[Array]) -> float:
         """Return the correlation given the means of parts, and what a guess knows."""
@@ -293,5 +292,6 @@ class Trial:
         signal = (signal - signal.mean()) / (signal.std() or 1.0)
         r = USEFUL
         place = np.argsort(np.argsort(r * signal + np.sqrt(1 - r**2) * noise, kind="stable"))
-        by = -events_and_times(self.values)[1] if self.task == "survival" else self.values
+        survives = self.task == "survival"
+        by = -checked_survival(self.values)["time"] if survives else self.values
         return self.values[np.argsort(by, kind="stable")][place]

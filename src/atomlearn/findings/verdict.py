@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from atomlearn.core.interfaces import Array, Task
+from atomlearn.estimators.survival import Baseline
 from atomlearn.findings.ranking import (
     LEVEL,
     Ranked,
@@ -19,6 +20,7 @@ from atomlearn.findings.ranking import (
     correlations,
     ranked_concordance,
 )
+from atomlearn.survival.target import checked_survival, survival_target
 
 #: How far from a guess to perfection a useful model may be asked to come: where not even it would
 #: be told from a guess, rows are too few.
@@ -157,7 +159,7 @@ def verdict_on(
 ) -> Verdict:
     """Return the verdict on held-out rows.
 
-    truth : codes of classes, numbers, or records of (event, time); ranks, known : as
+    truth : codes of classes, numbers, or records of survival; ranks, known : as
     ``regression_verdict`` has them.
     """
     if known is not None:
@@ -165,29 +167,27 @@ def verdict_on(
     if task == "classification":
         return classification_verdict(truth, decisions, rng)
     if task == "survival":
-        event, time = events_and_times(truth)
-        return survival_verdict(time, event, np.asarray(decisions).reshape(len(truth)), rng)
+        return _of_records(checked_survival(truth), np.asarray(decisions).reshape(-1), rng)
     return regression_verdict(truth, decisions, rng, ranks=ranks)
-
-
-def events_and_times(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the first two fields of records of survival, whatever their names."""
-    event, time = (records.dtype.names or ())[:2]
-    return records[event].astype(bool), records[time].astype(np.float64)
 
 
 def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
     """Return the target as columns of numbers: classes as 0 and 1, of times what was not expected.
 
-    That is the event less the hazard summed until then (Nelson and Aalen).
+    That is the event less the hazard of its stratum summed from entry until then (Nelson, Aalen).
     """
     if task == "survival":
-        event, time = events_and_times(truth)
-        order = np.argsort(time, kind="stable")
-        at_risk = np.arange(time.size, 0, -1)
-        summed = np.cumsum(event[order] / at_risk)
-        last = np.searchsorted(time[order], time, side="right") - 1
-        return np.asarray(event - summed[last], dtype=np.float64)[:, None]
+        y, found = checked_survival(truth), np.empty(len(truth))
+        for rows in (np.flatnonzero(y["stratum"] == s) for s in np.unique(y["stratum"])):
+            own = y[rows]
+            hazard = Baseline.of(own, np.zeros(rows.size), np.ones(rows.size))
+            summed = np.append(0.0, hazard.cumulative)
+            until, before = (
+                summed[np.searchsorted(hazard.times, own[name], side="right")]
+                for name in ("time", "entry")
+            )
+            found[rows] = own["event"] - until + before
+        return found[:, None]
     if task == "classification":
         codes = truth.astype(np.int64)
         several = np.arange(codes.max(initial=1) + 1)
@@ -249,17 +249,29 @@ def regression_verdict(
 
 
 def survival_verdict(
-    time: ArrayLike, event: ArrayLike, risk: ArrayLike, rng: int | np.random.Generator = 0
+    time: ArrayLike,
+    event: ArrayLike,
+    risk: ArrayLike,
+    rng: int | np.random.Generator = 0,
+    *,
+    entry: ArrayLike | None = None,
+    stratum: ArrayLike | None = None,
 ) -> Verdict:
-    """Return the verdict on held-out survival times: a larger risk should mean an earlier event."""
-    times, events = np.asarray(time, dtype=np.float64), np.asarray(event).astype(bool)
-    risks = np.asarray(risk, dtype=np.float64)
-    ranked = ranked_concordance(times, events, risks, np.random.default_rng(rng))
+    """Return the verdict on held-out survival times: a larger risk should mean an earlier event.
+
+    ``entry`` : times from which rows were seen; ``stratum`` : only rows of one are compared.
+    """
+    records = survival_target(event, time, entry, stratum)
+    return _of_records(records, np.asarray(risk, dtype=np.float64), rng)
+
+
+def _of_records(records: NDArray[Any], risks: Array, rng: int | np.random.Generator) -> Verdict:
+    ranked = ranked_concordance(records, risks, np.random.default_rng(rng))
     if ranked is None:
         return no_verdict("the held-out rows have no two times whose order is known")
     words = "the error of a mean over pairs of rows, on the scale of the logit"
-    interval = area_interval(ranked, int(events.sum()))
-    return judged(ranked, interval, "concordance", times.size, words)
+    interval = area_interval(ranked, int(records["event"].sum()))
+    return judged(ranked, interval, "concordance", len(records), words)
 
 
 def judged(

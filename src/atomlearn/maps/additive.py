@@ -8,13 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Array, Columns, Deadline, TimeIsUp
+from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.problem.checks import check_weight
 from atomlearn.maps.curves import (
     AdditiveSettings,
@@ -32,7 +31,6 @@ from atomlearn.maps.levels import (
     dense_codes,
     encoded,
     levels_and_codes,
-    no_codes,
 )
 from atomlearn.maps.terms import TermDesign
 
@@ -55,13 +53,6 @@ class AdditiveMap(TermMap):
     begins: Columns
     factors: Array
     residual: Array
-    read: bool = True
-
-    @classmethod
-    def unread(cls, settings: AdditiveSettings, d: int) -> AdditiveMap:
-        """Return the map of d inputs that there was no time to read: one unknown column each."""
-        levels = Levels(np.tile([0.0, 1.0], d), 2 * np.arange(d + 1), np.zeros(d, dtype=np.int64))
-        return cls(settings, levels, None, levels.zero, np.ones(d), np.zeros(d), read=False)
 
     @classmethod
     def of(
@@ -83,7 +74,6 @@ class AdditiveMap(TermMap):
         shares = np.split(shares_of(x, levels, weight), levels.starts[1:-1])
         found = []
         for j in range(d):
-            Deadline.current().check()
             table, residual[j] = table_of(settings, levels.of(j), shares[j], j)
             table = table - table[levels.zero[j]]
             if settings.normalize:
@@ -250,12 +240,8 @@ class Additive(TermDesign):
         )
         base = as_design(X)
         weight = check_weight(sample_weight, base.shape[0])
-        try:
-            levels, codes = levels_and_codes(base, settings.most_bins, settings.binning, weight)
-            found = AdditiveMap.of(settings, levels, codes, weight)
-        except TimeIsUp:
-            found = AdditiveMap.unread(settings, base.shape[1])
-            codes = no_codes(base.shape[0], found.levels)
+        levels, codes = levels_and_codes(base, settings.most_bins, settings.binning, weight)
+        found = AdditiveMap.of(settings, levels, codes, weight)
         self._set(codes, found, base.dtype, feature_names(X))
 
     @classmethod
@@ -311,19 +297,6 @@ class Additive(TermDesign):
             # Entries are 0 or all of one size: squares are entries times that size.
             return np.asarray(np.abs(self.scores_of(weights)) * map.column_sizes)
         return _kernels.table_scores(self.codes, map.tables**2, map.begins, weights)
-
-    def expanded(self) -> Any:
-        """Return all columns as an array, or as a CSR array where the entries are sparse."""
-        x = self.codes
-        if x.indices is None or x.indptr is None:
-            every = np.arange(self.shape[1], dtype=np.int64)
-            return np.ascontiguousarray(np.asarray(self.gather(every)), dtype=self.dtype)
-        # One entry a code, at the level of its input, times the tables of all inputs.
-        levels = x.codes + np.repeat(x.starts[:-1], np.diff(x.indptr))
-        entries = np.ones(levels.size, dtype=self.dtype), (x.indices, levels)
-        at_levels = sp.csr_array(entries, shape=(x.n_rows, int(x.starts[-1])))
-        tables = [self.map.table(j).astype(self.dtype) for j in range(x.n_columns)]
-        return at_levels @ sp.block_diag(tables, "csr")
 
     def with_rows(self, rows: NDArray[np.int64]) -> Additive:
         """Return the design of these rows, with the same levels: codes are copied."""

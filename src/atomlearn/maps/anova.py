@@ -65,10 +65,6 @@ class AnovaMap(TermMap):
         return result
 
     @property
-    def read(self) -> bool:  # type: ignore[override]
-        return self.main.read and self.margin.read
-
-    @property
     def n_inputs(self) -> int:
         """Number of inputs, which are the first terms."""
         return self.main.levels.n_inputs

@@ -158,13 +158,7 @@ class Inputs(FeatureMap):
 
 
 class TermMap(FeatureMap):
-    """A map whose terms have several columns each, listed by ``sizes``.
-
-    read : whether there was time to read the data that the map is made from. Where there was none,
-    nothing is known of the scores of its columns, and none of them can be selected.
-    """
-
-    read: bool = True
+    """A map whose terms have several columns each, listed by ``sizes``."""
 
     @property
     @abstractmethod

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns, Deadline, Design
+from atomlearn.core.interfaces import Array, Columns, Design
 
 Bytes = NDArray[np.uint8]
 Binning = Literal["quantile", "uniform"]
@@ -68,7 +68,6 @@ def column_pieces(base: Design, stored: Any) -> Iterator[tuple[int, Piece]]:
     entries = n_samples * n_inputs if stored is None else stored.nnz
     width = max(1, LIMITS.piece_entries * n_inputs // (entries + 1))
     for start in range(0, n_inputs, width):
-        Deadline.current().check()
         stop = min(start + width, n_inputs)
         if stored is None:
             array = np.asfortranarray(base.gather(np.arange(start, stop)).dense())
@@ -119,12 +118,6 @@ def encoded(base: Design, levels: Levels) -> CodedColumns:
         return levels.values[own[0] : own[-1]], own - own[0]
 
     return CodedColumns(*_encoded(base, levels_of), levels.starts)
-
-
-def no_codes(n_rows: int, levels: Levels) -> CodedColumns:
-    """Return the codes of columns none of whose entries are given: all stand at the origin."""
-    rows, begin = np.zeros(0, dtype=np.int32), np.zeros(levels.n_inputs + 1, dtype=np.int32)
-    return CodedColumns(np.zeros(0, dtype=np.uint8), rows, begin, n_rows, levels.starts)
 
 
 def _encoded(

@@ -13,7 +13,7 @@ from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn.core.data.blocks import DenseBlock, check_same_rows
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores, TimeIsUp
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 
 Labels = NDArray[np.int64]
@@ -35,18 +35,12 @@ class TermDesign(MappedDesign):
         return self.map.groups
 
     def scores(self, v: Array) -> Scores:
-        return ArrayScores(self.scores_of(v)) if self.map.read else self._unknown()
-
-    def _unknown(self) -> Scores:
-        """Return scores so large that a gap proves no more than that losses are not below 0."""
-        return ArrayScores(np.full(self.shape[1], 1e100))
+        return ArrayScores(self.scores_of(v))
 
     reads_at_once = True
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of V: codes are read once."""
-        if not self.map.read:
-            return [self._unknown()] * V.shape[1]
         return [ArrayScores(z) for z in np.ascontiguousarray(self.scores_of(V).T)]
 
     @abstractmethod
@@ -59,8 +53,6 @@ class TermDesign(MappedDesign):
 
     def gather(self, columns: Columns) -> Block:
         columns = np.asarray(columns, dtype=np.int64)
-        if not self.map.read and Deadline.current().left < np.inf:
-            raise TimeIsUp  # a step would select what was not read
         block = self._coded_block(columns)
         widest = int(self.map.sizes.max(initial=0))
         return block if self.shape[0] * widest > LIMITS.piece_entries else DenseBlock(block.dense())

@@ -42,8 +42,6 @@ class MatrixSettings:
     #: Matrices of at most so many entries are held whole by a span, where decompositions of all of
     #: W cost less than a second pass.
     whole_entries: int = 1024
-    #: Re-fits of rays that turn on their supports, between two passes.
-    turns: int = 5
     #: Share of the last relative gap, and of 1, that the bounds on the polar may leave open.
     loose: float = 0.1
     #: Share of what all sweeps gained so far that one must gain for each unit of rank, as it costs

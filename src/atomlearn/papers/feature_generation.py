@@ -23,7 +23,7 @@ from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.warm_start import Arrays, WarmStart
 from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.masters.master import Master
-from atomlearn.core.masters.model_newton import ModelNewton, is_tall
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import AcceleratedGradient
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport, scaling_vector
@@ -284,7 +284,7 @@ class FeatureGeneration(Solver):
             return self.master
         near = 10.0 * accuracy * abs(state.restricted_objective)
         small, restricted = state.certificate.gap <= near, self._subproblem(problem, state)
-        if accuracy < INEXACT or not state.candidate.size or small or is_tall(restricted):
+        if accuracy < INEXACT or not state.candidate.size or small:
             return choose_master(restricted)
         return AcceleratedGradient(relative_decrease=accuracy)
 

@@ -1,5 +1,6 @@
 """Reports: tables, figures, the model file and report.html, as functions of what a fit found."""
 
+from atomlearn.reports.best_subset import BoundsDisplay
 from atomlearn.reports.content import Content
 from atomlearn.reports.data_displays import CalibrationDisplay
 from atomlearn.reports.displays import (
@@ -26,6 +27,7 @@ from atomlearn.reports.structure_displays import (
 )
 
 __all__ = [
+    "BoundsDisplay",
     "CalibrationDisplay",
     "CoefficientDisplay",
     "Content",

@@ -13,6 +13,7 @@ from atomlearn.core.interfaces import Columns, Mask
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.result import Record
 from atomlearn.findings.verdict import Verdict, no_verdict
+from atomlearn.reports.best_subset import SubsetProof
 from atomlearn.reports.data_displays import CurveDisplay
 from atomlearn.reports.displays import CoefficientDisplay, ConvergenceDisplay
 from atomlearn.reports.drawing import Display
@@ -199,7 +200,8 @@ class Content:
     neither in ``selected`` nor in ``n_features``; evidence : pictures made with the data; scale :
     what coefficients are logarithms of, such as "odds", or ""; terms : how many of how many units
     were selected, where a unit has several columns, and unit : their name; groups : those with a
-    selected member; columns : an overview of the data, and rows : facts about them.
+    selected member; columns : an overview of the data, and rows : facts about them; proof : what
+    is proved of a best subset.
     """
 
     data: str
@@ -233,6 +235,7 @@ class Content:
     groups: Sequence[SelectedGroup] = ()
     columns: Sequence[Profile] = ()
     rows: str = ""
+    proof: SubsetProof | None = None
 
     def __repr__(self) -> str:
         return f"{self.headline}\n{self.verdict if self.task != 'matrix' else self.data}"
@@ -332,6 +335,8 @@ class Content:
         """What the headline gap is over."""
         if self.task == "matrix":
             return "all matrices"
+        if self.proof is not None:
+            return self.proof.over
         some = self.chosen_first or self.gap_on_selected is not None
         return "the selected features" if some else "all features"
 

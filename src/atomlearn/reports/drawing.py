@@ -40,7 +40,7 @@ class Display:
     """What all displays share: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
 
     On a page: title and about; size, of the drawing in inches; wide : whether it takes a whole row;
-    part : of the page, "features", "prediction" or "solving".
+    part : of the page, "features", "proof", "prediction" or "solving".
     needs : what an estimator lacks that cannot be drawn, and which one does not.
     """
 
@@ -129,6 +129,12 @@ def levels_on(ax: Any, chosen: float | None) -> None:
 def label_of(name: object, width: int = 24) -> str:
     """Return a name as matplotlib draws it: cut, on one line, and never read as a formula."""
     return printable(str(name), width).replace("$", r"\$")
+
+
+def percent(share: float) -> str:
+    """Return a share without an exponent, as 0.0000031%, and never as 0."""
+    size = max(100.0 * share, 1e-7)
+    return np.format_float_positional(size, 3, unique=False, fractional=False, trim="-") + "%"
 
 
 def printable(name: str, width: int) -> str:

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
 from atomlearn.estimators.dependent_rows import fit_parameters
-from atomlearn.findings.held_out import rows_of
+from atomlearn.findings.held_out import rows_of, unproved
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.losses import as_loss
+from atomlearn.reports.best_subset import BoundsDisplay, SubsetProof
 from atomlearn.reports.chromosomes import ChromosomesDisplay, Places, places_in
 from atomlearn.reports.content import (
     Content,
@@ -120,9 +120,9 @@ class Fits:
     n_resamples: int | None = None
 
     def fitted_to(self, rows: Rows) -> Any:
-        """Return a clone that is fitted to these rows."""
+        """Return a clone that is fitted to these rows, without a proof that takes long."""
         own = fit_parameters(self.estimator, rows, **self.dependence)
-        return clone(self.estimator).fit(rows_of(self.X, rows), self.y[rows], **own)
+        return unproved(self.estimator).fit(rows_of(self.X, rows), self.y[rows], **own)
 
 
 def half_fits(fits: Fits, view: View) -> list[Half]:
@@ -238,13 +238,16 @@ def content_of(
     """
     labels, is_times = view.labels, y.dtype.names is not None
     found, covariates = without_covariates([*map(known, selected_of(view))], free)
-    found = with_twins(view, found, asked) if looks else found
+    proof = SubsetProof.of(view, held_out is not None and held_out.refitted)
+    if looks:
+        found = with_twins(view, found, asked if proof is None else lambda: proof.twins)
     selected = _with_shares(found, stability or (shares(halves) if halves else None))
     counts = np.bincount(y, minlength=len(labels)).tolist() if labels else []
     warned, boxes = _seen(view, y, selected, target) if looks else ([], [])
     places = along_chromosomes(view, y, selected, positions)
     groups = None if "groups" in more else groups_of(view.model, selected)
-    pictures = [places, groups, *boxes, ValidationDisplay.of_estimator(view.model), path]
+    chosen = [of.of_estimator(view.model) for of in (ValidationDisplay, BoundsDisplay)]
+    pictures = [places, groups, *boxes, *chosen, path]
     names = outputs if len(outputs) == len(results) else ("all outputs",) * len(results)
     return Content(
         target=target,
@@ -262,6 +265,7 @@ def content_of(
         curves=curves_of(view, selected, halves, outputs),
         evidence=[picture for picture in pictures if picture is not None],
         scale=_scale_of(view),
+        proof=proof,
         **_seen_data(view, y, target, selected, missing) if looks and view.inputs.listable else {},
         warnings=(*(held_out.warnings if held_out else ()), *warned),
         **more,

@@ -14,10 +14,8 @@ from itertools import groupby
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from atomlearn.reports.content import Content
-from atomlearn.reports.drawing import MOST_POINTS, svg_of
+from atomlearn.reports.drawing import MOST_POINTS, percent, svg_of
 
 
 class ReportUnavailable(RuntimeError):
@@ -125,7 +123,7 @@ def _meaning(content: Content) -> list[str]:
         sentences.append(proved.format(_above(on_selected), content.over))
     if content.is_bounded:
         over = f"all {content.n_features:,} features, those never touched included"
-        if content.chosen_first or content.task == "matrix":
+        if content.chosen_first or content.task == "matrix" or content.proof:
             over = content.over
         sentences.append(proved.format(_above(content.relative_gap), over))
     elif on_selected is not None:
@@ -145,9 +143,8 @@ def _badge(content: Content) -> str:
 
 
 def _above(gap: float) -> str:
-    """Return a gap as a share of the optimum, without an exponent: 0.0000031%."""
+    """Return a gap as a share of the optimum."""
     # It is relative to the objective reached, and people compare with the optimum.
     if gap >= 1:
         return "any amount"
-    percent = max(100 * gap / (1.0 - gap), 1e-7)
-    return np.format_float_positional(percent, 3, unique=False, fractional=False, trim="-") + "%"
+    return percent(gap / (1.0 - gap))

@@ -20,7 +20,8 @@ from atomlearn.designs import feature_names as names_in
 from atomlearn.designs import is_opened
 from atomlearn.estimators.exports import numpy_code
 from atomlearn.estimators.feature_generator import FeatureGenerator
-from atomlearn.findings.effects import Estimates
+from atomlearn.findings.conditional import FeatureTests
+from atomlearn.findings.intervals import Estimates
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.atomic_write import check_place, write_text
 from atomlearn.reports.content import Content, FitSummary
@@ -52,7 +53,7 @@ def report(
     positions: tuple[Sequence[str], ArrayLike] | None = None,
     groups: Any = None,
     order: Any = None,
-    effects: Estimates | None = None,
+    effects: Estimates | FeatureTests | None = None,
 ) -> Content:
     """Write the page about a fitted estimator, and ``summary.json`` beside it.
 
@@ -78,9 +79,9 @@ def report(
 
     groups, order : (n_samples,) arrays, optional
         Rows that belong together, or a series: held out and halved as ``held_out_verdict`` does.
-    effects : Estimates, optional
-        What ``findings.estimates`` said: page and summary have each interval in one sentence with
-        its condition.
+    effects : Estimates or FeatureTests, optional
+        What ``findings.estimates`` or ``findings.p_values`` said: page and summary have each
+        interval, or the least p-values, in one sentence with its condition.
 
     Returns
     -------

@@ -60,6 +60,8 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
             lines.append(f"    {printable(label, 48)}: {share:.0%} of {count}")
     if content.fits and content.headline_gap > content.goal:
         lines.append(f"  not solved to the gap asked for: {content.headline_gap:.1e} is proved")
+    if content.proof:
+        lines += ["", *(f"  {sentence}" for sentence in content.proof.sentences)]
     if content.groups:
         lines += ["", "  groups, the heaviest first"]
         for group in content.groups[:most]:
@@ -131,6 +133,7 @@ def summary_text(content: Content) -> str:
         "target": content.target,
         "data": content.data,
         "status": list(dict.fromkeys(fit.status for fit in content.fits)),
+        "proved": [] if content.proof is None else list(content.proof.sentences),
         "warnings": list(content.warnings),
         "notes": list(content.notes),
         "command": content.command,

@@ -13,20 +13,23 @@ from numpy.typing import NDArray
 from atomlearn._kernels import max_threads
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Columns, Deadline
+from atomlearn.core.interfaces import Columns, Deadline, Scores
 from atomlearn.core.interfaces.certificate import TINY, Status
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import growth
-from atomlearn.subsets.norm import IN, OUT
+from atomlearn.subsets.norm import IN, OUT, BranchNorm
 from atomlearn.subsets.relaxation import Bound, Point, Relaxation, dual_value
 from atomlearn.subsets.result import NearSubset, SubsetRecord, SubsetResult, SubsetStatus
 from atomlearn.subsets.search import Search, Subset
 
 #: Relative gap of the relaxation over all columns.
 ROOT_GAP = 1e-4
+#: That of the relaxation that one with a price goes on from.
+LOOSE_GAP = 0.1
 #: Columns, or groups, among which the first set is improved, at least.
 FIRST = 300
 #: Times the columns that are left after the first relaxation are held in memory.
@@ -48,20 +51,20 @@ class Wanted:
 class Hunt:
     """The search for the best k columns, or groups, of a problem under the squared k-support norm.
 
+    Where each has a price: for the best of at most k.
+
     Attributes
     ----------
     lower : float
         The bound of the relaxation over all columns, or of the search.
-    following : float
-        The squared score of the column after the k largest.
     """
 
-    def __init__(self, problem: Problem, wanted: Wanted) -> None:
+    def __init__(self, problem: Problem, wanted: Wanted, price: float = 0.0) -> None:
         self.began = time.monotonic()
         self.counted = Counted.of(problem.design)
         problem = replace(problem, design=self.counted).until(wanted.deadline)
         self.problem = problem.centered()
-        self.wanted, self.level = wanted, problem.regularizer.amount
+        self.wanted, self.level, self.price = wanted, problem.regularizer.amount, price
         norm = problem.regularizer.norm
         assert isinstance(norm, KSupport)
         self.norm, self.k, self.n_features = norm, norm.k, problem.design.shape[1]
@@ -75,28 +78,51 @@ class Hunt:
 
     def _relax(self, given: Problem) -> None:
         """Solve the relaxation over all columns, and read the data once more for its scores."""
-        problem, norm = self.problem, self.norm
-        result = Settings(gap=ROOT_GAP, deadline=self.wanted.deadline).run(given)
+        problem, gap = self.problem, ROOT_GAP
+        if self._goes_on:
+            given, gap = given.with_norm(self.norm.replaced(k=1)), LOOSE_GAP
+        result = Settings(gap=gap, deadline=self.wanted.deadline).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
         state, result.state = result.state, None
         self._whole = result
         used = np.flatnonzero(state.weights)
         used = used[np.argsort(state.columns[used])]
-        point = state.columns[used], state.weights[used], state.prediction
-        self.root = Point(point[0], point[1], state.intercept, point[2])
-        price = problem.price(*point)
-        found = price.certificate
-        self.lower, self.dual = found.objective - found.gap, dual_value(found)
-        ratings = norm.ratings(price.scores)
+        weights, prediction = state.weights[used], state.prediction
+        self.root = Point(state.columns[used], weights, state.intercept, prediction)
+        dual = problem.negative_gradient(prediction)
+        self._rate(self.norm.ratings(problem.design.scores(dual)))
+        lengths = problem.measured.of(self.counted, problem.weight, self.root.columns)
+        largest = 1.0 if self.partition is None else float(self.partition.sizes.max())
+        longest = float(lengths.scored.max(initial=0.0)) * math.sqrt(largest)
+        self.off = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * longest
+        free = np.zeros(self._first.size, dtype=np.int8)
+        norm = BranchNorm(self.k, free, None, self.price, self.level)
+        squares = np.square(self._ratings.at(self._first))
+        self.dual = dual_value(problem, norm, prediction, dual, squares, self.off)
+        self.lower = max(self.dual, 0.0)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether the relaxation with a price begins where one under a norm ends."""
+        return self.price > 0.0 and self.problem.design.listable
+
+    def _go_on(self, cutoff: float) -> None:
+        """Solve the relaxation with a price over all columns."""
+        relaxation = Relaxation(replace(self.problem, free=None), self.price)
+        fixed = np.zeros(self.n_units, dtype=np.int8)
+        if self.problem.free is not None:
+            fixed[self._units(self.problem.free)] = OUT
+        norm = relaxation.norm(self.k, fixed)
+        (bound,) = relaxation.bounds([(norm, self.root, self.root.columns, cutoff)])
+        self.root, self.lower, self.dual, self.off = bound.point, bound.lower, bound.dual, bound.off
+        self._rate(ArrayScores(np.sqrt(bound.squares)))
+
+    def _rate(self, ratings: Scores) -> None:
+        """Keep the ratings of all units, and which are the best."""
         # Scores of free columns are zero but for rounding.
-        count = max(FIRST, 5 * self.k) + (0 if problem.free is None else problem.free.size)
-        self._first = self._penalized(ratings.top(count)[0])
-        squares = np.square(ratings.at(self._first))
-        self.last = float(squares[self.k - 1]) if squares.size >= self.k else 0.0
-        self.following = float(squares[self.k]) if squares.size > self.k else 0.0
+        free = 0 if self.problem.free is None else self.problem.free.size
+        self._first = self._penalized(ratings.top(max(FIRST, 5 * self.k) + free)[0])
         self._ratings = ratings
-        slope = float(np.linalg.norm(problem.negative_gradient(state.prediction)))
-        self._slope = slope
 
     def _penalized(self, units: Columns) -> Columns:
         """Return these units, in their order, without free columns."""
@@ -116,20 +142,23 @@ class Hunt:
         small = columns.size * self.problem.y.size <= MOST_ENTRIES or self.counted.is_sparse
         if not small:
             everything = np.arange(self.n_units)
-            relaxation = Relaxation(replace(self.problem, free=None))
+            relaxation = Relaxation(replace(self.problem, free=None), self.price)
             return Part(relaxation, np.arange(self.n_features), everything, units)
         problem = self.problem.restricted_to(self.counted.gather(columns), columns)
-        return Part(Relaxation(replace(problem, free=None)), columns, units, units)
+        relaxation = Relaxation(replace(problem, free=None), self.price)
+        return Part(relaxation, columns, units, units)
 
     # --- the search -------------------------------------------------------------------------
 
-    def run(self, starts: Sequence[Columns] = (), ceiling: float = math.inf) -> SubsetResult:
-        """Return the best set.
-
-        starts : sets of units to begin with; ceiling : sets from this objective on are of no
-        interest.
-        """
+    def run(self, starts: Sequence[Columns] = ()) -> SubsetResult:
+        """Return the best set; ``starts`` : sets of units to begin with."""
         first, near = self._first_set(starts)
+        if self._goes_on and first.best is not None:
+            try:
+                self._go_on(first.cutoff)
+                first, near = self._first_set([near.numbers[first.best.units]])
+            except KeyboardInterrupt:
+                self.interrupted = True
         assert first.best is not None
         best = near.numbers[first.best.units]
         limit = first.upper if self.wanted.within is None else first.cutoff
@@ -138,7 +167,7 @@ class Hunt:
             # It has looked at some columns only, and proves nothing of the others.
             return self._told(first, near, None, SubsetStatus.NOT_LISTED, self.lower)
         part = self._part(left)
-        search = self._search(part, ceiling)
+        search = self._search(part)
         search.floor, bound = self.lower, None
         try:
             search.offer(part.places(best))
@@ -150,15 +179,8 @@ class Hunt:
             self.interrupted = True
         return self._told(search, part, bound, self._status(search))
 
-    def empty(self) -> SubsetResult:
-        """Return the set of no columns."""
-        part = self._part(self._first)
-        search = self._search(part)
-        search.offer(np.zeros(0, dtype=np.int64))
-        return replace(self._told(search, part, None, SubsetStatus.OPTIMAL), k=0)
-
-    def _search(self, part: Part, ceiling: float = math.inf) -> Search:
-        return Search(part.relaxation, self.k, self.wanted.gap, self.wanted.within, ceiling)
+    def _search(self, part: Part) -> Search:
+        return Search(part.relaxation, self.k, self.wanted.gap, self.wanted.within)
 
     def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, Part]:
         """Return a search among the likeliest units that has a first set, and these units."""
@@ -168,20 +190,22 @@ class Hunt:
         search = self._search(part)
         sizes = part.relaxation.sizes(part.point(self.root))
         squares = np.square(self._ratings.at(part.numbers))
-        for start in [None, *starts]:
+        for start in [np.zeros(0, dtype=np.int64), *starts]:
             rated = sizes.copy()
-            if start is not None:
-                rated[part.places(start)] += 1.0 + sizes.max()
-            search.exchange(search.offer(np.lexsort((-squares, -rated))[: self.k]))
+            rated[part.places(start)] += 1.0 + sizes.max()
+            size = start.size if self.price else self.k
+            search.exchange(search.offer(np.lexsort((-squares, -rated))[:size]))
         return search, part
 
     def _left(self, limit: float, best: Columns) -> Columns | None:
         """Return the units of which a set of at most this objective consists; None: unlisted."""
         spare = 2.0 * self.level * (limit - self.dual)
-        lengths = self.problem.measured.of(self.counted, self.problem.weight, self.root.columns)
-        longest = float(lengths.scored.max(initial=0.0))
-        off = 4.0 * growth(self.problem.y.size) * self._slope * longest
-        bar = self.last - spare - 1e-9 * self.last - 4.0 * math.sqrt(self.last) * off
+        squares = np.square(self._ratings.at(self._first[: self.k]))
+        last = float(squares[self.k - 1]) if squares.size == self.k else 0.0
+        # What costs more than its price by less than is to spare.
+        last = max(last, 2.0 * self.price * self.level)
+        lost = 1e-9 * last + 4.0 * self.off * (math.sqrt(last) + self.off)
+        bar = last - spare * (1.0 + 1e-9) - lost
         if bar > 0.0:
             units = self._ratings.above(math.sqrt(bar))[0]
         elif self.problem.design.listable:
@@ -191,15 +215,16 @@ class Hunt:
         return np.union1d(self._penalized(units), best)
 
     def _stops(self, search: Search) -> bool:
-        wanted = self.wanted
-        many = wanted.within is not None and len(search.within_reach()) > wanted.max_sets
-        enough = search.nodes >= wanted.max_nodes or wanted.deadline.passed or many
+        wanted, within = self.wanted, search.within
+        if within is not None and len(search.within_reach(within)) > wanted.max_sets:
+            search.within = None  # they are too many, and the proof of the best one goes on
+        enough = search.nodes >= wanted.max_nodes or wanted.deadline.passed
         return enough or self.interrupted
 
     def _status(self, search: Search) -> SubsetStatus:
         if self.interrupted:
             return SubsetStatus.INTERRUPTED
-        if not search.is_open:
+        if search.is_proved:
             return SubsetStatus.OPTIMAL
         if self.wanted.deadline.passed:
             return SubsetStatus.TIME_LIMIT
@@ -223,17 +248,17 @@ class Hunt:
         lower: float | None = None,
     ) -> SubsetResult:
         """Return the result, in the numbers of all columns; ``lower`` : if the search has none."""
-        best, near = search.best, None
+        best, near, within = search.best, None, self.wanted.within
         assert best is not None
         if lower is None:
             self._note(search)
             lower = max(search.lower, self.lower)
         lower = min(lower, best.objective)
         open_units, proved_in = self._proved(search, part, bound)
-        if self.wanted.within is not None:
+        if within is not None:
             near = [
                 NearSubset(np.sort(part.numbers[each.units]), each.objective)
-                for each in search.within_reach()
+                for each in search.within_reach(within)
             ]
         free = 0 if self.problem.free is None else self.problem.free.size
         return SubsetResult(
@@ -249,7 +274,7 @@ class Hunt:
             n_proved_out=0 if open_units is None else self.n_units - free - open_units.size,
             open_columns=open_units,
             near=near,
-            near_complete=near is not None and status is SubsetStatus.OPTIMAL,
+            near_complete=bound is not None and search.within is not None and not search.is_open,
             nodes=search.nodes,
             history=self.history,
         )
@@ -267,7 +292,7 @@ class Hunt:
             fixed[:] = OUT
             fixed[best.units] = IN
         left = fixed != OUT
-        if np.count_nonzero(left) == self.k:
+        if np.count_nonzero(left) == self.k and not self.price:
             fixed[left] = IN
         return part.numbers[left], part.numbers[fixed == IN]
 
@@ -290,6 +315,7 @@ class Hunt:
             seconds=time.monotonic() - self.began,
             iterations=nodes,
             search_gap=None,
+            history=[],
         )
         if problem.loss.free is None:
             return fitted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,14 @@ class BranchNorm(RatedNorm):
     the largest convex function below ||w||_2^2 of the vectors that are 0 where a branch says so
     and have at most k other entries: what a branch of a search for best subsets is relaxed to.
 
+    With a ``price`` for each column that is free, level / 2 times its square is the largest convex
+    function below level / 2 ||w||_2^2 + price * (number of entries of w_free), so that
+
+        gauge_k(w)^2 = min sum_j (w_j^2 / d_j + (2 price / level) d_j)  over 0 <= d <= 1, sum d <= k
+
+    and the square of the polar, over 2 level, is its conjugate: the price is taken off the k
+    largest z_j^2 / (2 level). It is no norm then.
+
     Parameters
     ----------
     k : int >= 0
@@ -33,6 +42,7 @@ class BranchNorm(RatedNorm):
         Of each column, or group: 1 in, -1 out, 0 free.
     groups : None or Partition
         Disjoint groups of columns.
+    price, level : float >= 0, float > 0
 
     References
     ----------
@@ -49,10 +59,24 @@ class BranchNorm(RatedNorm):
 
     usual_form = "squared"
 
-    def __init__(self, k: int, fixed: Any, groups: Any = None) -> None:
+    def __init__(
+        self, k: int, fixed: Any, groups: Any = None, price: float = 0.0, level: float = 1.0
+    ) -> None:
         self.k = k
         self.fixed = fixed
         self.groups = groups
+        self.price = price
+        self.level = level
+
+    @property
+    def least(self) -> float:
+        """The size from which on a column is worth its price whole."""
+        return math.sqrt(2.0 * self.price / self.level)
+
+    @property
+    def toll(self) -> float:
+        """What the price takes off a squared score."""
+        return 2.0 * self.price * self.level
 
     def value(self, w: Array) -> float:
         """The gauge; O(n) expected."""
@@ -68,8 +92,15 @@ class BranchNorm(RatedNorm):
             return 0.0
         if self.k == 0:
             return math.inf
-        scale = power_of_two(free)
-        return scale * float(_kernels.ksupport_gauge(free / scale, min(self.k, free.size)))
+        scale, least = power_of_two(free), self.least
+        plain = scale * float(_kernels.ksupport_gauge(free / scale, min(self.k, free.size)))
+        if not least:
+            return plain
+        shares = np.minimum(np.abs(free) / least, 1.0)
+        if shares.sum() >= self.k:
+            return math.hypot(plain, least * math.sqrt(self.k))
+        each = np.where(shares < 1.0, 2.0 * least * np.abs(free), free**2 + least**2)
+        return math.sqrt(float(each.sum()))
 
     def ratings(self, scores: Scores) -> Scores:
         groups = self._groups(scores.n_columns)
@@ -81,13 +112,12 @@ class BranchNorm(RatedNorm):
 
     def polar(self, scores: Scores) -> float:
         """sqrt(sum of z_j^2 over what is in and the k largest of what is free)."""
-        squares = self.squares(scores)
-        free = squares[self.fixed == 0]
-        if not self.k:
-            free = free[:0]
-        elif self.k < free.size:
-            free = np.partition(free, free.size - self.k)[free.size - self.k :]
-        return math.sqrt(float(squares[self.fixed == IN].sum()) + float(free.sum()))
+        return math.sqrt(self.counted(self.squares(scores)))
+
+    def counted(self, squares: Array) -> float:
+        """Return the sum over what is in, and over the k largest of what is free less the toll."""
+        free = np.maximum(largest(squares[self.fixed == 0], self.k) - self.toll, 0.0)
+        return float(squares[self.fixed == IN].sum()) + float(free.sum())
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """All that is in, and of what is free the largest, k at least."""
@@ -102,18 +132,19 @@ class BranchNorm(RatedNorm):
     def restrict(self, columns: Columns, n_features: int) -> BranchNorm:
         """The same over these columns, with what the groups have there."""
         if self.groups is None:
-            return BranchNorm(self.k, self.fixed[columns])
+            return self.replaced(fixed=self.fixed[columns])
         partition, kept = self.partition(n_features).restrict(columns)
-        return BranchNorm(self.k, self.fixed[kept], partition)
+        return self.replaced(fixed=self.fixed[kept], groups=partition)
 
     def bar(self, sizes: Array) -> float:
         """Return what the rating of a column beyond those in use must exceed to enter, over level.
 
-        sizes : (n,) of all columns, or groups. 0 where at most k of what is free is in use.
+        sizes : (n,) of all columns, or groups. 0 where at most k of what is free is in use, and
+        there is no price. What has this size, or more, is in.
         """
         free = sizes[self.fixed == 0]
         free = free[free > 0.0]
-        return fair_share(free, self.k) if free.size > self.k > 0 else 0.0
+        return max(fair_share(free, self.k) if free.size > self.k > 0 else 0.0, self.least)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         if form != "squared":
@@ -130,7 +161,7 @@ class BranchNorm(RatedNorm):
         if not self.k or not free.size:
             diagonal = np.where(inside, 1.0 / (1.0 + amount), 0.0)
             return ProxPoint(point, gauge, lambda: ProxJacobian(diagonal))
-        inner = ksupport_point(v[free], self.k, amount, "squared")
+        inner = self._of_free(v[free], amount)
         point[free] = inner.point
 
         def jacobian() -> ProxJacobian:
@@ -143,3 +174,23 @@ class BranchNorm(RatedNorm):
             return ProxJacobian(diagonal, factors, of_free.coefficients)
 
         return ProxPoint(point, math.hypot(gauge, inner.gauge), jacobian)
+
+    def _of_free(self, v: Array, amount: float) -> ProxPoint:
+        least, sizes = self.least, np.abs(v)
+        bought = sizes >= least * (1.0 + amount)
+        some = ~bought & (sizes > least * amount)
+        point = np.where(some, v - np.sign(v) * least * amount, 0.0)
+        point[bought] = v[bought] / (1.0 + amount)
+        shares = np.count_nonzero(bought) + float(np.abs(point[some]).sum()) / max(least, 1e-300)
+        if least and shares < self.k:
+            diagonal = np.where(bought, 1.0 / (1.0 + amount), some.astype(np.float64))
+            return ProxPoint(point, self._free_gauge(point), lambda: ProxJacobian(diagonal))
+        inner = ksupport_point(v, self.k, amount, "squared")
+        return replace(inner, gauge=math.hypot(inner.gauge, least * math.sqrt(self.k)))
+
+
+def largest(values: Array, count: int) -> Array:
+    """Return the largest values, so many of them or all, in no order."""
+    if not 0 < count < values.size:
+        return values if count else values[:0]
+    return np.partition(values, values.size - count)[values.size - count :]

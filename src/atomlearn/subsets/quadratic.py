@@ -79,7 +79,7 @@ class QuadraticModel:
     def swapped(self, position: int) -> Array:
         """Return by how much it falls if the column at a position leaves, and another joins.
 
-        -inf for columns that are in the set.
+        At the column itself: if none joins; -inf for others that are in the set.
         """
         rest = np.delete(np.arange(self._point.columns.size), position)
         across, own, weights = (
@@ -92,7 +92,9 @@ class QuadraticModel:
             moved[rest] += np.linalg.solve(own, (self._own @ weights)[rest])
         loss = 0.5 * float(moved @ self._own @ moved)
         scores = self._scores - moved @ self._across
-        return self._gains(across, own, scores) - loss
+        gains = self._gains(across, own, scores)
+        gains[self._point.columns[position]] = 0.0
+        return gains - loss
 
     def _gains(self, across: Array, own: Array, scores: Array, rounded: bool = False) -> Array:
         squares = self._products.squares + self._level

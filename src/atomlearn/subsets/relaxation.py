@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from atomlearn._kernels import branch_newton
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.interfaces.certificate import Certificate
+from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
@@ -40,9 +42,9 @@ class Point:
 class Bound:
     """What is known of a branch: its relaxed optimum is ``lower`` at least.
 
-    dual : the bound of one dual point v, which scores of columns add to; -inf where it is below 0;
-    squares : (n_units,) squared scores of columns, or groups, at the dual point of ``lower``; off :
-    what rounding may have made of a score; near : the columns in use and those that nearly are.
+    dual : the bound of one dual point v, which scores of columns add to, and may be below 0;
+    squares : (n_units,) squared scores of columns, or groups, there; off : what rounding may have
+    made of a score; near : the columns in use and those that nearly are.
     """
 
     lower: float
@@ -51,6 +53,10 @@ class Bound:
     squares: Array
     off: float
     near: Columns
+
+
+#: A branch to be bounded: norm, weights and columns to begin with, and the bound that cuts it.
+Asked = tuple[BranchNorm, Point, Columns, float]
 
 
 class Relaxation:
@@ -62,10 +68,12 @@ class Relaxation:
     ----------
     problem : Problem
         Under the squared k-support norm, over columns that can be listed.
+    price : float
+        Of each unit, beside its ridge.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem, self.level = problem, problem.regularizer.amount
+    def __init__(self, problem: Problem, price: float = 0.0) -> None:
+        self.problem, self.level, self.price = problem, problem.regularizer.amount, price
         n_features, norm = problem.design.shape[1], problem.regularizer.norm
         assert isinstance(norm, KSupport)
         self.partition = None if norm.groups is None else norm.partition(n_features)
@@ -80,6 +88,8 @@ class Relaxation:
         self._pull = np.zeros(0)
         norms = problem.design.squared_norms(counted(problem.weight))
         self._longest = math.sqrt(float(norms.max(initial=0.0)))
+        if self.partition is not None:
+            self._longest *= math.sqrt(float(self.partition.sizes.max(initial=1)))
         zero = np.zeros(problem.y.size)
         self._slope = problem.negative_gradient(zero + problem.optimal_intercept(zero))
 
@@ -97,7 +107,7 @@ class Relaxation:
         return np.sqrt(np.bincount(units, point.weights**2, minlength=self.n_units))
 
     def fit(self, units: Columns) -> tuple[Point, float, float]:
-        """Return the ridge fit of these units, with its objective and a bound on it from below."""
+        """Return the ridge fit of units, its objective with their price, and a bound on that."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._fit(units)
 
@@ -105,7 +115,7 @@ class Relaxation:
         fixed = np.full(self.n_units, OUT, dtype=np.int8)
         fixed[units] = IN
         columns = np.sort(self.members(units))
-        norm = BranchNorm(0, fixed, self.partition)
+        norm = self.norm(0, fixed)
         weights, intercept = np.zeros(columns.size), 0.0
         target = 1e-10 * self.problem.loss_at_zero()
         weights, intercept, linear = self._refit(norm, columns, weights, intercept, target)
@@ -113,18 +123,47 @@ class Relaxation:
         inner = norm.restrict(columns, self.problem.design.shape[1])
         block = self._block.inner.gather(self._place[columns])
         price = self._of(inner, block).price(None, weights, point.prediction)
-        objective = price.certificate.objective
-        return point, objective, objective - price.certificate.gap
+        proved, cost = price.certificate, self.price * units.size
+        return point, proved.objective + cost, proved.objective - proved.gap + cost
 
-    def bound(self, norm: BranchNorm, start: Point, near: Columns, cutoff: float) -> Bound:
-        """Solve the relaxed problem of a branch until it is cut, or as exactly as it is of use.
+    def norm(self, k: int, fixed: NDArray[np.int8]) -> BranchNorm:
+        """Return what a branch is relaxed to."""
+        return BranchNorm(k, fixed, self.partition, self.price, self.level)
+
+    def bounds(
+        self, branches: Sequence[Asked], pool: ThreadPoolExecutor | None = None
+    ) -> list[Bound]:
+        """Return what is known of branches once their relaxed problems are solved.
+
+        Each until the branch is cut, or as exactly as is of use; they read the data together.
+        """
+        steps = [self._steps(*asked) for asked in branches]
+        found: dict[int, Bound] = {}
+        answers: dict[int, Scores | None] = dict.fromkeys(range(len(steps)))
+
+        def step(number: int) -> Array | None:
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):  # trial steps of steep losses
+                    return steps[number].send(answers[number])  # type: ignore[arg-type]
+            except StopIteration as end:
+                found[number] = end.value
+                return None
+
+        while answers:
+            duals = list((map if pool is None else pool.map)(step, answers))
+            going = {i: v for i, v in zip(answers, duals, strict=True) if v is not None}
+            V, design = np.array(list(going.values())), self.problem.design
+            scores = design.scores_many(V.T) if len(V) > 1 else map(design.scores, V)
+            answers = dict(zip(going, scores, strict=True))
+        return [found[number] for number in range(len(steps))]
+
+    def _steps(
+        self, norm: BranchNorm, start: Point, near: Columns, cutoff: float
+    ) -> Generator[Array, Scores, Bound]:
+        """Yield dual points, for whose scores it is sent, and return the bound of a branch.
 
         start, near : weights of the branch before, and the columns to begin with.
         """
-        with np.errstate(over="ignore", invalid="ignore"):  # trial steps of steep losses
-            return self._bound(norm, start, near, cutoff)
-
-    def _bound(self, norm: BranchNorm, start: Point, near: Columns, cutoff: float) -> Bound:
         problem, fixed = self._of(norm, self.problem.design), norm.fixed
         inside = self.members(np.flatnonzero(fixed == IN))
         columns = np.union1d(inside, near)
@@ -132,29 +171,29 @@ class Relaxation:
         given = np.zeros(problem.design.shape[1])
         given[start.columns] = start.weights
         weights, intercept = given[columns], start.intercept
-        best = None
+        paid, best = self.price * np.count_nonzero(fixed == IN), None
+        cutoff -= paid
         for _ in range(ROUNDS):
             target = 1e-6 * abs(cutoff) if math.isfinite(cutoff) else 1e-6 * problem.loss_at_zero()
             refit = self._refit(norm, columns, weights, intercept, target)
             weights, intercept, prediction = refit
             used = np.flatnonzero(weights)
             point = Point(columns[used], weights[used], intercept, prediction)
-            price = problem.price(point.columns, point.weights, prediction)
-            proved = price.certificate
-            squares, sizes = norm.squares(price.scores), self.sizes(point)
+            dual = problem.negative_gradient(prediction)
+            squares, sizes = norm.squares((yield dual)), self.sizes(point)
             bar = (self.level * norm.bar(sizes)) ** 2
-            # Where a step has left the floats nothing is proved.
-            lower = proved.objective - proved.gap
-            lower = lower if math.isfinite(lower) else -math.inf
-            if best is None or lower > best.lower:
+            off = self.off(dual)
+            lower = dual_value(problem, norm, prediction, dual, squares, off)
+            if best is None or lower > best.dual:
                 near = self.members(np.flatnonzero((squares >= NEAR * bar) | (sizes > 0.0)))
-                slope = float(np.linalg.norm(problem.negative_gradient(prediction)))
-                off = 4.0 * growth(prediction.size) * slope * self._longest
-                best = Bound(lower, dual_value(proved), point, squares, off, near)
-            enough = 1e-6 * abs(proved.objective)
+                best = Bound(max(lower, 0.0), lower, point, squares, off, near)
+            gauge = problem.gauge(point.columns, point.weights)
+            objective = problem.objective(point.weights, prediction, gauge)
+            enough = 1e-6 * abs(objective)
             if math.isfinite(cutoff):
                 enough = max(enough, 0.05 * (cutoff - best.lower))
-            if best.lower >= cutoff or proved.gap <= enough or problem.deadline.passed:
+            gap = objective - lower
+            if best.lower >= cutoff or gap <= enough or problem.deadline.passed:
                 break
             wanted = (fixed == 0) & (squares > bar * (1.0 + 1e-9))
             wanted[self.units_of(columns)] = False
@@ -167,7 +206,13 @@ class Relaxation:
             columns = np.append(columns, self.members(new))
             weights = np.append(weights, np.zeros(columns.size - weights.size))
         assert best is not None
+        best.lower, best.dual = best.lower + paid, best.dual + paid
         return best
+
+    def off(self, dual: Array) -> float:
+        """Return what rounding may have made of a score, or of the rating of a group."""
+        # Twice, as v sums to 0 up to rounding only.
+        return 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * self._longest
 
     def _of(self, norm: BranchNorm, design: object) -> Problem:
         regularizer = replace(self.problem.regularizer, norm=norm)
@@ -189,7 +234,7 @@ class Relaxation:
         order = np.concatenate([free, inside])
         found = weights[order]
         given = H, places[free], places[inside], pull, found
-        branch_newton(*given, k=norm.k, level=self.level, most=STEPS)
+        branch_newton(*given, k=norm.k, level=self.level, least=norm.least, most=STEPS)
         weights = np.zeros(weights.size)
         weights[order] = found
         used = np.flatnonzero(weights)
@@ -219,10 +264,21 @@ class Relaxation:
             return kept.matrix, self._pull, places
 
 
-def dual_value(certificate: Certificate) -> float:
-    """Return the bound that the dual point itself proves, rounding taken off.
+def dual_value(
+    problem: Problem,
+    norm: BranchNorm,
+    prediction: Array,
+    dual: Array,
+    squares: Array,
+    off: float,
+) -> float:
+    """Return the bound from below of one dual point, for scores that rounding made smaller by off.
 
-    Where it is below 0, the certificate says that objectives are not: no scores add to that.
+    -inf where a step has left the floats.
     """
-    of_dual = certificate.gap - certificate.rounding < certificate.objective
-    return certificate.objective - certificate.gap if of_dual else -math.inf
+    conjugate, lost = problem.dual_part(prediction, dual)
+    most = norm.counted((np.sqrt(squares) + off) ** 2)
+    value = (
+        -conjugate - lost - most * (1.0 + growth(squares.size)) / (2.0 * problem.regularizer.amount)
+    )
+    return value if math.isfinite(value) else -math.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -154,12 +154,6 @@ class SubsetResult:
             if len(gone) == len(come) == 1:
                 found[gone.pop()].append(come.pop())
         return {column: np.array(others, dtype=np.int64) for column, others in found.items()}
-
-    def plus(self, count: int, penalty: float) -> SubsetResult:
-        """Return the result with a price for each of so many columns in both bounds."""
-        cost = count * penalty
-        fitted = replace(self.fitted, objective=self.objective + cost)
-        return replace(self, fitted=fitted, lower_bound=self.lower_bound + cost)
 
     def __repr__(self) -> str:
         what = "groups" if self.groups is not None else "columns"

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Columns
-from atomlearn.core.norms.ksupport import scaling_vector
-from atomlearn.subsets.norm import IN, OUT, BranchNorm
+from atomlearn.subsets.norm import IN, OUT
 from atomlearn.subsets.quadratic import Products, QuadraticModel
-from atomlearn.subsets.relaxation import Bound, Point, Relaxation
+from atomlearn.subsets.relaxation import Asked, Bound, Point, Relaxation
 
 #: Branches that are bounded at a time, by as many threads as there are processors: their number
-#: decides the order of the search, so it is the same on every machine.
-AT_ONCE = 4
+#: decides the order of the search, so it is the same on every machine. A reading of the data for
+#: eight takes as long as one for one.
+AT_ONCE = 8
 #: Relative: sets whose objective is larger by this are worse, whatever rounding does.
 WORSE = 4e-9
 
@@ -61,8 +61,6 @@ class Search:
         Relative: a branch whose bound is within this of the best set found is cut.
     within : float or None
         Look for all sets of k units whose objective is at most 1 + within times the best one.
-    ceiling : float
-        Sets from this objective on are of no interest.
 
     Attributes
     ----------
@@ -76,10 +74,11 @@ class Search:
         k: int,
         gap: float = 1e-4,
         within: float | None = None,
-        ceiling: float = math.inf,
     ) -> None:
         self.relaxation, self.k, self.gap, self.within = relaxation, k, gap, within
-        self.ceiling, self.floor = ceiling, -math.inf
+        self.floor, self.price = -math.inf, relaxation.price
+        #: What the price takes off a squared score.
+        self._toll = 2.0 * relaxation.level * self.price
         self.best: Subset | None = None
         self.known: dict[bytes, Subset] = {}
         self.nodes = 0
@@ -114,19 +113,25 @@ class Search:
         return self._least < self.cutoff
 
     @property
+    def is_proved(self) -> bool:
+        """Whether no set can be better than the best one by more than the gap."""
+        return self._least >= self._goal
+
+    @property
     def is_alone(self) -> bool:
         """Whether every other set of at most k units is proved to be worse than the best one."""
-        full = self.best is not None and self.best.units.size == self.k
-        others = (each.objective for each in self.known.values() if each is not self.best)
+        best = self.best
+        if best is None or not (self.price or best.units.size == self.k):
+            return False
+        others = (each.objective for each in self.known.values() if each is not best)
         rest = min(self._cut, min(others, default=math.inf))
-        return (
-            full and self._least == math.inf and rest > self.upper + 0.5 * WORSE * abs(self.upper)
-        )
+        return self._least == math.inf and rest > self.upper + 0.5 * WORSE * abs(self.upper)
 
-    def within_reach(self) -> list[Subset]:
-        """Return all sets of k units that were found within reach of the best one, best first."""
-        sets = [each for each in self.known.values() if each.units.size == self.k]
-        found = [each for each in sets if each.objective <= self.cutoff]
+    def within_reach(self, within: float) -> list[Subset]:
+        """Return all sets of k units (priced: of any size) within reach of the best, best first."""
+        sets = [each for each in self.known.values() if self.price or each.units.size == self.k]
+        most = self.upper + within * abs(self.upper)
+        found = [each for each in sets if each.objective <= most]
         return sorted(found, key=lambda each: each.objective)
 
     @property
@@ -134,7 +139,11 @@ class Search:
         """The bound from which on a branch holds nothing that is looked for."""
         if self.within is not None:
             return self.upper + self.within * abs(self.upper)
-        upper = min(self.upper, self.ceiling)
+        return self._goal
+
+    @property
+    def _goal(self) -> float:
+        upper = self.upper
         return upper - self.gap * abs(upper) if math.isfinite(upper) else upper
 
     @property
@@ -142,8 +151,7 @@ class Search:
         """The bound from which on a column is proved in or out: above the best set, or within."""
         if self.within is not None:
             return self.cutoff
-        upper = min(self.upper, self.ceiling)
-        return upper + WORSE * abs(upper) if math.isfinite(upper) else upper
+        return self.upper + WORSE * abs(self.upper) if self.best is not None else math.inf
 
     # --- sets -------------------------------------------------------------------------------
 
@@ -160,16 +168,28 @@ class Search:
         return subset
 
     def exchange(self, subset: Subset) -> Subset:
-        """Exchange single columns of a set for others as long as that lowers its objective."""
-        r, tried = self.relaxation, 3
-        while r.partition is None and subset.point.columns.size == self.k:
+        """Exchange single columns of a set for others as long as that lowers its objective.
+
+        Priced columns may join, and leave, by themselves.
+        """
+        r = self.relaxation
+        # Of moves whose gains are known exactly the best one will do.
+        tried = 1 if r.quadratic else 3
+        while r.partition is None and subset.point.columns.size == subset.units.size:
+            units, moves = subset.units, []
             model = self._model(subset.point)
-            gains = [model.swapped(position) for position in range(self.k)]
-            order = sorted(range(self.k), key=lambda at: -float(gains[at].max()))[:tried]
-            order = [at for at in order if math.isfinite(gains[at].max())]
-            swaps = [np.append(np.delete(subset.units, at), gains[at].argmax()) for at in order]
-            offered = [subset, *map(self.offer, swaps)]
-            best = min(offered, key=lambda each: each.objective)
+            if units.size < min(self.k, r.n_units):
+                gains = model.added() - self.price
+                moves.append((float(gains.max()), np.append(units, gains.argmax())))
+            grows = bool(moves) and moves[0][0] > 0.0
+            for at, unit in enumerate(() if grows else units.tolist()):
+                gains, rest = model.swapped(at), np.delete(units, at)
+                gains[unit] += self.price
+                new = int(gains.argmax())
+                moves.append((float(gains[new]), rest if new == unit else np.append(rest, new)))
+            moves = sorted(moves, key=lambda move: -move[0])[:tried]
+            offered = [self.offer(move) for gain, move in moves if gain > 0.0]
+            best = min([subset, *offered], key=lambda each: each.objective)
             if not best.objective < subset.objective * (1.0 - 1e-12):
                 break
             subset = best
@@ -192,9 +212,11 @@ class Search:
         """Bound all sets of what is not fixed out, and open the branches of them."""
         root = Branch(-math.inf, next(self._numbers), fixed, self.k, start, start.columns)
         self._batch.append(root)
-        norm = BranchNorm(self.k, fixed, self.relaxation.partition)
-        bound = self.relaxation.bound(norm, start, start.columns, self.cutoff)
-        subset = self.exchange(self._rounded(root, bound))
+        (bound,) = self.relaxation.bounds([self._asked(root)])
+        before = self.best
+        subset = self._rounded(root, bound)
+        if self.best is not before:
+            subset = self.exchange(subset)
         self.nodes = 1
         if bound.lower >= self.cutoff:
             self._cut = self._of_others(root, bound, subset)
@@ -209,9 +231,12 @@ class Search:
             while self._open and not stop():
                 self._next()
                 batch = list(self._batch)
-                bounds = (map if threads == 1 else pool.map)(self._bounded, batch)
-                for branch, bound in zip(batch, bounds, strict=True):
-                    self._taken(branch, bound)
+                relaxed = [each for each in batch if not self._looks_through(each)]
+                asked = [self._asked(each) for each in relaxed]
+                found = self.relaxation.bounds(asked, pool if threads > 1 else None)
+                bounds = iter(found)
+                for branch in batch:
+                    self._taken(branch, next(bounds) if branch in relaxed else None)
                     self._batch.remove(branch)
                 yield
 
@@ -228,16 +253,14 @@ class Search:
                 self._cut = min(self._cut, branch.bound)
             heapq.heappop(self._open)
 
-    def _bounded(self, branch: Branch) -> Bound | None:
-        """Return the bound of a branch; None where it is to be looked through, set by set."""
-        if branch.k == 0 or (branch.k == 1 and self._looks_through):
-            return None
-        norm = BranchNorm(branch.k, branch.fixed, self.relaxation.partition)
-        return self.relaxation.bound(norm, branch.start, branch.near, self.cutoff)
+    def _asked(self, branch: Branch) -> Asked:
+        norm = self.relaxation.norm(branch.k, branch.fixed)
+        return norm, branch.start, branch.near, self.cutoff
 
-    @property
-    def _looks_through(self) -> bool:
-        return self.relaxation.quadratic and self.relaxation.partition is None
+    def _looks_through(self, branch: Branch) -> bool:
+        """Whether a branch is to be looked through, set by set."""
+        r = self.relaxation
+        return branch.k == 0 or (branch.k == 1 and r.quadratic and r.partition is None)
 
     def _taken(self, branch: Branch, bound: Bound | None) -> None:
         self.nodes += 1
@@ -253,23 +276,43 @@ class Search:
 
     def _of_others(self, branch: Branch, bound: Bound, subset: Subset | None) -> float:
         """Return the bound of a branch without a set that is fitted: others lack a column of it."""
-        free, squares, k = np.flatnonzero(branch.fixed == 0), bound.squares, branch.k
-        if subset is None or not 0 < k < free.size:
+        paying, last, following, after = self._ranked(branch.fixed, branch.k, bound)
+        if subset is None or not branch.k:
             return bound.lower
-        order = free[np.argpartition(-squares[free], (k - 1, k))]
-        if not np.isin(order[:k], subset.units).all():
+        if set(subset.units) != {*paying, *np.flatnonzero(branch.fixed == IN)}:
             return bound.lower
-        least = float(squares[order[k - 1]])
-        more = least - float(squares[order[k]]) - self._lost(least, bound)
+        # They lack one of those that pay, or have one that does not.
+        least = bound.squares[paying].min(initial=math.inf) - self._toll
+        more = min(float(least) - following, last - after) - self._lost(last, bound)
         return max(bound.lower, bound.dual + max(more, 0.0) / (2.0 * self.relaxation.level))
+
+    def _ranked(
+        self, fixed: NDArray[np.int8], k: int, bound: Bound
+    ) -> tuple[Columns, float, float, float]:
+        """Return which of the k best of what is free pay, by their squared scores less the toll.
+
+        And what the last of k brings, what would take the place of one of them (both 0 where there
+        is room for more), and the score of the best one after those that pay.
+        """
+        free = np.flatnonzero(fixed == 0)
+        if k + 1 < free.size:
+            free = free[np.argpartition(-bound.squares[free], k)[: k + 1]]
+        free = free[np.argsort(-bound.squares[free], kind="stable")]
+        worth = bound.squares[free] - self._toll
+        paying = int(np.count_nonzero(worth[:k] > 0.0))
+        after = float(worth[paying]) if paying < free.size else -math.inf
+        if paying < k:
+            return free[:paying], 0.0, 0.0, after
+        return free[:k], float(worth[k - 1]) if k else 0.0, max(after, 0.0), after
 
     def _rounded(self, branch: Branch, bound: Bound) -> Subset:
         """Return the set of what is in and the largest of what is free."""
         sizes = self.relaxation.sizes(bound.point)
+        half = 0.5 * self.relaxation.norm(branch.k, branch.fixed).bar(sizes) if self.price else 0.0
         sizes[branch.fixed == IN] = math.inf
         top = np.argsort(-sizes, kind="stable")[: self.k]
-        top = top[sizes[top] > 0.0]
-        if top.size < self.k:
+        top = top[sizes[top] > half]
+        if top.size < self.k and not self.price:
             others = np.where((branch.fixed == 0) & (sizes == 0.0), bound.squares, -1.0)
             more = np.argsort(-others, kind="stable")[: self.k - top.size]
             top = np.append(top, more[others[more] >= 0.0])
@@ -278,13 +321,12 @@ class Search:
     def _look_through(self, branch: Branch) -> None:
         """Fit the sets of a branch with one more column, or none, that may be looked for."""
         inside = np.flatnonzero(branch.fixed == IN)
+        alone = self.offer(inside)
         if branch.k == 0:
-            self.offer(inside)
             return
-        point, objective, lower = self.relaxation.fit(inside)
         free = np.flatnonzero(branch.fixed == 0)
-        gains = self._model(point).added()[free]
-        bounds = lower - gains * (1.0 + 1e-9) - 1e-12 * abs(objective)
+        gains = self._model(alone.point).added()[free]
+        bounds = alone.lower + self.price - gains * (1.0 + 1e-9) - 1e-12 * abs(alone.objective)
         for at in np.argsort(bounds, kind="stable"):
             if np.sort(np.append(inside, free[at])).tobytes() in self.known:
                 continue
@@ -296,14 +338,13 @@ class Search:
     def _branch(self, branch: Branch, bound: Bound) -> None:
         """Fix what the scores prove, and open the branches that are left."""
         fixed, k, squares = branch.fixed.copy(), branch.k, bound.squares
+        following = self._ranked(fixed, k, bound)[2]
         k -= self.fix(fixed, k, bound, self.limit)
         if np.count_nonzero(fixed) > np.count_nonzero(branch.fixed):
             self._cut = min(self._cut, self.limit)
         sizes = np.where(fixed == 0, self.relaxation.sizes(bound.point), 0.0)
-        used = np.flatnonzero(sizes)
-        shares = np.zeros(sizes.size)
-        if k and used.size:
-            shares[used] = scaling_vector(sizes[used], k)
+        whole = self.relaxation.norm(k, fixed).bar(sizes)
+        shares = np.minimum(sizes / whole, 1.0) if whole else (sizes > 0.0).astype(np.float64)
         free = np.flatnonzero(fixed == 0)
         if not k or not free.size:
             self._open_branch(branch, bound, fixed, 0)
@@ -311,12 +352,11 @@ class Search:
         # The branch without a column of share 1 costs what its score says; they are in for nothing.
         heavy = np.flatnonzero(shares >= 1.0 - 1e-9)
         heavy = heavy[np.argsort(-squares[heavy], kind="stable")]
-        order = free[np.argsort(-squares[free], kind="stable")]
-        following = squares[order[k]] if k < free.size else 0.0
-        for unit in heavy:
+        for unit in heavy[:k]:
             without = fixed.copy()
             without[unit] = OUT
-            more = float(squares[unit] - following) - self._lost(float(squares[unit]), bound)
+            worth = float(squares[unit]) - self._toll
+            more = worth - following - self._lost(worth, bound)
             self._open_branch(branch, bound, without, k, more / (2.0 * self.relaxation.level))
             fixed[unit], k = IN, k - 1
         free = np.flatnonzero(fixed == 0)
@@ -332,24 +372,24 @@ class Search:
         """Fix in and out what the scores prove of sets below a limit; return how many came in.
 
         With column j in, the bound of a branch is larger by (z_k^2 - z_j^2) / (2 level), z_k the
-        k-th largest score of what is free; with it out, by (z_j^2 - z_k+1^2) / (2 level).
+        k-th largest score of what is free; with it out, by (z_j^2 - z_k+1^2) / (2 level). A price
+        is taken off each square; where less than k pay it, 0 is in place of z_k^2 and z_k+1^2.
         """
-        free, squares = np.flatnonzero(fixed == 0), bound.squares
-        if not 0 < k < free.size:
+        if not k:
             return 0
-        order = free[np.argpartition(-squares[free], (k - 1, k))]
-        last, following = float(squares[order[k - 1]]), float(squares[order[k]])
+        paying, last, following, _ = self._ranked(fixed, k, bound)
+        worth = bound.squares - self._toll
         spare = 2.0 * self.relaxation.level * (limit - bound.dual)
         spare = spare * (1.0 + 1e-9) + self._lost(last, bound)
-        fixed[free[squares[free] < last - spare]] = OUT
-        forced = order[:k]
-        forced = forced[squares[forced] > following + spare + 1e-9 * squares[forced]]
+        fixed[(fixed == 0) & (worth < last - spare)] = OUT
+        least = following + spare + 1e-9 * bound.squares[paying]
+        forced = paying[worth[paying] > least]
         fixed[forced] = IN
         return int(forced.size)
 
-    @staticmethod
-    def _lost(square: float, bound: Bound) -> float:
+    def _lost(self, worth: float, bound: Bound) -> float:
         """Return what rounding may hide in a difference of squared scores up to this one."""
+        square = worth + self._toll
         return 1e-9 * square + 4.0 * bound.off * (math.sqrt(square) + bound.off)
 
     def _open_branch(

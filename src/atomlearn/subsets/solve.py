@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,7 +20,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solve import SEVERAL_TARGETS
 from atomlearn.subsets.hunt import Hunt, Wanted
-from atomlearn.subsets.result import SubsetRecord, SubsetResult, SubsetStatus
+from atomlearn.subsets.result import SubsetRecord, SubsetResult
 
 #: The ridge, where none is given, in units of the curvature of f along a column of usual length.
 USUAL_RIDGE = 0.1
@@ -143,18 +142,30 @@ def solve_subset(
             X, y, k, ridge, loss, groups, intercept, sample_weight, offset, unpenalized
         )
         starts = [np.unique(np.asarray(each, dtype=np.int64)) for each in start]
-        if price is not None:
-            return _penalized(problem, wanted, price, starts)
-        check_size(problem, k)
-        return best_subset(problem, k, wanted, starts)
+        if price is None:
+            check_size(problem, k)
+        return best_subset(problem, k, wanted, starts, price or 0.0)
 
 
 def best_subset(
-    problem: Problem, k: int, wanted: Wanted, starts: Sequence[Columns] = ()
+    problem: Problem,
+    k: int,
+    wanted: Wanted,
+    starts: Sequence[Columns] = (),
+    price: float = 0.0,
 ) -> SubsetResult:
-    """Return the best k columns, or groups, of a problem under the squared k-support norm."""
-    problem = problem.with_norm(KSupport(k, _norm(problem).groups))
-    return Hunt(problem, wanted).run(starts)
+    """Return the best k columns, or groups, of a problem under the squared k-support norm.
+
+    price : of each; it is then the best of at most k.
+    """
+    most = k
+    if price:
+        zero = np.zeros(problem.y.size)
+        # More of them cost more than there is without any.
+        worth = problem.loss_value(zero + problem.optimal_intercept(zero)) / price
+        most = max(1, int(min(k, n_units(problem), worth)))
+    problem = problem.with_norm(KSupport(most, _norm(problem).groups))
+    return replace(Hunt(problem, wanted, price).run(starts), k=k)
 
 
 def _norm(problem: Problem) -> KSupport:
@@ -285,52 +296,6 @@ def usual_ridge(problem: Problem) -> float:
         squares = squares - sums**2 / max(float(curvature.sum()), 1e-300)
     usual = float(np.median(squares[squares > 0.0])) if np.any(squares > 0.0) else 1.0
     return USUAL_RIDGE * usual
-
-
-def _penalized(
-    problem: Problem, wanted: Wanted, penalty: float, given: list[Columns]
-) -> SubsetResult:
-    """Return the best subset of any size up to k, of which each column costs ``penalty``."""
-    norm, level, hunts = _norm(problem), problem.regularizer.amount, []
-    began = time.monotonic()
-    most = min(norm.k, n_units(problem))
-    best: SubsetResult | None = None
-    lower = math.inf
-    for k in range(1, most + 1):
-        some = problem.with_norm(KSupport(k, norm.groups))
-        hunt = Hunt(some, replace(wanted, max_nodes=0))
-        found = [hunt.run([*given, *([] if best is None else [chosen(best)])]).plus(k, penalty)]
-        if best is None:
-            found.append(hunt.empty())
-        best = min([*([] if best is None else [best]), *found], key=lambda each: each.objective)
-        hunts.append((hunt.dual + k * penalty, hunt))
-        # A further column lowers the bound by ``slope`` less than it costs.
-        slope = penalty - hunt.following / (2.0 * level)
-        beyond = hunts[-1][0] + min(slope, (most - k) * slope) if k < most else math.inf
-        if beyond >= best.objective or wanted.deadline.passed:
-            lower = min(lower, beyond)
-            break
-    assert best is not None
-    statuses = [SubsetStatus.OPTIMAL]
-    for bound, hunt in sorted(hunts, key=lambda each: each[0]):
-        if bound >= best.objective * (1.0 - wanted.gap):
-            lower = min(lower, bound)
-            continue
-        hunt.wanted, cost = wanted, hunt.k * penalty
-        result = hunt.run([chosen(best)], best.objective - cost).plus(hunt.k, penalty)
-        statuses.append(result.status)
-        lower = min(lower, result.lower_bound)
-        best = min(best, result, key=lambda each: each.objective)
-    # What is proved in and out is so of one size only.
-    nothing = np.zeros(0, dtype=np.int64)
-    best = replace(best, proved_in=nothing, n_proved_out=0, open_columns=None)
-    best = replace(best, lower_bound=min(lower, best.objective))
-    best.fitted.gap, best.fitted.relative_gap = best.objective - best.lower_bound, best.gap
-    best.fitted.seconds = time.monotonic() - began
-    reached = best.gap <= wanted.gap
-    others = [each for each in statuses if each is not SubsetStatus.OPTIMAL]
-    status = SubsetStatus.TIME_LIMIT if not others else others[0]
-    return replace(best, status=SubsetStatus.OPTIMAL if reached else status)
 
 
 def chosen(result: SubsetResult) -> Columns:

@@ -16,13 +16,15 @@ namespace {
 
 // Of the Newton system, in units of L: after a step cut short, and when steps are whole again.
 constexpr double kLeastDamping = 1e-10, kFirstDamping = 1e-4, kMostDamping = 1e-1;
-constexpr Index kShortest = 4, kLongest = 64;  // gradient steps between Newton steps
+constexpr Index kGradientSteps = 24;  // before Newton steps
 
 using Numbers = std::vector<double>;
 
 // min over w of 1/2 w'Hw - pull'w + level g(w), or + level/2 g(w)^2 where `squared`, g the
-// k-support norm. H = A'A for the `rows` x `count` matrix `data` stored by columns; where `gram`,
-// `data` is H itself and rows = count.
+// k-support norm. Where `least` > 0, 1/2 level g^2 is min 1/2 level sum w_j^2 / d_j + level/2
+// least^2 sum d_j over 0 <= d <= 1, sum d <= k: then d_j = 1 from |w_j| = least on. H = A'A for the
+// `rows` x `count` matrix `data` stored by columns; where `gram`, `data` is H itself and rows =
+// count.
 struct SupportQuadratic {
     const double* data;
     Index rows;
@@ -32,6 +34,7 @@ struct SupportQuadratic {
     Index k;
     double level;
     bool squared;
+    double least;
 };
 
 enum class Kind : signed char { zero, middle, one };
@@ -54,29 +57,19 @@ class Fit {
     Index run(double* weights, Index most) {
         best_ = at(Numbers(weights, weights + p_.count));
         const double start = best_.value;
-        Index steps = 0, period = kShortest;
+        Index steps = 0;
         if (!(lipschitz_ > 0.0)) return 0;
         while (steps < most && std::isfinite(best_.value)) {
-            const double before = best_.value;
-            const Index made = gradient_steps(period);
-            steps += made;
-            const double rate = (before - best_.value) / static_cast<double>(made);
-            bool paid = false;
+            steps += gradient_steps();
             Outcome outcome = Outcome::better;
             while (steps < most && outcome == Outcome::better) {
-                const double at = best_.value;
                 outcome = newton_step();
                 ++steps;
                 damping_ = full_
                                ? std::max(kLeastDamping, 0.01 * damping_)
                                : std::min(kMostDamping, std::max(100.0 * damping_, kFirstDamping));
-                // Gradient steps of the same cost that do better take over.
-                const bool slow = at - best_.value < rate * static_cast<double>(kShortest);
-                paid |= outcome == Outcome::better && !slow;
-                if (slow && !full_) break;
             }
             if (outcome == Outcome::at_rest) break;
-            period = paid ? kShortest : std::min(2 * period, kLongest);
         }
         if (best_.value <= start) std::copy(best_.w.begin(), best_.w.end(), weights);
         return steps;
@@ -108,7 +101,7 @@ class Fit {
 
     Point at(Numbers w) const {
         Point point;
-        point.gauge = ksupport_gauge(w.data(), p_.count, p_.k);
+        point.gauge = gauge(w);
         point.w = std::move(w);
         point.image = image(point.w);
         judge(point);
@@ -119,6 +112,19 @@ class Fit {
         const double g = point.gauge;
         point.value = 0.5 * square(point.w, point.image) - dot(p_.pull, point.w.data(), p_.count) +
                       (p_.squared ? 0.5 * p_.level * g * g : p_.level * g);
+    }
+
+    double gauge(const Numbers& w) const {
+        const double least = p_.least, plain = ksupport_gauge(w.data(), p_.count, p_.k);
+        if (least == 0.0) return plain;
+        double total = 0.0, shares = 0.0;
+        for (const double x : w) {
+            const double share = std::min(1.0, std::fabs(x) / least);
+            shares += share;
+            total += share < 1.0 ? 2.0 * least * std::fabs(x) : x * x + least * least;
+        }
+        const double most = static_cast<double>(p_.k);
+        return std::sqrt(shares < most ? total : plain * plain + least * least * most);
     }
 
     // The proximal point of size * penalty at v, with its kinds of entries and its norm.
@@ -135,8 +141,13 @@ class Fit {
         if (!p_.squared)
             mu_ = ksupport_multiplier(v.data(), p_.count, p_.k, amount, true, 1.0 / mu_);
         const double mu = p_.squared ? amount : mu_;
-        const Scaled at = ksupport_root(v.data(), p_.count, p_.k, mu, x_);
+        Scaled at = ksupport_root(v.data(), p_.count, p_.k, mu, x_);
+        priced_ = at.x.high < p_.least;
+        if (priced_)
+            at = {DoubleDouble{p_.least, 0.0}, DoubleDouble{mu * p_.least, 0.0},
+                  DoubleDouble{(1.0 + mu) * p_.least, 0.0}};
         x_ = at.x.high;
+        const double each = priced_ ? p_.least * p_.least : 0.0;
         for (Index j = 0; j < p_.count; ++j) {
             double& x = v[as_size(j)];
             const double a = std::fabs(x), above = (a - at.theta.high) - at.theta.low;
@@ -147,12 +158,13 @@ class Fit {
             if (kind == Kind::one) {
                 ++ones_;
                 x /= 1.0 + mu;
-                total += x * x;
+                total += x * x + each;
             } else {
                 x = kind == Kind::zero ? 0.0 : std::copysign(above, x);
-                total += std::fabs(x) * x_;
+                total += std::fabs(x) * x_ * (priced_ ? 2.0 : 1.0);
             }
         }
+        if (!priced_) total += p_.least * p_.least * static_cast<double>(p_.k);
         *gauge = std::sqrt(total);
         return v;
     }
@@ -179,10 +191,10 @@ class Fit {
         return point;
     }
 
-    Index gradient_steps(Index period) {
+    Index gradient_steps() {
         Numbers before = best_.w, image_before = best_.image, move(as_size(p_.count));
         double momentum = 1.0;
-        for (Index step = 0; step < period; ++step) {
+        for (Index step = 0; step < kGradientSteps; ++step) {
             const double following = 0.5 * (1.0 + std::sqrt(1.0 + 4.0 * momentum * momentum));
             const double push = step ? (momentum - 1.0) / following : 0.0;
             const Numbers v = beyond(best_.w, before, push);
@@ -212,7 +224,7 @@ class Fit {
             image_before.swap(best_.image);
             best_ = std::move(next);
         }
-        return period;
+        return kGradientSteps;
     }
 
     static Numbers beyond(const Numbers& at, const Numbers& before, double push) {
@@ -320,7 +332,8 @@ class Fit {
             u[as_size(i)] = one ? at : std::copysign(x_, at);
             matrix[as_size(i * size + i)] += one ? c : 0.0;
         }
-        const double of_middle = budget > 0.0 ? c / budget : 0.0;
+        const double of_middle = budget > 0.0 && !priced_ ? c / budget : 0.0;
+        const double slope = priced_ ? c * p_.least : 0.0;
         const double turned = p_.squared ? 0.0 : -c / (gauge * gauge);
         for (Index i = 0; i < size; ++i) {
             double* to = matrix.data() + i * size;
@@ -333,7 +346,7 @@ class Fit {
                 const Index j = used[as_size(i)];
                 factor[as_size(i * size + i)] += damping * lipschitz_;
                 right[as_size(i)] = p_.pull[j] + damping * lipschitz_ * best_.w[as_size(j)] -
-                                    (p_.squared ? 0.0 : c * u[as_size(i)]);
+                                    (p_.squared ? slope * sign[as_size(i)] : c * u[as_size(i)]);
             }
             if (!blas::cholesky(size, factor.data(), size)) continue;
             blas::cholesky_solve(size, factor.data(), size, right.data());
@@ -363,7 +376,8 @@ class Fit {
     Numbers gradient_;
     std::vector<Kind> kinds_;
     double lipschitz_ = 0.0, x_ = 0.0, mu_ = 1.0, damping_ = kLeastDamping;
-    bool full_ = false;  // whether the last Newton step went all the way
+    bool priced_ = false;  // whether d is decided by the price of each entry, and not by k
+    bool full_ = false;    // whether the last Newton step went all the way
     Index ones_ = 0;
 };
 
@@ -372,16 +386,16 @@ class Fit {
 Index ksupport_newton(const DoubleMatrix& data, bool gram, const Doubles& pull, Index k,
                       double level, bool squared, const OutDoubles& weights, Index most) {
     const SupportQuadratic problem{data.data(), size_of(data), size_of(data, 1), gram, pull.data(),
-                                   k,           level,         squared};
+                                   k,           level,         squared,          0.0};
     return Fit(problem).run(weights.data(), most);
 }
 
-// min over w of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + g(w_free)^2) over some rows and columns
-// of a symmetric H; `weights`: of what is free, then of what is in, all that is in being minimized
-// out first. Returns the number of steps.
+// min over w of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + g(w_free)^2), g with `least`, over some
+// rows and columns of a symmetric H; `weights`: of what is free, then of what is in, all that is in
+// being minimized out first. Returns the number of steps.
 Index branch_newton(const DoubleMatrix& H, const Positions& free, const Positions& inside,
-                    const Doubles& pull, Index k, double level, const OutDoubles& weights,
-                    Index most) {
+                    const Doubles& pull, Index k, double level, double least,
+                    const OutDoubles& weights, Index most) {
     const Index count = size_of(free), fixed = size_of(inside), stride = H.stride(0);
     expect_within(free, size_of(H));
     expect_within(inside, size_of(H));
@@ -418,7 +432,7 @@ Index branch_newton(const DoubleMatrix& H, const Positions& free, const Position
             for (Index i = j + 1; i < count; ++i)
                 reduced[as_size(i * count + j)] = reduced[as_size(j * count + i)];
         const SupportQuadratic problem{reduced.data(),     count, count, true, rest.data(),
-                                       std::min(k, count), level, true};
+                                       std::min(k, count), level, true,  least};
         steps = Fit(problem).run(w, most);
     } else {
         std::fill_n(w, count, 0.0);

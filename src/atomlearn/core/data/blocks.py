@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.compressed import take_compressed, weighted_squares
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 
 
 def check_same_rows(first: Block, second: Block) -> None:
@@ -84,6 +86,9 @@ class DenseBlock(Block):
 
     def transpose_dot(self, v: Array) -> Array:
         return _kernels.scores_dense(self._array, v)
+
+    def scores_many(self, V: Array) -> Sequence[Scores]:
+        return [ArrayScores(z) for z in _kernels.many_dense(self._array, V)]
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S for curvature >= 0; rows of curvature 0 are skipped."""

@@ -113,10 +113,9 @@ class Concatenated(Design):
 
 @dataclass(slots=True)
 class Counts:
-    """passes over all columns; columns gathered."""
+    """Passes over all columns."""
 
     passes: float = 0.0
-    columns_gathered: int = 0
 
 
 class Counted(Forwarding):
@@ -162,11 +161,6 @@ class Counted(Forwarding):
         """Passes over the data so far."""
         return self._counts.passes
 
-    @property
-    def columns_gathered(self) -> int:
-        """Columns gathered so far, repeats included."""
-        return self._counts.columns_gathered
-
     def _read(self, vectors: int) -> None:
         self._counts.passes += min(vectors, 1) if self.inner.reads_at_once else vectors
 
@@ -183,10 +177,6 @@ class Counted(Forwarding):
     ) -> Sequence[Scores]:
         self._read(V.shape[1])
         return self.inner.scores_above(V, bounds, affine)
-
-    def gather(self, columns: Columns) -> Block:
-        self._counts.columns_gathered += columns.shape[0]
-        return self.inner.gather(columns)
 
     def predict(self, weights: Array) -> Array:
         self._counts.passes += 1.0

@@ -211,12 +211,6 @@ class Norm(Ratings, ABC):
         """Return what bounds on single coefficients add to the conjugate of R; None: no bounds."""
         return None
 
-    def adapted(self, w: Array, power: float) -> Norm:
-        """Return the norm with weights divided by the sizes of w to a power; none where it is 0."""
-        raise TypeError(
-            f"adaptive weights need a norm with weights, norms.L1 or norms.Groups; got {self!r}"
-        )
-
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
         """Return these columns and those that the norm leaves free, and the norm without them.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atomlearn.core.masters.ksupport_newton import KSupportNewton, support_size
 from atomlearn.core.masters.master import Master, block_of
-from atomlearn.core.masters.model_newton import ModelNewton, is_tall
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton, free_columns, is_group_problem
 from atomlearn.core.masters.sequential_qp import SequentialQP, prices_of, reads
@@ -33,7 +33,6 @@ def choose_master(problem: Problem) -> Master:
     problem                                                 around the master
     ======================================================  ====================
     ``SequentialQP``, where its kernel reads the columns    nothing
-    samples so many that ``is_tall``; not under l1          ``ModelNewton``
     the loss couples predictions, or columns are free;      ``ModelNewton``
     beyond 2000 columns by working sets, except under l1
     more than 500 columns, unless as many are free          ``WorkingSets``
@@ -65,8 +64,6 @@ def choose_master(problem: Problem) -> Master:
         inner = ScalingNewton()
     elif problem.loss.is_quadratic and support_size(problem) is not None:
         inner = KSupportNewton()
-    if not priced and is_tall(problem):
-        return ModelNewton(inner if support_size(problem) is None else KSupportNewton())
     most = max(TUNING.few_columns, 2 * candidates_for_free(problem))
     sets = WorkingSets(inner, smallest=most)
     if problem.loss.coupled != 1 and not problem.fit_intercept:

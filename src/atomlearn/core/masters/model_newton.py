@@ -51,7 +51,7 @@ BATCH = 10
 
 @dataclass(frozen=True, slots=True)
 class ModelNewton(Master):
-    """Newton steps with the whole Hessian for losses with ``coupling``, and where samples are many.
+    """Newton steps with the whole Hessian, for losses with ``coupling``.
 
     Cost of a step: the Hessian over k columns, O(n k^2), and the minimum of the model. Five to ten
     steps from nothing, one to three from a warm start.
@@ -59,8 +59,8 @@ class ModelNewton(Master):
     Parameters
     ----------
     master : Master
-        Minimizes models that are least squares. It also gets problems without ``coupling`` that
-        are not ``is_tall``, or of a Hessian beyond 256 MB, and what steps leave undone.
+        Minimizes models that are least squares. It also gets problems without ``coupling``, or of
+        a Hessian beyond 256 MB, and what steps leave undone.
 
     References
     ----------
@@ -83,11 +83,11 @@ class ModelNewton(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        if not (is_coupled(problem) or is_tall(problem)):
+        if not is_coupled(problem):
             return self.master.solve(problem, weights, intercept, gap_target)
         smaller = levelled(problem)
         if smaller is None:
-            refit = self._steps(problem, weights, gap_target, intercept)
+            refit = self._steps(problem, weights, gap_target)
         else:
             inside, right = smaller
             rows = np.reshape(weights, (-1, right.shape[0])) @ right
@@ -97,19 +97,16 @@ class ModelNewton(Master):
             refit.steps = found.steps
         return finished(refit, self.master, problem, gap_target)
 
-    def _steps(
-        self, problem: Problem, weights: Array, gap_target: float, intercept: float = 0.0
-    ) -> Refit:
+    def _steps(self, problem: Problem, weights: Array, gap_target: float) -> Refit:
         """Return where Newton steps end."""
         block, prices, steps = block_of(problem), prices_of(problem), 0
         if prices is not None:
             weights = prices.feasible(problem, weights)
-        best = certified(problem, problem.inside(None, weights), None, intercept)
+        best = certified(problem, problem.inside(None, weights))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             if problem.deadline.passed:
                 break
-            coupled = problem.loss.coupled != 1
-            if not steps and prices is None and coupled and not block.couples_by_structure:
+            if not steps and prices is None and not block.couples_by_structure:
                 block = DenseBlock(block.dense())  # products are BLAS's then
             steps += 1
             found = self._minimum(problem, block, prices, best, gap_target)
@@ -132,7 +129,7 @@ class ModelNewton(Master):
         if prices is not None:
             return _of_program(problem, block, at, prices)
         curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
-        if np.any(curvature[problem.weight > 0.0] <= 0.0) and not is_tall(problem):
+        if np.any(curvature[problem.weight > 0.0] <= 0.0):
             return None  # semismooth steps know where a loss bends
         make = _of_samples if by_samples(problem) else _of_columns
         model = make(problem, block, at)
@@ -207,19 +204,6 @@ def is_coupled(problem: Problem) -> bool:
     return fits and not problem.fit_intercept and problem.loss.coupled != 1
 
 
-def is_tall(problem: Problem) -> bool:
-    """Return whether the samples are so many that what is done over all of them takes the time.
-
-    A model is then minimized to the end for next to nothing: half the time of semismooth steps,
-    whose searches look at all samples. Below a millisecond or two of a step they are as quick.
-    """
-    loss, base = problem.loss, block_of(problem).distinct()[0]
-    n_samples, size = base.shape
-    many = n_samples * size > TUNING.small_entries and n_samples >= TUNING.tall * size
-    fits = many and size <= TUNING.few_columns and base.keeps_gram
-    return fits and loss.coupled == 1 and not loss.is_quadratic
-
-
 def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     """Return the problem over S with W = S Q', and Q (q, q - 1), whose columns sum to zero.
 
@@ -267,34 +251,20 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
 
 
 def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None:
-    """Return 1/2 ||L'w - t||^2 with L L' = H, over as many rows as distinct columns."""
-    base, places = block.distinct()
-    H = hessian(problem, base, at.refit.prediction)
+    """Return 1/2 ||L'w - t||^2 with L L' = H, over as many rows as columns."""
+    H = hessian(problem, block, at.refit.prediction)
     lower = _factor(H)
     if lower is None:
         return None
-    scores = np.zeros(base.shape[1])
-    scores[places] = at.scores
-    moved = solve_triangular(lower, scores, lower=True, check_finite=False)
-    columns = lower.T if base is block else lower.T[:, places]
-    target, ones = columns @ at.refit.weights + moved, np.ones(moved.size)
-    triangle = CachedBlock.with_gram(DenseBlock(columns), ones, H[np.ix_(places, places)])
-    return replace(
-        problem, design=triangle, y=target, loss=Squared(), weight=ones, fit_intercept=False
-    )
+    moved = solve_triangular(lower, at.scores, lower=True, check_finite=False)
+    target, ones = lower.T @ at.refit.weights + moved, np.ones(moved.size)
+    triangle = CachedBlock.with_gram(DenseBlock(lower.T), ones, H)
+    return replace(problem, design=triangle, y=target, loss=Squared(), weight=ones)
 
 
-def hessian(problem: Problem, array: Block, prediction: Array) -> Array:
-    """Return A' (diag(c) - K K') A of the loss at these predictions, an intercept projected out."""
-    loss = problem.loss
-    c, K = loss.coupling(problem.y, prediction, problem.weight)
-    if loss.coupled != 1:
-        return array.coupled_gram(c, K)
-    H, total = array.gram(c), float(c.sum())
-    if problem.fit_intercept and total > 0.0:
-        pull = array.transpose_dot(c)
-        H -= np.outer(pull, pull / total)
-    return H
+def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
+    """Return A' (diag(c) - K K') A of the loss at these predictions."""
+    return block.coupled_gram(*problem.loss.coupling(problem.y, prediction, problem.weight))
 
 
 def _factor(H: Array) -> Array | None:

@@ -77,12 +77,7 @@ class SemismoothNewton(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         run = _Run(problem, weights, intercept, gap_target)
-        n_samples, size = problem.design.shape
-        tall = n_samples >= 4 * size and n_samples * size <= TUNING.small_entries
         with suppress(FloatingPointError):  # the best point is kept
-            if tall and run.open:
-                # Newton steps find the pattern of few tall columns themselves, in as many steps.
-                run.newton_steps()
             while run.open and run.steps < self.max_steps:
                 run.gradient_steps(run.period)
                 run.newton_steps()

@@ -32,7 +32,6 @@ class Tuning:
     gram_columns, gram_work : columns of a Gram matrix, and work of making it.
     gram_entries, structured_entries : entries of a matrix that is made for Newton steps (256 MB),
         and of a block of which it is made where a structure spares the array.
-    tall : samples a distinct column from which on models of a loss are minimized to the end.
     model_share : share of the gap to which a quadratic model of a loss is solved.
 
     Examples
@@ -59,7 +58,6 @@ class Tuning:
     gram_work: int = 2**33
     gram_entries: int = 2**25
     structured_entries: int = 2**28
-    tall: int = 100
     model_share: float = 0.001
 
 

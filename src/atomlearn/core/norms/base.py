@@ -114,10 +114,6 @@ class Wrapper(VectorNorm):
         free, inner = self.norm.without(columns, n_features)
         return free, self._of(inner)
 
-    def adapted(self, w: Array, power: float) -> Norm:
-        """The same of the norm inside with adaptive weights."""
-        return self._of(self.norm.adapted(w, power))
-
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """The same norm with the norm inside read."""
         return self._of(checked_norm(type(self).__name__, self.norm).on(n_features, shape))

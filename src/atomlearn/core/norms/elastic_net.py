@@ -167,9 +167,10 @@ def balance_level(v: Array, k: float) -> float:
         return 0.0
     theta, largest = 0.0, float(active.max())
     while active.size > k:
-        mean = float(active.mean())
-        deviation = math.sqrt(float(np.mean((active - mean) ** 2)))
-        balance = mean - deviation * math.sqrt(k / (active.size - k))
+        mean = float(active.sum()) / active.size
+        apart = active - mean
+        variance = float(apart @ apart) / active.size
+        balance = mean - math.sqrt(variance * k / (active.size - k))
         theta = min(max(theta, balance), largest)
         stay = active > theta
         if stay.all():

@@ -9,7 +9,6 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Columns, Form, GroupWeights, Norm, ProxPoint, Scores
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm, lifted_point
-from atomlearn.core.norms.blocks import Blocks, Cover
 from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.partition import Partition, set_weights
 from atomlearn.core.norms.vectors import to_float64
@@ -78,20 +77,6 @@ class Groups(RatedNorm):
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         partition, weights = self.parts(v.size)
         return lifted_point(v, partition, lambda norms: l1_point(norms, weights, amount, form))
-
-    def adapted(self, w: Array, power: float) -> Norm:
-        """The same groups with weights divided by ||w_g||^power, those with w_g != 0 only."""
-        partition, own = self.parts(w.size)
-        sizes = partition.norms(to_float64(w))
-        used = sizes > 0
-        if not used.any():
-            raise ValueError(
-                "adaptive weights need a first fit that selects something; use a smaller alpha"
-            )
-        new = np.divide(own, sizes**power, out=np.ones(sizes.size), where=used)
-        kept = np.flatnonzero(used[partition.labels])
-        over = Groups(partition.all_listed(), new).restrict(kept, w.size)
-        return Blocks([over], Cover((kept,), w.size))
 
     def restrict(self, columns: Columns, n_features: int) -> Groups:
         """The same norm over these columns, with the weights of the groups they touch."""

@@ -114,14 +114,6 @@ class L1(RatedNorm):
         price[free] = np.inf
         return free, L1(sides._replace(price=price).settled())
 
-    def adapted(self, w: Array, power: float) -> L1:
-        """The same norm with weights divided by |w_j|^power."""
-        sides = self._sides(w.size) or Sides.read(None, None, None, w.size)
-        sizes = np.abs(to_float64(w)) ** power
-        price = np.divide(sides.price, sizes, out=np.full(w.size, np.inf), where=sizes > 0)
-        # What is free stays free: its weight was 0, or it is left out here and fitted elsewhere.
-        return L1(sides._replace(price=np.where(sides.price == 0, 0.0, price)).settled())
-
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         sides = self._sides(v.size)
         return soft_point(v, step) if sides is None else sides.point(v, step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
+from itertools import cycle, repeat
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Norm, WarmStart
+from atomlearn.core.interfaces import Array, Design, Norm, Rows, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, training_part
@@ -82,6 +82,8 @@ class CrossValidation:
             raise ValueError(f"selection must be one of {get_args(Rule)}, got {rule!r}")
         mean = self.mean
         if not np.isfinite(mean).any():
+            if self.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt("a search was interrupted before it had scored anything")
             raise ValueError(
                 "every mean held-out score is NaN or infinite; check the scoring, and that every "
                 "fold has samples of positive weight and, for classification, of every class"
@@ -156,6 +158,7 @@ def cross_validate(
     n_jobs: int | None = None,
     relax: Sequence[float] = (0.0,),
     until: End | None = None,
+    pools: dict[int, Pool] | None = None,
 ) -> CrossValidation:
     """Return held-out scores of warm-started paths over (norm, fold), in parallel.
 
@@ -182,6 +185,8 @@ def cross_validate(
         Where the paths of a norm have gone far enough: all of them have reached the end, or, of
         ``NoImprovement()`` without rows, the mean score has not risen. Levels beyond have the
         score NaN.
+    pools : dict, optional
+        Filled with what was gathered of X, for the next search over the same problems and folds.
 
     Notes
     -----
@@ -200,15 +205,19 @@ def cross_validate(
     counted = Counted.of(design)
     before = counted.passes
     problems = [replace(problem, design=counted) for problem in problems]
-    tasks = [(norm, grid, fold) for norm, grid in zip(norms, levels, strict=True) for fold in folds]
     ends = [SearchEnd(until, problems, folds, score) for _ in norms]
-    found = _paths(counted, problems, tasks, settings, ends, n_jobs)
+    sources = _pools(problems, norms, len(folds), settings, {} if pools is None else pools)
+    trained = [[training_part(problem, train) for problem in problems] for train, _ in folds]
+    rows = zip(norms, levels, strict=True)
+    tasks = [(norm, grid, fold) for norm, grid in rows for fold in trained]
+    found = _paths(counted, tasks, settings, ends, n_jobs, sources)
     found = [tuple(map(ends[k // len(folds)].cut, each)) for k, each in enumerate(found)]
     status = ended_by(found)
     shape = (len(norms), len(folds), levels.shape[1])
+    tested = [(*fold, part_of(counted, rows=fold[1])) for fold in folds]
     parts = [
-        _held_out(problems, fold, p, score, relax, levels.shape[1])
-        for (_, _, fold), p in zip(tasks, found, strict=True)
+        _held_out(problems, *fold, p, score, relax, levels.shape[1])
+        for fold, p in zip(cycle(tested), found, strict=False)
     ]
     of_shares, *others = zip(*parts, strict=True)
     each, selected, gaps = (np.array(part).reshape(shape).swapaxes(1, 2) for part in others)
@@ -218,8 +227,6 @@ def cross_validate(
     kept = np.arange(n_folds) if status.is_converged else known_folds(scores)
     each, selected, gaps = (part[..., kept] for part in (each, selected, gaps))
     scores = scores[..., kept]
-    if status is Status.INTERRUPTED and not np.isfinite(scores).any():
-        raise KeyboardInterrupt("a search was interrupted before it had scored anything")
     of_all = np.asarray(levels), scores, each, selected, gaps, counted.passes - before
     return CrossValidation(tuple(norms), *of_all, share, by_norm, status)
 
@@ -255,72 +262,75 @@ def _highest(scores: Array) -> float:
 
 def _paths(
     design: Counted,
-    problems: Sequence[Problem],
-    tasks: Sequence[tuple[Norm, Array, Fold]],
+    tasks: Sequence[tuple[Norm, Array, list[Problem]]],
     settings: Settings,
     ends: Sequence[SearchEnd],
     n_jobs: int | None,
+    pools: Iterator[Pool | None],
 ) -> list[tuple[PathResult, ...]]:
     """Return the paths of each (norm, fold), one an output; those that can share every reading.
 
     A fold is the problem over all rows with weight zero on those that it leaves out: its dual
     vectors are zero there, so all folds share one design, and one pool gathers its columns.
     """
-    pools = _pools(problems, [norm for norm, _, _ in tasks], settings)
     waiting, grids, n_folds = [], [], len(tasks) // len(ends)
-    for number, (norm, levels, (train, _)) in enumerate(tasks):
+    for number, (norm, levels, fold) in enumerate(tasks):
         end = ends[number // n_folds]
-        for output, problem in enumerate(problems):
-            fold = training_part(problem.with_norm(norm), train)
-            pool, reached = next(pools), end.of(number % n_folds * len(problems) + output)
-            waiting.append(settings.task(fold, levels, pool, reached=reached, last=end.place))
+        for output, problem in enumerate(fold):
+            pool, reached = next(pools), end.of(number % n_folds * len(fold) + output)
+            problem = problem.with_norm(norm)
+            waiting.append(settings.task(problem, levels, pool, reached=reached, last=end.place))
             grids.append(levels)
     interrupted = drive(design, waiting, effective_n_jobs(n_jobs))
     found = [
-        path_result(
-            problems[0], levels, task.results, sum(r.passes for r in task.results), interrupted
-        )
+        path_result(problem, levels, task.results, sum(r.passes for r in task.results), interrupted)
         for levels, task in zip(grids, waiting, strict=True)
     ]
-    size = len(problems)
+    size = len(fold)
     return [tuple(found[k : k + size]) for k in range(0, len(found), size)]
 
 
 def _pools(
-    problems: Sequence[Problem], norms: Sequence[Norm], settings: Settings
+    problems: Sequence[Problem],
+    norms: Sequence[Norm],
+    n_folds: int,
+    settings: Settings,
+    sources: dict[int, Pool],
 ) -> Iterator[Pool | None]:
     """Return the pool of each path: one gathers columns of X for all, and one for each lift."""
-    n_features = problems[0].design.shape[1]
-    alike: list[int | None] = [
-        id(norm) if norm.lift(n_features) is not None else 0 for norm in norms
+    of_norms = [problems[0].with_norm(norm) for norm in norms]
+    lifted = [norm.lift(problems[0].design.shape[1]) is not None for norm in norms]
+    alike = [
+        (id(norm) if lifts else 0) if settings.shares_levels(problem) else None
+        for norm, problem, lifts in zip(norms, of_norms, lifted, strict=True)
     ]
-    for number, norm in enumerate(norms):
-        if not all(settings.shares_levels(problem.with_norm(norm)) for problem in problems):
-            alike[number] = None
+    count = n_folds * len(problems)
     known: dict[int | None, Iterator[Pool | None]] = {None: repeat(None)}
-    for key, norm in zip(alike, norms, strict=True):
+    for key, problem in zip(alike, of_norms, strict=True):
         if key not in known:
-            source, count = Pool(problems[0].with_norm(norm)), alike.count(key) * len(problems)
-            known[key] = iter(source.of_each(count))
-    return (next(known[key]) for key in alike for _ in problems)
+            assert key is not None
+            source = sources.setdefault(key, Pool(problem))
+            known[key] = iter(source.of_each(alike.count(key) * count))
+    return (next(known[key]) for key in alike for _ in range(count))
 
 
 def _held_out(
     problems: Sequence[Problem],
-    fold: Fold,
+    train: Rows,
+    test: Rows,
+    testing: Design,
     paths: Sequence[PathResult],
     score: Score,
     relax: Sequence[float],
     n_levels: int,
 ) -> tuple[Array, Array, Array, Array]:
     """Return scores (of every share), passes, numbers of columns and gaps at every level."""
-    everything, paths, (train, test) = n_levels, solved(paths), fold
+    everything, paths = n_levels, solved(paths)
     n_levels = paths[0].levels.size if len(paths) == len(problems) else 0
     if not n_levels:
         nothing = np.full((len(relax), everything), np.nan)
         return nothing, *nothing[:1].repeat(3, axis=0)
     counts = np.bincount(train, minlength=problems[0].y.size)
-    testing = part_of(problems[0].design, rows=test)
     decisions = np.empty((len(relax), n_levels, test.size, len(problems)))
     passes, n_selected, gaps = np.zeros((3, n_levels))
     for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):

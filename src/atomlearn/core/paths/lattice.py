@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Norm
-from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.cross_validation import CrossValidation
 
 #: How far apart values and levels of the coarse lattice are.
@@ -38,12 +37,7 @@ def search_lattice(scored: Scored, norms: Sequence[Norm], levels: Array) -> Cros
     found: CrossValidation | None = None
     while not tried[np.ix_(rows, columns)].all():
         tried[np.ix_(rows, columns)] = True
-        try:
-            part = scored([norms[r] for r in rows.tolist()], levels[np.ix_(rows, columns)])
-        except KeyboardInterrupt:
-            if found is None:
-                raise
-            return replace(found, status=Status.INTERRUPTED)
+        part = scored([norms[r] for r in rows.tolist()], levels[np.ix_(rows, columns)])
         part = _placed(part, rows, columns, norms, levels)
         found = part if found is None else _merged(found, part)
         if not found.status.is_converged:

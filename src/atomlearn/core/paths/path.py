@@ -19,7 +19,6 @@ from atomlearn.core.interfaces import (
     Loss,
     Norm,
     Scores,
-    WarmStart,
     own_parameters,
 )
 from atomlearn.core.losses import as_loss
@@ -203,7 +202,6 @@ def path_of(
     levels: Array,
     settings: Settings,
     observers: Iterable[Observer] = (),
-    warm: WarmStart | None = None,
     zero: Scores | None = None,
     until: End | None = None,
 ) -> PathResult:
@@ -216,7 +214,7 @@ def path_of(
     before = counted.passes - (zero is not None)
     settings = replace(settings, observers=(*settings.observers, *observers))
     reached = None if until is None else until.begin()
-    task = settings.task(problem, levels, warm=warm, zero=zero, reached=reached)
+    task = settings.task(problem, levels, zero=zero, reached=reached)
     interrupted = drive(counted, [task])
     if not task.results:
         raise KeyboardInterrupt("interrupted before a level was solved")

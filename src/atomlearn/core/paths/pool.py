@@ -15,6 +15,8 @@ from atomlearn.core.solvers.column_generation import centered_columns
 
 #: Columns that join a pool after one reading of the data, at most.
 JOINING = 3000
+#: Entries of X up to which the pool holds all of it (128 MB), and of Gram matrices that it keeps.
+WHOLE = 2**24
 
 
 class Pool:
@@ -48,6 +50,7 @@ class Pool:
         self._sorted: Columns = self.columns
         self._places: Columns = self.columns
         self._gram: Array | None = None
+        self._grams: dict[bytes, Array] = {}
 
     @property
     def room(self) -> int:
@@ -112,7 +115,17 @@ class Pool:
         """Return A' diag(weight) A of all columns, once no more of them come.
 
         Of a fold it is that of all rows, made once, less the part of the few that are left out.
+        Those of some folds are kept, for the next norms.
         """
+        key = weight.tobytes()
+        if key not in self._grams:
+            found = self._gram_of(weight)
+            if (len(self._grams) + 1) * found.size > WHOLE:
+                return found
+            self._grams[key] = found
+        return self._grams[key]
+
+    def _gram_of(self, weight: Array) -> Array:
         known, block = self._problem.weight, self.block
         share = float(weight.sum()) / max(float(known[weight > 0].sum()), TINY)
         rest = share * known - weight

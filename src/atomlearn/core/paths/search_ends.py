@@ -120,10 +120,11 @@ def padded_levels(values: NDArray[np.float64], n_levels: int) -> NDArray[np.floa
 
 
 def known_folds(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the folds to go by: those that are whole, else those that have begun.
+    """Return the folds to go by: those that are whole, else those that have begun, else all.
 
     scores : (n_norms, n_levels, n_folds), NaN where not known.
     """
     known = np.isfinite(scores)
     whole = np.flatnonzero(known.all(axis=(0, 1)))
-    return whole if whole.size else np.flatnonzero(known[0].any(axis=0))
+    begun = np.flatnonzero(known[0].any(axis=0))
+    return next(some for some in (whole, begun, np.arange(known.shape[2])) if some.size)

@@ -16,7 +16,7 @@ from atomlearn.core.interfaces import Array, Columns, Scores, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.levels import dual_at_zero
-from atomlearn.core.paths.pool import JOINING, Pool
+from atomlearn.core.paths.pool import JOINING, WHOLE, Pool
 from atomlearn.core.paths.refits import PoolPoint, PoolRefit
 from atomlearn.core.paths.sweep import Sweep, sweeps
 from atomlearn.core.problem.problem import Problem
@@ -31,8 +31,6 @@ from atomlearn.core.solvers.solver import State, checked_warm_start
 AHEAD = 16
 #: Share of a level's reference from which columns likely matter to the next.
 SHARE = 0.6
-#: Entries of X up to which the pool holds all of it (128 MB).
-WHOLE = 2**24
 
 
 @dataclass(slots=True, eq=False)
@@ -157,7 +155,8 @@ class SharedLevels(Task):
 
     def _seed(self, zero: Scores | None) -> None:
         if not self._seeds:
-            self.pool.add(np.arange(self.inner.design.shape[1]))
+            if not self.pool.columns.size:
+                self.pool.add(np.arange(self.inner.design.shape[1]))
         elif zero is not None:
             norm = self.inner.regularizer.norm
             count = min(max(500, self.inner.design.shape[0]), JOINING)

@@ -278,6 +278,12 @@ class Objective:
         terms, short = (weights, gauge, polar, excess), max(-gap, 0.0)
         return Certificate(objective, max(gap, 0.0), high, searched, shortfall=short, terms=terms)
 
+    def dual_part(self, prediction: Array, dual: Array) -> tuple[float, float]:
+        """Return f*(-v) at v = ``dual``, and what rounding may have hidden in it."""
+        smooth = self.loss_value(prediction)
+        found = self._conjugate(smooth, prediction, dual, 1.0)
+        return found, self._lost_in_loss(prediction, dual, abs(smooth) + abs(found))
+
     def _conjugate(self, value: float, prediction: Array, v: Array, factor: float) -> float:
         """Return f*(-factor v), or raise where f(z) + f*(u) < <u, z>, which no conjugate allows."""
         loss, y, s = self.loss, self.y, self.weight

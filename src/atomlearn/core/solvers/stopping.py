@@ -83,22 +83,6 @@ class RelativeGap(StoppingRule):
 
 
 @dataclass(frozen=True, slots=True)
-class AbsoluteGap(StoppingRule):
-    """gap <= tolerance, in the units of the objective.
-
-    Examples
-    --------
-    >>> from atomlearn.solvers import stopping
-    >>> rule = stopping.AbsoluteGap(1e-3) | stopping.Seconds(60)
-    """
-
-    tolerance: float
-
-    def reason(self, progress: Progress) -> Status | None:
-        return Status.CONVERGED if progress.state.certificate.gap <= self.tolerance else None
-
-
-@dataclass(frozen=True, slots=True)
 class Iterations(StoppingRule):
     """At most this many steps.
 
@@ -150,22 +134,6 @@ class Seconds(StoppingRule):
     @property
     def seconds(self) -> float:  # type: ignore[override]
         return self.limit
-
-
-@dataclass(frozen=True, slots=True)
-class NumberOfColumns(StoppingRule):
-    """As soon as this many columns carry weight.
-
-    Examples
-    --------
-    >>> from atomlearn.solvers import stopping
-    >>> rule = stopping.NumberOfColumns(50) | stopping.Seconds(60)
-    """
-
-    limit: int
-
-    def reason(self, progress: Progress) -> Status | None:
-        return Status.COLUMN_LIMIT if progress.n_columns >= self.limit else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,9 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
 
     loss : of all outputs together.
     """
-    if np.any(estimator.relax) or estimator.adaptive:
+    if np.any(estimator.relax):
         raise ValueError(
-            "relax and adaptive are for one target at a time; fit several by themselves, or use "
-            "multi_class='ovr'"
+            "relax is for one target at a time; fit several by themselves, or use multi_class='ovr'"
         )
     design, Y, offset = data.design, data.y, data.offset
     if data.classes is not None:

@@ -176,13 +176,10 @@ class MatrixGeneration(Solver):
     ) -> tuple[list[Coordinates], Array, Refit]:
         """Return re-fitted terms without zeros, and predictions without intercept: no pass."""
         small, refit = self._refitted(problem, aim, terms)
-        for _ in range(SETTINGS.turns):
-            if problem.deadline.passed or not any(term.hard and term.x.size for term in small):
-                break
+        if not problem.deadline.passed and any(term.hard and term.x.size for term in small):
             turned, gain = self._turned(problem, small, refit)
-            if gain <= self._target(aim):
-                break
-            small, refit = self._refitted(problem, aim, turned)
+            if gain > self._target(aim):
+                small, refit = self._refitted(problem, aim, turned)
         linear = refit.prediction
         if refit.intercept:
             linear = linear - refit.intercept

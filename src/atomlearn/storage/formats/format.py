@@ -17,6 +17,7 @@ from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Design
 from atomlearn.storage.formats.table import (
     DataTable,
+    Observations,
     Request,
     Schema,
     finite_matrix,
@@ -156,6 +157,8 @@ class Format:
         The names of the columns, without their data; goes with ``open``.
     cells : (path, TextForm, sheet) -> TableFile, optional
         Opens a table whose columns are to be understood first, see ``intake``.
+    rows : path -> Observations, optional
+        What the file says of its rows besides X.
     recognizes : (suffix, first line) -> bool, optional
         Whether a file of no known ending is of this kind.
     in_place : bool
@@ -175,6 +178,7 @@ class Format:
     open: Callable[[Path], Any] | None = None
     names: Callable[[Path], list[str] | None] | None = None
     cells: Callable[[Path, Any, str | None], Any] | None = None
+    rows: Callable[[Path], Observations] | None = None
     recognizes: Callable[[str, str], bool] | None = None
     in_place: bool = False
 

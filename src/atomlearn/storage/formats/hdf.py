@@ -15,7 +15,7 @@ from atomlearn.storage.formats.flat import DenseLines, RowsOfFile, Stored, spars
 from atomlearn.storage.formats.held import LIMITS, believe, understood
 from atomlearn.storage.formats.messages import require_name
 from atomlearn.storage.formats.numpy_files import target_from_file
-from atomlearn.storage.formats.table import Request
+from atomlearn.storage.formats.table import Observations, Request
 
 SIGNATURE, HEAP = b"\x89HDF\r\n\x1a\n", b"GCOL"
 
@@ -117,16 +117,37 @@ class _Vector:
 
 
 def open_h5ad(path: Path, request: Request) -> Stored:
-    """Return the source of AnnData's X, dense, CSR or CSC.
+    """Return the source of AnnData's X (or of a layer, or of raw), dense, CSR or CSC.
 
     The target is a column of obs, or another .npy file.
     """
     target, file = request.target, opened(path)
-    X, names, y = member_of(file, "X", path), _names(file, path), None
-    if target is not None:
-        own = not target.endswith(".npy")
-        y = _observation(file, target, path) if own else target_from_file(target, path)
+    X, names = _asked(file, request.layer, path)
+    y = None
+    if target is not None and target.endswith(".npy"):
+        y = target_from_file(target, path)
+    elif target is not None:
+        y = observations(path, file).cells(target)
+        if (y == "" if y.dtype == object else np.isnan(y)).any():
+            raise ValueError(f"{target!r} of obs of {path} has missing entries; drop those samples")
     return _sparse(X, path, names, y) if is_group(X) else _dense(X, path, names, y)
+
+
+def _asked(file: Any, layer: str | None, path: Path) -> tuple[Any, list[str]]:
+    """Return X, a layer or raw, and the names of its columns."""
+    if layer in (None, "X"):
+        return member_of(file, "X", path), _names(file, path)
+    require_name(layer, _layers(file, path), f"{path} has no layer")
+    if layer == "raw" and ("layers" not in file or "raw" not in file["layers"]):
+        raw = member_of(file, "raw", path)
+        return member_of(raw, "X", path), _names(raw, path)
+    return member_of(member_of(file, "layers", path), layer, path), _names(file, path)
+
+
+def _layers(file: Any, path: Path) -> list[str]:
+    with understood(path, _KIND):
+        found = [*member_of(file, "layers", path)] if "layers" in file else []
+        return found + (["raw"] if "raw" in file and "raw" not in found else [])
 
 
 def is_group(item: Any) -> bool:
@@ -181,23 +202,38 @@ def _plain(column: Any, path: Path) -> Any:
     return member_of(column, "values", path)
 
 
-def _observation(file: Any, target: str, path: Path) -> NDArray[Any]:
-    """Return a column of obs: numbers, text, or the labels of a categorical."""
+def observations(path: Path, file: Any = None) -> Observations:
+    """Return the names of the rows and the columns of obs, which are read as they are asked for."""
+    file = file or opened(path)
     obs = member_of(file, "obs", path)
+    index = _index(obs, path)
     with understood(path, _KIND):
-        known = [str(key) for key in obs if key != _index(obs, path)]
-    require_name(target, known, f"obs of {path} has no column")
-    column = _plain(member_of(obs, target, path), path)
-    if not is_group(column):
-        return _values(column, path)
-    codes = content(member_of(column, "codes", path), path)
-    labels = _values(_plain(member_of(column, "categories", path), path), path)
-    with understood(path, _KIND):
-        if (codes < 0).any():
-            raise ValueError(f"column {target!r} of obs has missing entries; drop those samples")
-        return np.asarray(labels[codes])
+        known = tuple(str(key) for key in obs if key not in (index, "__categories"))
+    names = content(_plain(member_of(obs, index, path), path), path)
+
+    def cells(name: str) -> NDArray[Any]:
+        require_name(name, known, f"obs of {path} has no column")
+        return _cells(obs, name, path)
+
+    return Observations(tuple(map(str, names.tolist())), known, cells, tuple(_layers(file, path)))
 
 
-def _values(dataset: Any, path: Path) -> NDArray[Any]:
-    values = content(dataset, path)
-    return values.astype(np.str_) if values.dtype.kind in "OS" else values
+def _cells(obs: Any, name: str, path: Path) -> NDArray[Any]:
+    """Return a column of obs: numbers, or text, such as the labels of a categorical."""
+    column, labels = member_of(obs, name, path), None
+    gaps: Any = False
+    if is_group(column) and "mask" in column:
+        gaps = content(member_of(column, "mask", path), path).astype(bool)
+        column = member_of(column, "values", path)
+    elif is_group(column):
+        labels, column = member_of(column, "categories", path), member_of(column, "codes", path)
+    elif "__categories" in obs and name in member_of(obs, "__categories", path):  # of anndata 0.7
+        labels = member_of(member_of(obs, "__categories", path), name, path)
+    values = content(column, path)
+    if labels is not None:
+        known = [str(label) for label in content(_plain(labels, path), path).tolist()]
+        with understood(path, _KIND):
+            return np.array([*known, ""], dtype=object)[np.where(values < 0, -1, values)]
+    if values.dtype.kind in "OSU":
+        return np.where(gaps, "", values.astype(np.str_)).astype(object)
+    return np.where(gaps, np.nan, values.astype(np.float64))

@@ -65,6 +65,7 @@ FORMATS = (
         stream=hdf.open_h5ad,
         open=hdf.read_h5ad_matrix,
         names=lambda path: list(hdf.open_h5ad(path, Request()).about.names or ()),
+        rows=hdf.observations,
     ),
     Format(
         "bed",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,15 @@ class Schema:
     n_features : number of columns; names : their names, None where the file has none (they are
     then called x0, x1, ... counting from ``first_index``, which is 1 for a libsvm file that counts
     from one); columns : what each column of the file is and what is made of it (``ColumnPlan``),
-    where that is known.
+    where that is known; origin : of AnnData the "layer", what "pseudobulk" pools by, and what the
+    "values" look like.
     """
 
     n_features: int
     names: tuple[str, ...] | None = None
     first_index: int = 0
     columns: tuple[Any, ...] = ()
+    origin: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, column: int) -> str:
         """Return the name of a column of X."""
@@ -45,7 +47,21 @@ class Schema:
         plans = tuple(
             plan for plan in self.columns if plan.is_used and not kept.isdisjoint(plan.made())
         )
-        return Schema(len(names), names, self.first_index, plans)
+        return Schema(len(names), names, self.first_index, plans, self.origin)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observations:
+    """The rows of AnnData.
+
+    names : of the rows; header : the columns of ``obs``; cells : name -> the column, floats with
+    NaN or text with "" where it is missing; layers : what may be read in place of X.
+    """
+
+    names: tuple[str, ...]
+    header: tuple[str, ...]
+    cells: Callable[[str], NDArray[Any]]
+    layers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,13 +105,14 @@ class Request:
 
     target : the column, key or .npy file of the target, None for the one that the format implies;
     schema : the columns that a model knows, None for all; exclude : names of columns to leave out;
-    missing : whether X may have NaN, for whoever fills them in.
+    missing : whether X may have NaN, for whoever fills them in; layer : what of AnnData is X.
     """
 
     target: str | None = None
     schema: Schema | None = None
     exclude: tuple[str, ...] = ()
     missing: bool = False
+    layer: str | None = None
 
 
 def finite_matrix(X: Any, path: Path, missing: bool = False) -> Any:

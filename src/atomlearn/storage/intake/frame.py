@@ -117,8 +117,9 @@ class Frame:
             return self
         block, columns = room((kept.size, len(self.columns))), dict[str, NDArray[Any]]()
         for place, (name, cells) in enumerate(self.columns.items()):
-            out = None if self.is_text(name) else block[:, place]
-            columns[name] = np.take(cells, kept, out=out)
+            columns[name] = cells[kept] if self.is_text(name) else block[:, place]
+            if not self.is_text(name):
+                columns[name][:] = cells[kept]
         line = self.line
         return Frame(
             self.path, columns, int(kept.size), self.notes, lambda row: line(int(kept[row]))

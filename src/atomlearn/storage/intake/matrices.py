@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
@@ -19,13 +20,15 @@ from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.messages import require_name, spread
 from atomlearn.storage.formats.numpy_files import load_npy
-from atomlearn.storage.formats.table import DataTable, Request, tidy_target
+from atomlearn.storage.formats.table import DataTable, Observations, Request, tidy_target
+from atomlearn.storage.intake.annotated import annotated
 from atomlearn.storage.intake.columns import ColumnPlan, known_rows
 from atomlearn.storage.intake.encode import completed, encode_columns, groups_made
 from atomlearn.storage.intake.frame import Frame, distinct_names
 from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
 from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
+from atomlearn.storage.intake.plans import left_out
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.tables import encoded_table
 
@@ -82,43 +85,69 @@ def _without(table: DataTable, columns: Sequence[int]) -> DataTable:
 def _put_beside(
     table: DataTable, added: Any, names: list[str], plans: Sequence[ColumnPlan]
 ) -> DataTable:
-    """Put covariates behind the columns of X: genotypes, which alone have samples by name."""
+    """Put covariates behind the columns of X."""
     width, known = table.X.shape[1], table.schema.columns
     covariates = (*table.covariates, *range(width, width + len(names)))
     table = replace(table, schema=replace(table.schema, columns=(*known, *plans)))
-    X = Concatenated([table.X, as_design(added)])
+    X: Any = table.X
+    if isinstance(X, Design):
+        X = Concatenated([X, as_design(added)])
+    elif is_sparse(X):
+        X = sp.csc_matrix(sp.hstack([X, added]))
+    else:
+        X = np.hstack([X, added])
     return _renamed(table, X, _names(table) + names, covariates=covariates)
 
 
-def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
+def read_matrix(
+    form: Format, path: Path, reading: Reading, rows: Observations | None = None
+) -> DataTable:
     """Return the table of a file that holds a matrix rather than columns of cells."""
+    rows = form.rows(path) if rows is None and form.rows is not None else rows
     if reading.transpose or reading.sheet or reading.text or reading.dates:
         raise ValueError(
             f"--transpose, --sheet, --text and --dates are for tables of text, Excel and Parquet; "
             f"{path} is {form.name}: leave them out"
         )
     asked = None if reading.pheno is not None else reading.role("target")
-    table = replace(form.table(path, Request(asked, missing=True)), source=str(path))
+    if rows is not None and asked in rows.header:
+        asked = None
+    request = Request(asked, missing=True, layer=reading.layer)
+    return matrix_table(replace(form.table(path, request), source=str(path)), reading, rows)
+
+
+def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) -> DataTable:
+    """Return the table of a matrix as it is asked for; ``rows`` : those of AnnData."""
+    path, notes, frame, samples = Path(table.source), list[str](), None, None
     if reading.names is not None:
         table = _renamed(table, table.X, _names_in(reading.names, table.X.shape[1]))
+    if rows is not None:
+        table, frame, reading = annotated(table, rows, reading, notes)
+        samples = NamedRows(table.ids or ())
     if _has_gaps(table.X, path):
-        return _with_gaps(path, table, reading)
-    samples, notes = None, list[str]()
+        return _with_gaps(path, table, reading, frame, notes)
     if table.samples is not None:
         samples = NamedRows(table.samples.name, table.samples.family)
-    table = _with_plans(table, notes)
+    if frame is None:
+        table = _with_plans(table, notes)
     name, y = table.target_name, table.y
+    if frame is not None and reading.role("target") in frame.columns:
+        name = str(reading.role("target"))
+        y = frame.columns[name]
     if reading.pheno is not None:
         name, y = phenotype(reading, samples, path, notes)
-    table, extras = _take_roles(_genotypes(table, reading, notes), reading)
+    table, extras = _take_roles(_genotypes(table, reading, notes), reading, frame)
     table = _without(table, _places(table, reading.drop))
     kept, told = known_rows(y, name, extras, table.X.shape[0])
     notes += told
-    if reading.covar is None:
-        covariates = tuple(_places(table, reading.covariates))
-        table = replace(_with_rows(table, kept), covariates=covariates)
+    if reading.covar is not None:
+        frame = frame_of_samples(reading.covar, samples, path, notes)
+        wanted = covariates_in(frame, reading, notes)
     else:
-        table, kept = _put_covariates(table, reading, samples, kept, notes)
+        wanted = [name for name in reading.covariates if frame and name in frame.columns]
+        others = [name for name in reading.covariates if name not in wanted]
+        table = replace(table, covariates=tuple(_places(table, others)))
+    table, kept = _put_covariates(table, frame, wanted, reading, kept, notes)
     if reading.pcs:
         table = _put_components(table, reading)
     return replace(
@@ -160,11 +189,16 @@ def _names_in(path: Path, count: int) -> tuple[str, ...]:
     return names[:count]
 
 
-def _take_roles(table: DataTable, reading: Reading) -> tuple[DataTable, dict[str, NDArray[Any]]]:
-    """Return the numbers of rows by role: columns of X, taken out of it, or .npy files."""
+def _take_roles(
+    table: DataTable, reading: Reading, frame: Frame | None
+) -> tuple[DataTable, dict[str, NDArray[Any]]]:
+    """Return the numbers of rows by role: of obs, columns taken out of X, or .npy files."""
     found = {}
     for role, name in reading.named_roles().items():
         if role in ("target", "id"):
+            continue
+        if frame is not None and name in frame.columns:
+            found[role] = frame.columns[name]
             continue
         if Path(name).suffix == ".npy":
             found[role] = load_npy(Path(name))
@@ -177,17 +211,23 @@ def _take_roles(table: DataTable, reading: Reading) -> tuple[DataTable, dict[str
 
 def _put_covariates(
     table: DataTable,
+    frame: Frame | None,
+    names: Sequence[str],
     reading: Reading,
-    samples: NamedRows | None,
     kept: NDArray[np.int64],
     notes: list[str],
 ) -> tuple[DataTable, NDArray[np.int64]]:
-    """Put the covariates of a file behind the columns; return the rows that have them all."""
-    assert reading.covar is not None
-    other = frame_of_samples(reading.covar, samples, Path(table.source), notes)
-    wanted = described(other, covariates_in(other, reading, notes))
+    """Put these columns behind those of X; return the rows that have them all."""
+    if frame is None or not names:
+        return _with_rows(table, kept), kept
     way = "median" if reading.missing == "median" else "refuse"
-    made = encode_columns(other, completed(other, wanted, way)[0])
+    plans = [
+        # What is asked for by name is used, though it looks as if it counted the rows.
+        replace(plan, use="number") if plan.kind == "index" else plan
+        for plan in described(frame, names)
+    ]
+    made = encode_columns(frame, completed(frame, plans, way)[0])
+    notes += left_out(made.plans)
     full: NDArray[np.bool_] = np.isfinite(made.X[kept]).all(axis=1)
     if not full.all():
         notes.append(f"{int((~full).sum())} samples lack a covariate and are left out")
@@ -234,7 +274,9 @@ def _has_gaps(X: Any, path: Path) -> bool:
     return found
 
 
-def _with_gaps(path: Path, table: DataTable, reading: Reading) -> DataTable:
+def _with_gaps(
+    path: Path, table: DataTable, reading: Reading, rows: Frame | None, notes: list[str]
+) -> DataTable:
     """Return the table of a dense matrix with missing values: its columns are those of a frame."""
     names = _names(table)
     given = {} if table.y is None else {str(table.target_name): table.y}
@@ -243,9 +285,14 @@ def _with_gaps(path: Path, table: DataTable, reading: Reading) -> DataTable:
     columns = dict(zip(header, [*table.X.T, *texts], strict=True))
     files = [name for name in reading.roles.values() if Path(name).suffix == ".npy"]
     columns |= {name: load_npy(Path(name)) for name in files}
+    if rows is not None:
+        columns |= rows.columns
     frame = Frame(path, columns, table.X.shape[0])
     gaps = {name: int(frame.missing(name).sum()) for name in header[: len(names)]}
     plans = (ColumnPlan(name, missing=gap) for name, gap in gaps.items() if gap < frame.n_rows)
-    target = header[-1] if given else None
-    found = encoded_table(frame, replace(reading, target=target, schema=tuple(plans)), None)
-    return replace(found, X=found.X.astype(table.X.dtype, copy=False))
+    target = header[-1] if given else None if rows is None else reading.target
+    asked = replace(reading, target=target, schema=tuple(plans))
+    found = encoded_table(frame, asked, table.ids)
+    schema = replace(found.schema, origin=table.schema.origin)
+    X = found.X.astype(table.X.dtype, copy=False)
+    return replace(found, X=X, schema=schema, notes=(*notes, *found.notes))

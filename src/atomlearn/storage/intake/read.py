@@ -19,11 +19,12 @@ from atomlearn.storage.formats.compressed import unpacked_size
 from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, within
 from atomlearn.storage.formats.registry import STORE, format_of
-from atomlearn.storage.formats.table import DataTable
+from atomlearn.storage.formats.table import DataTable, Request
+from atomlearn.storage.intake.annotated import is_anndata, of_anndata
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ROLES
 from atomlearn.storage.intake.frame import TableFile, transposed
-from atomlearn.storage.intake.matrices import read_matrix
+from atomlearn.storage.intake.matrices import matrix_table, read_matrix
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.tables import encoded_table
 from atomlearn.storage.intake.typed import frame_of
@@ -41,7 +42,7 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
 
     Parameters
     ----------
-    path : file, folder of a column store, or data frame (pandas, polars, Arrow)
+    path : file, folder of a column store, data frame (pandas, polars, Arrow), or AnnData
         CSV, TSV and other delimited text (delimiter, decimal mark, encoding and compression are
         found out), Parquet, Arrow, Feather, Excel, libsvm, .npz, .npy, .mat, .h5ad, PLINK .bed and
         .pgen, column stores.
@@ -50,9 +51,10 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     **options
         As on the command line, with _ for -: missing ("refuse", "median", "indicator", "drop"), id,
         drop, covariates, roles, pheno, pheno_name, covar, transpose, sheet, form, text, dates,
-        categories, schema, names, memory_limit (bytes: what does not fit is read from a column
-        store in a temporary folder, made on the way); of text files delimiter, decimal, encoding,
-        header, na; and columns for weights, offset, exposure, time, event, split, rows_of, order.
+        categories, schema, names, layer, pseudobulk, memory_limit (bytes: what does not fit is
+        read from a column store in a temporary folder, made on the way); of text files delimiter,
+        decimal, encoding, header, na; and columns for weights, offset, exposure, time, event,
+        split, rows_of, order.
 
     Returns
     -------
@@ -118,27 +120,43 @@ def read_as(path: Any, reading: Reading) -> DataTable:
 
 
 def _read(path: Any, reading: Reading) -> DataTable:
-    if not isinstance(path, str | PathLike):
+    if is_anndata(path):
+        matrix, rows = of_anndata(path, reading.layer)
+        return matrix_table(matrix, reading, rows)
+    form = format_of(path) if isinstance(path, str | PathLike) else None
+    if (reading.layer or reading.pseudobulk) and (form is None or form.rows is None):
+        what = "this table" if form is None else path
+        raise ValueError(f"--layer and --pseudobulk are for AnnData, and {what} is none")
+    if form is None:
         return encoded_table(frame_of(path), reading, None)
-    file, limit, table = Path(path), reading.memory_limit, None
-    form = format_of(file)
+    file, limit = Path(path), reading.memory_limit
+    table = None
     size = unpacked_size(file)
     if form.cells is not None:
         table = read_table(form.cells(file, reading.text_form(), reading.sheet), reading)
         size = 8 * table.X.size
     if limit is not None and 3 * size > limit and (table or (form.stream and not form.in_place)):
-        return _from_store(file, table, limit // 4, reading)
+        return _from_store(form, file, table, limit // 4, reading)
     return read_matrix(form, file, reading) if table is None else table
 
 
-def _from_store(file: Path, table: DataTable | None, memory: int, reading: Reading) -> DataTable:
+def _from_store(
+    form: Format, file: Path, table: DataTable | None, memory: int, reading: Reading
+) -> DataTable:
     """Return the table of a file, whose X reads a store as it goes; the store goes with it."""
     folder = Path(tempfile.mkdtemp(prefix="atomlearn-"))
     store = folder / "data.store"
     try:
         if table is None:
-            convert(file, store, target=reading.role("target"), memory=memory)
-            found = read_matrix(STORE, store, replace(reading, target=None))
+            rows = None if form.rows is None else form.rows(file)
+            target = reading.role("target")
+            if rows is None or target not in rows.header:
+                reading = replace(reading, target=None)
+            else:
+                target = None
+            opened = form.source(file, Request(target, layer=reading.layer))
+            convert(file, store, target=target, memory=memory, opened=opened)
+            found = read_matrix(STORE, store, reading, rows)
         else:
             convert(file, store, memory=memory, opened=MatrixColumns(table.X, table.schema, None))
             found = replace(table, X=OnDisk(store))

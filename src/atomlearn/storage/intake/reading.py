@@ -58,6 +58,12 @@ class Reading:
         What columns are, as `inspect` writes it.
     names : file, optional
         Names of columns, one a line (libsvm, .npy).
+    layer : str, optional
+        Layer of AnnData to read in place of X, or raw. Columns of obs are named as those of tables
+        are.
+    pseudobulk : str, optional
+        Column of obs of AnnData, such as donor (or several by commas), whose rows become one: the
+        sum of raw counts as log2(1 + counts per million), of other values the mean.
     maf : float, optional
         Leave out variants rarer than this share.
     geno : float, optional
@@ -85,6 +91,8 @@ class Reading:
     categories: tuple[str, ...] = ()
     schema: tuple[ColumnPlan, ...] = ()
     names: Path | None = None
+    layer: str | None = None
+    pseudobulk: str | None = None
     maf: float | None = None
     geno: float | None = None
     hwe: float | None = None

@@ -1,4 +1,4 @@
-"""Second fits: without a penalty on what was selected, and with weights from the first one."""
+"""Second fits without a penalty on what was selected."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, norms, solve
+from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, norms
 
 
 def table(seed=0, n_samples=150, n_features=30):
@@ -50,24 +50,6 @@ def test_cross_validation_chooses_how_much():
     assert_allclose(model.coef_, again.coef_, atol=1e-5)
 
 
-def test_adaptive_weights_are_those_of_the_first_fit():
-    X, z = table(3)
-    model = AtomicRegressor(alpha=0.05, adaptive=1.0).fit(X, z)
-    [first] = model.first_results_
-    with np.errstate(divide="ignore"):
-        weights = 1.0 / np.abs(first.coef)
-    other = solve(X, z, norm=norms.L1(weights), level=0.05 * 150, intercept=True, gap=1e-9)
-    assert_allclose(model.coef_, other.coef, atol=1e-5)
-    assert set(model.selected_) <= set(first.columns)
-    assert model.selected_.size < first.columns.size
-    groups = [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
-    grouped = AtomicRegressor(norms.Groups(groups), alpha=0.2, adaptive=1.0).fit(X, z)
-    assert grouped.status_.is_converged
-    chosen = AtomicRegressorCV(adaptive=1.0, n_alphas=8, cv=3).fit(X, z)
-    assert set(chosen.selected_) >= {0, 5}
-    assert chosen.selected_.size <= chosen.first_results_[0].columns.size
-
-
 @pytest.mark.parametrize(
     "model",
     [
@@ -86,11 +68,7 @@ def test_select_from_model_keeps_what_was_selected(model):
 
 def test_bad_parameters():
     X, z = table(4, 20, 6)
-    for settings, message in (
-        ({"relax": 2.0}, "relax must be a number in"),
-        ({"adaptive": -1.0}, "adaptive must be positive and finite"),
-        ({"adaptive": 1.0, "norm": norms.KSupport(2)}, "need a norm with weights"),
-    ):
+    for settings, message in (({"relax": 2.0}, "relax must be a number in"),):
         with pytest.raises((ValueError, TypeError), match=message):
             AtomicRegressor(**settings).fit(X, z)
     with pytest.raises(ValueError, match="one target at a time"):

@@ -1,0 +1,95 @@
+"""Moments: sums over rows that have come and gone, from which least squares can be fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from atomlearn.core.data.moments import from_moments
+from atomlearn.core.data.parts import part_of
+from atomlearn.core.interfaces import Array, Design
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.losses import as_loss
+from atomlearn.result import Result
+
+#: Entries of the sums (2 GB), beyond which rows are better kept on disk.
+MOST_ENTRIES = 2**28
+#: Entries of rows that are made dense at once.
+TOGETHER = 2**22
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Of the columns of X and, last, of y: weight of all rows, means, and scatter around them.
+
+    weight : sum of s_i; means : (p + 1,); scatter : (p + 1, p + 1), sum_i s_i (z_i - m)(z_i - m)'.
+    """
+
+    weight: float
+    means: Array
+    scatter: Array
+
+    @classmethod
+    def none(cls, n_columns: int) -> Self:
+        """Return the moments of no rows, or say that there are too many columns."""
+        size = n_columns + 1
+        if size * size > MOST_ENTRIES:
+            raise ValueError(
+                f"partial_fit keeps sums of products of all pairs of columns, and of {n_columns:,} "
+                f"columns these take {8e-9 * size * size:,.0f} GB, more than the "
+                f"{8e-9 * MOST_ENTRIES:.0f} GB it allows itself; fit to data on disk instead "
+                "(`atomlearn convert`), or select columns first"
+            )
+        return cls(0.0, np.zeros(size), np.zeros((size, size)))
+
+    def joined(self, design: Design, y: Array, weight: Array) -> Self:
+        """Return the moments with more rows, in blocks that are dense one after the other.
+
+        References
+        ----------
+        T. Chan, G. Golub, R. LeVeque. Algorithms for computing the sample variance. The American
+        Statistician 37 (1983) 242-247.
+        """
+        found, every = self, np.arange(design.shape[1])
+        for some in gen_batches(y.size, max(1, TOGETHER // self.means.size)):
+            rows = np.arange(some.start, some.stop)
+            block = part_of(design, rows=rows).gather(every).dense()
+            found = found._with(np.column_stack([block, y[rows]]).astype(np.float64), weight[rows])
+        return found
+
+    def _with(self, Z: Array, weight: Array) -> Self:
+        added = float(weight.sum())
+        if not added:
+            return self
+        means = weight @ Z / added
+        centered = np.sqrt(weight)[:, None] * (Z - means)
+        total, apart = self.weight + added, means - self.means
+        scatter = self.scatter + centered.T @ centered
+        scatter += (self.weight * added / total) * np.outer(apart, apart)
+        return replace(
+            self, weight=total, means=self.means + (added / total) * apart, scatter=scatter
+        )
+
+    def problem(self, penalty: Regularizer, fit_intercept: bool) -> tuple[Problem, float]:
+        """Return the mean squared loss with a penalty, but for a constant, and that constant."""
+        sums = self.scatter
+        if not fit_intercept:
+            sums = sums + self.weight * np.outer(self.means, self.means)
+        design, target = from_moments(sums[:-1, :-1], sums[:-1, -1])
+        weight = np.full(target.size, 1.0 / self.weight)
+        problem = Problem.of_checked(design, target, weight, as_loss("squared"), penalty, False)
+        rest = 0.5 * max(float(sums[-1, -1] - target @ target), 0.0) / self.weight
+        return problem, rest
+
+    def completed(self, result: Result, rest: float, fit_intercept: bool) -> Result:
+        """Return the result with the constant and the intercept."""
+        objective = result.objective + rest
+        intercept = 0.0
+        if fit_intercept:
+            intercept = float(self.means[-1] - result.weights @ self.means[result.columns])
+        relative = result.gap / max(objective, np.finfo(float).tiny)
+        return replace(result, objective=objective, relative_gap=relative, intercept=intercept)

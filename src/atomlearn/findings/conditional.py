@@ -1,0 +1,371 @@
+"""p-values of features given all others: by what a column does not share with the other ones.
+
+The law of x_j given the other columns comes from X alone, as for knockoffs. If y does not depend
+on x_j given the others, x_j is as good as drawn anew from that law, and whatever is computed from y
+and the *other* columns stays as it is. Both tests here are of that kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import chi2, false_discovery_control
+from sklearn.base import clone, is_classifier
+
+from atomlearn.core.interfaces import Array, Columns, Design, Loss, WarmStart
+from atomlearn.core.norms.names import named_columns
+from atomlearn.designs import as_design, feature_names
+from atomlearn.estimators.dependent_rows import held_out
+from atomlearn.findings.gaussian import generator, knockoffs_of, rescaled, standardized
+from atomlearn.findings.importance import coefficients, loss_for
+from atomlearn.findings.precision import means_of, near_duplicates, warn_of_duplicates
+from atomlearn.norms import L1, Groups
+from atomlearn.paths import Settings
+from atomlearn.problem import Problem, Regularizer
+
+#: A price at which no column enters; an infinite one would keep the fast solvers of l1 away.
+BARRED = 1e6
+#: Gap of the fits: what it leaves open of a residual is far below its noise.
+GAP = 1e-4
+#: Draws that do as well as the data, after which more of them would tell nothing new.
+ENOUGH = 10
+CONDITION = (
+    "of no effect given all other columns, where rows are independent and each column, given the "
+    "others, is linear in them with normal noise ({})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureTests:
+    """A p-value of each feature, or group of features, given all others.
+
+    units : the columns of each test; p_values : (m,); adjusted : (m,) the least false discovery
+    rate at which each is selected, by the rule of Benjamini and Hochberg; sizes : (m,) how far from
+    nothing, in errors of the statistic (``p_values``), or by how much the loss of a row left out
+    rises without it
+    (``conditional_importance``); law : how the columns given the others were estimated.
+    """
+
+    units: tuple[Columns, ...]
+    p_values: Array
+    sizes: Array
+    law: str
+
+    @property
+    def adjusted(self) -> Array:
+        return np.asarray(false_discovery_control(self.p_values))
+
+    @property
+    def condition(self) -> str:
+        """What must hold for a feature without an effect to have p <= 0.05 in one of 20 tables."""
+        return CONDITION.format(self.law)
+
+    def selected(self, fdr: float = 0.1) -> list[int]:
+        """Return the numbers of the columns in units that are selected at this rate."""
+        return sorted(
+            j
+            for unit, rate in zip(self.units, self.adjusted, strict=True)
+            if rate <= fdr
+            for j in unit.tolist()
+        )
+
+    def of_columns(self) -> dict[int, tuple[float, float]]:
+        """Return of each column that was tested the p-value of its unit, and the adjusted one."""
+        values = zip(self.units, self.p_values.tolist(), self.adjusted.tolist(), strict=True)
+        return {j: (p, rate) for unit, p, rate in values for j in unit.tolist()}
+
+    def sentences(self, names: Any = None, most: int = 20) -> tuple[str, ...]:
+        """Return a sentence with its condition for each of the units with the least p-values."""
+        told = []
+        for at in np.argsort(self.p_values, kind="stable")[:most]:
+            unit = self.units[at].tolist()
+            called = ", ".join(str(j) if names is None else str(names[j]) for j in unit)
+            noun = "column" if len(unit) == 1 else "columns"
+            told.append(
+                f"{noun} {called}: p = {self.p_values[at]:.2g}, at a false discovery rate of "
+                f"{self.adjusted[at]:.2g}, {self.condition}"
+            )
+        return tuple(told)
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What is tested: columns that stand or fall together, and what they have of their own.
+
+    X : (n, p) standardized, the means of clusters where ``groups`` is "auto"; own : (n, p) what
+    each column of it does not share with the others; places : columns of it, a unit; members :
+    columns of the data, a unit; law : in words.
+    """
+
+    X: Array
+    own: Array
+    places: tuple[Columns, ...]
+    members: tuple[Columns, ...]
+    law: str
+
+    @classmethod
+    def of(cls, X: Any, columns: Any, groups: Any, covariance: Any) -> Units:
+        design, names = as_design(X), feature_names(X)
+        n_columns = design.shape[1]
+        every = np.arange(n_columns)
+        standard, _, scales = standardized(_dense(design))
+        labels = every
+        if isinstance(groups, str) and groups == "auto":
+            labels = near_duplicates(standard)
+            standard, _, scales = standardized(means_of(standard, labels))
+        elif groups is None:
+            warn_of_duplicates(standard)
+        else:
+            norm = Groups(groups) if names is None else Groups(groups).with_names(names)
+            labels = norm.on(n_columns).parts(n_columns)[0].labels
+        members = _split(labels)
+        joint = standard.shape[1] == n_columns
+        places = members if joint else tuple(np.arange(len(members))[:, None])
+        asked = every
+        if columns is not None:
+            asked = np.atleast_1d(named_columns(columns, names, "columns")).astype(np.int64)
+            if not asked.size or asked.min() < 0 or asked.max() >= n_columns:
+                raise ValueError(f"columns={columns!r} is not among the {n_columns} columns of X")
+        chosen = np.unique(labels[asked])
+        made = knockoffs_of(standard, rescaled(covariance, scales))
+        pick = [tuple(part[at] for at in chosen.tolist()) for part in (places, members)]
+        return cls(standard, made.own, pick[0], pick[1], made.words)
+
+
+def _split(labels: Columns) -> tuple[Columns, ...]:
+    order = np.argsort(labels, kind="stable")
+    return tuple(np.split(order, np.cumsum(np.bincount(labels))[:-1]))
+
+
+def p_values(
+    X: Any,
+    y: ArrayLike,
+    columns: Any = None,
+    *,
+    groups: Any = None,
+    covariance: Any = "auto",
+    loss: str | Loss = "auto",
+    n_alphas: int = 20,
+    cv: int | None = None,
+    rng: int = 0,
+) -> FeatureTests:
+    r"""Return p-values of features given all others: distilled conditional randomization.
+
+    With r_j the residuals of a lasso of y on all columns but x_j, and e_j = x_j - E(x_j | others),
+    the sum e_j'r_j has mean 0 and variance sum_i e_ij^2 r_ij^2 where y does not depend on x_j given
+    the others, whatever it depends on otherwise. The lasso is fitted again without each column that
+    it uses; of the others it is the same fit, to the gap that is proved.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features)
+        Held in memory as a dense array.
+    y : (n_samples,)
+        Numbers, labels (one test a feature, for all classes together) or survival times.
+    columns : numbers or names of columns, optional
+        Those to test, all by default. Fewer need fewer fits.
+    groups : lists of columns, labels (n_features,) or "auto", optional
+        One test a group: of "no column of it has an effect". "auto": clusters of columns that are
+        all correlated by more than 0.95 are asked for by their mean, given the means of others.
+        Alone they have hardly any power.
+    covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or (p, p) array
+        Of the columns, see ``KnockoffSelector``.
+    loss, n_alphas, cv
+        Of the lasso, see ``KnockoffSelector``.
+    rng : int
+        Seed of the folds, where there are any.
+
+    References
+    ----------
+    M. Liu, E. Katsevich, L. Janson, A. Ramdas. Fast and powerful conditional randomization testing
+    via distillation. Biometrika 109 (2022) 277-293. E. Candes, Y. Fan, L. Janson, J. Lv. Panning
+    for gold. JRSS B 80 (2018) 551-577.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.findings import p_values
+    >>> X = np.random.default_rng(0).standard_normal((200, 40))
+    >>> y = X[:, 3] - X[:, 8] + np.random.default_rng(1).standard_normal(200)
+    >>> tests = p_values(X, y)
+    >>> tests.selected(fdr=0.1)
+    [3, 8]
+    """
+    units, target = Units.of(X, columns, groups, covariance), np.asarray(y)
+    if len(target) != len(units.X):
+        raise ValueError(f"X has {len(units.X)} rows and y has {len(target)}; give one a row")
+    found = loss_for(target, loss)
+    # By columns: what fits read of X is in one piece.
+    table = np.asfortranarray(units.X)
+    level = coefficients(table, target, L1(), found, n_alphas, cv, rng)[1] * len(target)
+    squares = np.zeros(len(units.places))
+    rank = np.zeros(len(units.places))
+    residuals = [_Residuals.of(table, one, found, level) for one in _targets(target, found)]
+    for at, unit in enumerate(units.places):
+        left = np.column_stack([one.without(unit) for one in residuals])
+        squares[at], rank[at] = _square(units.own[:, unit], left)
+    tested = rank > 0
+    values = np.ones(rank.size)
+    values[tested] = chi2.sf(squares[tested], rank[tested])
+    return FeatureTests(units.members, values, np.sqrt(squares), units.law)
+
+
+def _targets(y: NDArray[Any], loss: Loss) -> Iterator[Any]:
+    """Yield the targets as the loss takes them: of more than two classes one a class."""
+    if loss.task != "classification":
+        yield y
+        return
+    classes = np.unique(y)
+    for label in classes[1:] if classes.size == 2 else classes:
+        yield np.where(y == label, 1.0, -1.0)
+
+
+def _square(own: Array, left: Array) -> tuple[float, int]:
+    """Return the length of own'left in errors, squared, and how many numbers it is made of."""
+    sums = (own[:, :, None] * left[:, None, :]).reshape(len(own), -1)
+    total, covariance = sums.sum(axis=0), sums.T @ sums
+    inverse, rank = la.pinvh(covariance, return_rank=True)
+    return float(total @ inverse @ total), int(rank)
+
+
+@dataclass(frozen=True, slots=True)
+class _Residuals:
+    """What a lasso leaves of y, with all columns or without some of them.
+
+    problem : of the lasso; start : its solution; whole : (n,) its residuals.
+    """
+
+    problem: Problem
+    start: WarmStart
+    whole: Array
+
+    @classmethod
+    def of(cls, X: Array, y: Any, loss: Loss, level: float) -> _Residuals:
+        penalty = Regularizer(L1(), "penalized", level)
+        free = loss.task != "survival"  # a hazard has no intercept
+        problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=free)
+        result = Settings(gap=GAP).run(problem)
+        return cls(problem, result.warm_start(), _left(problem, result))
+
+    def without(self, unit: Columns) -> Array:
+        """Return the residuals of the fit without these columns."""
+        keep = ~np.isin(self.start.columns, unit)
+        if keep.all():
+            return self.whole
+        prices = np.ones(self.problem.design.shape[1])
+        prices[unit] = BARRED
+        start = replace(
+            self.start, columns=self.start.columns[keep], weights=self.start.weights[keep]
+        )
+        problem = self.problem.with_norm(L1(weights=prices))
+        return _left(problem, Settings(gap=GAP).run(problem, start))
+
+
+def _left(problem: Problem, result: Any) -> Array:
+    return -problem.loss_gradient(result.predict(problem.design))
+
+
+def conditional_importance(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    columns: Any = None,
+    *,
+    groups: Any = None,
+    covariance: Any = "auto",
+    test_fraction: float = 0.3,
+    n_draws: int = 199,
+    rng: int = 0,
+) -> FeatureTests:
+    """Return by how much any model predicts worse where a feature tells nothing of its own.
+
+    A clone is fitted to a part of the rows. On the others, x_j keeps what the other columns say of
+    it, and what it has of its own is permuted between rows. Its size is the mean rise of the loss
+    of a row; p is the share of draws in which the loss is no larger than at the data.
+
+    Parameters
+    ----------
+    estimator : any regressor or classifier of scikit-learn's kind
+        Squared errors count; of classifiers minus the log probability of the label, where there are
+        probabilities, else errors.
+    X, y : (n_samples, n_features), (n_samples,)
+    columns, groups, covariance : see ``p_values``
+    test_fraction : float
+        Share of the rows that are left out of the fit.
+    n_draws : int
+        Permutations at most: p is never below 1 / (n_draws + 1). They end early where ten of them
+        did as well as the data.
+    rng : int
+        Seed of the split and the permutations.
+
+    References
+    ----------
+    A. Chamma, D. Engemann, B. Thirion. Statistically valid variable importance assessment through
+    conditional permutations. NeurIPS 36 (2023). W. Tansey, V. Veitch, H. Zhang, R. Rabadan, D.
+    Blei. The holdout randomization test for feature selection in black box models. JCGS 31 (2022)
+    151-162. J. Besag, P. Clifford. Sequential Monte Carlo p-values. Biometrika 78 (1991) 301-304.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from atomlearn.findings import conditional_importance
+    >>> X = np.random.default_rng(0).standard_normal((200, 3))
+    >>> y = X[:, 0] + np.random.default_rng(1).standard_normal(200)
+    >>> found = conditional_importance(LinearRegression(), X, y)
+    >>> bool(found.p_values[0] < 0.01 < found.p_values[1:].min())
+    True
+    """
+    units, target, random = Units.of(X, columns, groups, covariance), np.asarray(y), generator(rng)
+    table = _dense(as_design(X))
+    codes = np.unique(target, return_inverse=True)[1] if is_classifier(estimator) else None
+    train, test = held_out(len(target), test_fraction, rng, codes)
+    model = clone(estimator).fit(table[train], target[train])
+    losses = _losses_of(model, target[test])
+    values, sizes = np.ones((2, len(units.places)))
+    for at, (places, members) in enumerate(zip(units.places, units.members, strict=True)):
+        own, mine = units.own[:, places], table[:, members]
+        # What the columns have along it is the part of them that the others do not explain.
+        part = own @ np.linalg.lstsq(own, mine - mine.mean(axis=0), rcond=None)[0]
+        draws = _permuted(losses, table[test], members, part[test], n_draws, random)
+        values[at], sizes[at] = draws
+    return FeatureTests(units.members, values, sizes, units.law)
+
+
+def _dense(design: Design) -> Array:
+    every = np.arange(design.shape[1])
+    return np.asarray(design.gather(every).dense(), dtype=np.float64)
+
+
+def _losses_of(model: Any, y: NDArray[Any]) -> Callable[[Array], float]:
+    """Return what gives the mean loss of rows whose target is known."""
+    if not is_classifier(model):
+        return lambda X: float(np.mean((y - model.predict(X)) ** 2))
+    if not hasattr(model, "predict_proba"):
+        return lambda X: float(np.mean(y != model.predict(X)))
+    place, rows = np.searchsorted(model.classes_, y), np.arange(y.size)
+    tiny = np.finfo(float).tiny
+    return lambda X: -float(np.mean(np.log(np.maximum(model.predict_proba(X)[rows, place], tiny))))
+
+
+def _permuted(
+    loss: Callable[[Array], float], X: Array, columns: Columns, part: Array, n_draws: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:  # fmt: skip
+    """Return the share of permutations of a part that do as well as none, and the mean rise."""
+    before, drawn, changed, as_well = loss(X), list[float](), X.copy(), 0
+    while len(drawn) < n_draws and as_well < ENOUGH:
+        changed[:, columns] = X[:, columns] - part + rng.permutation(part)
+        drawn.append(loss(changed))
+        as_well += drawn[-1] <= before
+    # Ended by the draws that did as well, the share of them is exact; else the data are one more.
+    share = as_well / len(drawn) if as_well == ENOUGH else (1 + as_well) / (1 + len(drawn))
+    return share, float(np.mean(drawn)) - before

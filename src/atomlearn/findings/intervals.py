@@ -1,0 +1,88 @@
+"""Estimates: intervals of coefficients, each with the condition without which it says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from atomlearn.core.interfaces import Array, Columns
+
+#: What each way of estimating is called, and the sentence without which its intervals say nothing.
+CONDITIONS = {
+    "named": "for columns named before the data was seen, where few columns have an effect and "
+    "that is linear",
+    "carved": "given that part of the rows selected these columns with these signs, of effects "
+    "among these columns alone, for independent rows that follow the model",
+    "split": "of effects among these columns alone, which other rows selected",
+    "exact": "given that all rows select exactly these columns, which is proved, of effects among "
+    "these columns alone, for independent normal errors of the spread that was estimated or given",
+    "quadratic": "given that all rows select exactly these columns, of effects among these columns "
+    "alone, as far as the likelihood is quadratic around the fit, as it is of many rows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """Estimates of coefficients, per unit of the data, and what their intervals are intervals of.
+
+    columns : (m,) named, or selected on a part of the rows; penalized : (m,) as the model has them,
+    pulled towards zero; values : (m,) not pulled; intervals : (m, 2); p_values : (m,) of "no
+    effect"; level : of the intervals; how : "named", "carved", "split", "exact", or "quadratic"
+    ("exact" of counts and classes); groups : the columns that were named together, and
+    group_p_values : of "none of them has an effect". ``condition`` is the sentence that belongs to
+    the intervals. ``wrong_signs`` : at most so many values have the wrong sign.
+
+    References
+    ----------
+    S. Holm. A simple sequentially rejective multiple test procedure. Scandinavian Journal of
+    Statistics 6 (1979) 65-70.
+    """
+
+    columns: Columns
+    penalized: Array
+    values: Array
+    intervals: Array
+    p_values: Array
+    level: float
+    how: Literal["named", "carved", "split", "exact", "quadratic"]
+    groups: tuple[Columns, ...] = ()
+    group_p_values: Array | None = None
+
+    @property
+    def condition(self) -> str:
+        """What must hold for the intervals to cover as often as they say."""
+        return CONDITIONS[self.how]
+
+    @property
+    def wrong_signs(self) -> int:
+        """At most so many of the values have the wrong sign (zero has none), at this level.
+
+        Those that Holm's method does not tell, whatever the p-values have to do with each other.
+        """
+        size = self.p_values.size
+        told = np.sort(self.p_values) * np.arange(size, 0, -1) <= 1 - self.level
+        return size - int(np.argmin(np.append(told, False)))
+
+    def sentences(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Return a sentence for each column that holds estimate, interval, and condition.
+
+        The last one is of all signs together.
+        """
+        rows = zip(self.columns, self.values, *self.intervals.T, strict=True)
+        signs = (
+            f"with {self.level:.0%} confidence at most {self.wrong_signs} of these "
+            f"{self.columns.size} effects have another sign than told, or none, {self.condition}"
+        )
+        return (*(
+            f"effect of {f'column {j}' if names is None else names[j]}: {value:.4g}, with a "
+            f"{self.level:.0%} interval from {low:.4g} to {high:.4g}"
+            f"{'' if np.isfinite(high - low) else ' (to that side the data sets no bound)'} "
+            f"{self.condition}"
+            for j, value, low, high in rows
+        ), signs)  # fmt: skip
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())

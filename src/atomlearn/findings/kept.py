@@ -1,0 +1,160 @@
+"""What stands for rows that are gone, and the bound that it proves for a model of all rows.
+
+How much must be kept of the old rows to bound how far the old model w is from the optimum of all
+rows together? Of the squared loss their projection onto the columns in use, the constant and what
+the model leaves of y: for an orthonormal Q, ||y - X u|| >= ||Q'(y - X u)|| for every u, and both
+are the same at u = w where Q spans y - X w. So Q'X and Q'y, a row for each column in use and two
+more, are rows that can stand for the old ones in a proof: the optimum over them and the new rows
+is at most that over all, and near it as long as few other columns come into use.
+
+Of other losses X'v is kept, with v minus the slopes at w, and f_old*(-c v) at some c in [0, 1].
+With f = a f_old + b f_new (a, b the shares of rows) any c and d give the bound
+
+    F* >= -a f_old*(-c v_old) - b f_new*(-d v_new) - R*(a c X_old'v_old + b d X_new'v_new).
+
+f_old* is convex along c, so that straight lines between its values are above it, and the bound
+stays one. It is seldom better than the share of the new rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces import Array, Columns, Design, Rows, WarmStart
+from atomlearn.core.losses import pieces
+from atomlearn.designs import as_design
+from atomlearn.paths import Settings
+from atomlearn.problem import Problem
+
+#: Columns, weights and intercept of a model.
+Point = tuple[Columns, Array, float]
+#: Shares c of the dual point at which the conjugate is kept: near 1, where the best c is, more.
+ALONG = np.concatenate([np.linspace(0.0, 0.9, 10), np.linspace(0.91, 1.0, 31)])
+#: What floats may lose where rows are projected, of an objective of 1.
+PROJECTED = 1e-10
+#: Entries of the new rows that are solved for at once (1 GB).
+MOST_ENTRIES = 2**27
+#: Gap of the problem that is solved for a bound: it is no part of what is wrong with the model.
+GAP = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of rows when they go, see ``keep``.
+
+    n_rows : of them; point : columns, weights and intercept of the model; loss : its mean loss;
+    rounding : what floats may have lost, of an objective of 1; rows : (k, p + 2) of the squared
+    loss Q'X, Q'y and Q'1, of others (1, p) the scores X'v; along : f*(-c v) at each c of ``ALONG``;
+    left_out : (r, 2) residual and prediction of rows by a fit without them, and
+    fold : (r,) the number of that fit; fits : columns, weights and intercept of each.
+    """
+
+    n_rows: int
+    point: Point
+    loss: float
+    rounding: float
+    rows: Array
+    along: Array
+    left_out: Array
+    fold: Rows
+    fits: Sequence[Point]
+
+
+def linear_at(design: Design, point: Point) -> Array:
+    """Return X w + b."""
+    columns, weights, intercept = point
+    return np.asarray(design.gather(columns).dot(weights) + intercept, dtype=np.float64)
+
+
+def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, Array, float]:
+    """Return what is kept of X, the conjugates along c, and what floats may have lost in them."""
+    linear = linear_at(problem.design, point)
+    certificate = problem.price(point[0], point[1], linear).certificate
+    lost = certificate.rounding / max(certificate.objective, np.finfo(float).tiny)
+    v = problem.negative_gradient(linear)
+    if problem.loss.is_quadratic:
+        return _projected(problem, point[0], v), np.zeros(0), lost + PROJECTED
+    scores = np.asarray(problem.design.scores(v).full(), dtype=np.float64)
+    return scores[None], np.array([_conjugate(problem, v, c) for c in ALONG]), lost
+
+
+def _conjugate(problem: Problem, v: Array, c: float) -> float:
+    return pieces.conjugate(problem.loss, problem.y, v, problem.weight, -c)
+
+
+def _projected(problem: Problem, columns: Columns, v: Array) -> Array:
+    """Return Q'X, Q'y and Q'1, Q a basis of these columns, the constant, and v."""
+    ones = np.ones(problem.y.size)
+    spanned = np.column_stack([ones, problem.design.gather(columns).dense()])
+    Q = np.linalg.qr(spanned.astype(np.float64))[0]
+    rest = v - Q @ (Q.T @ v)
+    rest -= Q @ (Q.T @ rest)
+    length = float(np.linalg.norm(rest))
+    if length > 0:
+        Q = np.column_stack([Q, rest / length])
+    scores = [one.full() for one in problem.design.scores_many(Q)]
+    return np.column_stack([np.array(scores), Q.T @ problem.y, Q.T @ ones]).astype(np.float64)
+
+
+def gap_of(problem: Problem, kept: Kept) -> float:
+    """Return the bound on (F - F*) / F over old and new rows together."""
+    columns, weights, _ = kept.point
+    n_new, penalty = problem.y.size, problem.regularizer
+    new = n_new / (kept.n_rows + n_new)
+    linear = linear_at(problem.design, kept.point)
+    value = (1 - new) * kept.loss + new * problem.loss_value(linear)
+    value += penalty.value(problem.gauge(columns, weights))
+    bound = _bound_by_rows if problem.loss.is_quadratic else _bound_by_dual
+    lost = problem.price(columns, weights, linear).certificate.rounding / max(value, 1e-300)
+    least = (value - bound(problem, kept, linear, new)) / max(value, np.finfo(float).tiny)
+    return float(np.clip(least, 0.0, 1.0) + 2 * (kept.rounding + lost))
+
+
+def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, new: float) -> float:
+    """Return the optimum over rows that stand for the old ones, and the new ones, less its gap."""
+    n_new, n_columns = problem.design.shape
+    if n_new * n_columns > MOST_ENTRIES:
+        raise ValueError(
+            f"monitor holds new rows in memory, and {n_new:,} x {n_columns:,} are too many; give "
+            "them in pieces, or fit again"
+        )
+    own = problem.design.gather(np.arange(n_columns)).dense()
+    table = np.vstack([kept.rows[:, :-2], own])
+    target, constant = (
+        np.append(kept.rows[:, -2], problem.y),
+        np.append(kept.rows[:, -1], np.ones(n_new)),
+    )
+    if problem.fit_intercept:  # the best one at every u
+        share = constant / float(constant @ constant)
+        table -= np.outer(constant, share @ table)
+        target = target - constant * float(share @ target)
+    weight = np.full(target.size, new / n_new)
+    part = Problem.of_checked(as_design(np.asfortranarray(table)), target, weight, problem.loss,
+                              problem.regularizer, False)  # fmt: skip
+    start = WarmStart(kept.point[0], kept.point[1], 0.0)
+    result = Settings(gap=GAP).run(part, start)
+    return result.objective - result.gap
+
+
+def _bound_by_dual(problem: Problem, kept: Kept, linear: Array, new: float) -> float:
+    """Return the best bound at dual points that are shares of the old ones and of the new ones."""
+    penalty, old, best = problem.regularizer, 1 - new, 0.0
+    # Minus the slopes sum to 0 at the intercept that is best for these rows.
+    shift = problem.optimal_intercept(linear) if problem.fit_intercept else 0.0
+    v = problem.negative_gradient(linear + shift)
+    scores = problem.design.scores(v).full()
+    for share in np.linspace(0.0, 1.0, 21).tolist():
+        z = ArrayScores(old * kept.rows[0] + new * share * scores)
+        polar, c = penalty.norm.polar_bounds(z, True)[1], 1.0
+        if penalty.form == "penalized" and polar > penalty.amount:
+            c = penalty.amount / polar
+        # Within the polar ball the conjugate of a penalty is 0.
+        rest = 0.0 if penalty.form == "penalized" else penalty.conjugate(c * polar, np.inf)
+        of_old = old * float(np.interp(c, ALONG, kept.along))
+        found = -of_old - new * _conjugate(problem, v, c * share) - rest
+        best = max(best, found) if found == found else best
+    return best

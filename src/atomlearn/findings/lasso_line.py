@@ -1,0 +1,201 @@
+"""Where on a line of targets a lasso selects the same columns: piece by piece, each one proved.
+
+    min over b, g of  1/2 sum_i w_i (y_i - x_i'b - z_i'g)^2 + sum_j price_j |b_j|
+
+With A the columns in use and s their signs, b_A = K_AA^-1 (q_A - price_A s) and the scores of all
+columns q - K_A b_A are linear in q = X'W y, what is free taken off. So along a line of targets a
+piece lasts as long as s_k b_k > 0 on A, and |score_j| < price_j beside it: how far each column is
+from entering is known, and what the sums may have lost is taken off it. What no such piece holds is
+left open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy.linalg as la
+
+from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.problem.rounding import growth
+from atomlearn.findings.given import MOST_STEPS, Given
+from atomlearn.losses import Squared
+
+#: Pieces of a line to each side, and changes on the way to the solution at its beginning.
+MOST_PIECES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Columns in use, their signs, and their coefficients at t = 0.
+
+    forms : (2, m), values at 0 and slopes of what ends the piece where it reaches 0: s_k b_k, then
+    both sides of all scores; ends : between which t no form is below what rounding may hide.
+    """
+
+    used: Columns
+    signs: Array
+    start: Array
+    forms: Array
+    ends: tuple[float, float]
+
+    def following(self, at: float, side: float) -> tuple[float, Columns, Array]:
+        """Return where the piece ends beyond ``at``, and what is in use there."""
+        value, slope = self.forms
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reached = np.where(side * slope < 0, -side * value / slope, np.inf)
+        reached = np.maximum(reached, side * at)
+        first, size = int(np.argmin(reached)), self.used.size
+        end = side * float(reached[first])
+        if first < size:
+            return end, np.delete(self.used, first), np.delete(self.signs, first)
+        low, column = divmod(first - size, (value.size - size) // 2)
+        return end, np.append(self.used, column), np.append(self.signs, 1.0 - 2.0 * low)
+
+
+@dataclass
+class LassoLine:
+    """Lines of targets of a lasso.
+
+    Parameters
+    ----------
+    data : of squares
+    price : (p,), infinite for columns that are free
+    columns, signs : those of a solution, or near it
+    """
+
+    data: Given
+    price: Array
+    columns: Columns
+    signs: Array
+    q: Array = field(init=False)
+    first: Piece = field(init=False)
+
+    def __post_init__(self) -> None:
+        y = self.data.y[:, None]
+        self._lengths = np.sqrt(self.data.design.squared_norms(self.data.weight))
+        self._size = float(np.linalg.norm(self.data.projected(y)))
+        # K of the columns that were in use so far: one reading of X for those of a step.
+        self._rows, self._place = np.zeros((0, self.price.size)), np.full(self.price.size, -1)
+        self.q = self._scores(y)[0]
+        self.first = self._solved(self.columns, self.signs)
+        self.columns = np.union1d(self.first.used, self.data.free)
+
+    @property
+    def prediction(self) -> Array:
+        """What the lasso predicts, (n,)."""
+        data, used = self.data, self.first.used
+        left = data.projected((data.y - data.columns_of(used) @ self.first.start)[:, None])
+        return np.asarray(data.y - left[:, 0] / np.sqrt(data.weight))
+
+    def _scores(self, V: Array) -> Array:
+        scores = self.data.design.scores_many(
+            np.sqrt(self.data.weight)[:, None] * self.data.projected(V)
+        )
+        return np.stack([one.full() for one in scores])
+
+    def _known(self, columns: Columns) -> Columns:
+        """Return where in K these columns are; those that are new are read."""
+        new = columns[self._place[columns] < 0]
+        if new.size:
+            self._place[new] = len(self._rows) + np.arange(new.size)
+            self._rows = np.concatenate([self._rows, self._scores(self.data.columns_of(new))])
+        return self._place[columns]
+
+    def _piece(
+        self, used: Columns, signs: Array, rate: Array, reach: float = 0.0, moved: float = 0.0
+    ) -> Piece:
+        """Return the piece with these columns in use, of q + t rate.
+
+        Up to abs(t) = reach, where the targets are moved by the length ``moved``.
+        """
+        places = self._known(used)
+        inverse = la.inv(self._rows[places][:, used])
+        b = np.stack([self.q[used] - self.price[used] * signs, rate[used]]) @ inverse
+        spread = np.zeros((2, len(self._rows)))
+        spread[:, places] = b
+        z = np.stack([self.q, rate]) - spread @ self._rows
+        z[:, used] = 0.0
+        room = np.stack([self.price, np.zeros(self.price.size)])
+        forms = np.concatenate([signs * b, room - z, room + z], axis=1)
+        size = (
+            self._size + moved + float(self._lengths[used] @ (np.abs(b[0]) + reach * np.abs(b[1])))
+        )
+        size *= 2.0 * growth(self.data.y.size)
+        off = size * self._lengths[used]
+        lost = np.abs(inverse) @ off
+        each = (size + float(np.sqrt(lost @ off))) * self._lengths
+        least = np.concatenate([lost, each, each])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = (least - forms[0]) / forms[1]
+        low = float(np.max(ends[forms[1] > 0], initial=-reach))
+        high = float(np.min(ends[forms[1] < 0], initial=reach))
+        never = (forms[0] <= least)[forms[1] == 0].any()
+        return Piece(used, signs, b[0], forms, (0.0, 0.0) if never else (low, high))
+
+    def _solved(self, used: Columns, signs: Array) -> Piece:
+        for _ in range(MOST_PIECES):
+            piece = self._piece(used, signs, np.zeros(self.price.size))
+            # Columns with another sign go first; then those come whose score is beyond its price.
+            kept = signs * piece.start > 0
+            sides = piece.forms[0, used.size :].reshape(2, -1)
+            new = np.flatnonzero(sides.min(axis=0) < 0) if kept.all() else used[:0]
+            if kept.all() and not new.size:
+                return piece
+            used = np.append(used[kept], new)
+            signs = np.append(signs[kept], np.where(sides[0, new] < 0, 1.0, -1.0))
+        raise ValueError("the lasso could not be solved exactly; fit it to a smaller tol")
+
+    def kept(self, weights: Array, reach: float) -> tuple[Array, Array]:
+        """Return where the columns of the solution are selected, and where that is left open.
+
+        Both are intervals (m, 2) of t, of targets y + t X_columns weights; beyond ``reach`` all is
+        open.
+        """
+        places = self._known(self.columns)
+        rate = weights @ self._rows[places]
+        moved = reach * float(np.sqrt(max(float(rate[self.columns] @ weights), 0.0)))
+        known: list[tuple[float, float]] = []
+        same = []
+        for side in (1.0, -1.0):
+            used, signs, at = self.first.used, self.first.signs, 0.0
+            while len(known) < MOST_PIECES * (2 - (side > 0)) and abs(at) < reach:
+                try:
+                    piece = self._piece(used, signs, rate, reach, moved)
+                except la.LinAlgError:
+                    break
+                known.append(piece.ends)
+                same.append(np.array_equal(np.sort(used), np.sort(self.first.used)))
+                at, used, signs = piece.following(at, side)
+        found = np.array(known)
+        if not found[0, 0] < 0.0 < found[0, 1]:
+            raise ValueError(
+                "which columns the lasso selects is not proved: a coefficient or a score is at its "
+                "bound up to rounding; change alpha a little"
+            )
+        return np.unique(found[np.array(same)], axis=0), _between(found[found[:, 0] < found[:, 1]])
+
+
+def _between(known: Array) -> Array:
+    """Return the intervals between and beyond these intervals."""
+    known = known[np.argsort(known[:, 0], kind="stable")]
+    low = np.append(-np.inf, np.maximum.accumulate(known[:, 1]))
+    found = np.column_stack([low, np.append(known[:, 0], np.inf)])
+    return found[found[:, 0] < found[:, 1]]
+
+
+def lasso_line(data: Given, price: Array, columns: Columns, signs: Array, z: Array) -> LassoLine:
+    """Return the line of a fit that selects about these columns and predicts about z.
+
+    Of losses but squares: that of the lasso of squares that has the same solution, by Newton.
+    """
+    if data.loss.is_quadratic:
+        return LassoLine(data, price, columns, signs)
+    for _ in range(MOST_STEPS):
+        W = data.loss.curvature(data.y, z, data.weight)
+        response = z - data.loss.gradient(data.y, z, data.weight) / W
+        line = LassoLine(replace(data, loss=Squared(), weight=W, y=response), price, columns, signs)
+        columns, signs, before, z = line.first.used, line.first.signs, z, line.prediction
+        if np.max(np.abs(z - before)) <= 1e-10 * (1.0 + np.max(np.abs(z))):
+            return line
+    raise ValueError("the fit could not be solved exactly; fit it to a smaller tol")

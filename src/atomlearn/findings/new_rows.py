@@ -1,0 +1,297 @@
+"""monitor: what new rows say of a model that was fitted before they came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.data.convert import as_compressed, readable
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces import Array, Loss, Rows
+from atomlearn.designs import as_design, part_of
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import checked_design
+from atomlearn.estimators.classifier import AtomicClassifier
+from atomlearn.estimators.dependent_rows import folds
+from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.estimators.search import CrossValidatedModel
+from atomlearn.findings.kept import Kept, Point, gap_of, linear_at, rows_that_stand
+from atomlearn.problem import Problem
+
+#: Folds whose rows are left out, and the most rows that are compared.
+N_FOLDS, MOST_ROWS = 5, 20_000
+#: Permutations of the test.
+N_DRAWS = 999
+#: Bound on the distance from the optimum beyond which a re-fit pays.
+PAYS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Monitored:
+    """What new rows say of a model.
+
+    gap : a proved bound on (F - F*) / F, F the objective of the old model over old and new rows
+    together, at the shares that they have; p_value : how often rows like the old ones would differ
+    as much; differs : in what they differ the most; n_old, n_new : rows; model : fitted to all rows
+    from the old model on, where that was asked for and pays, else None.
+    """
+
+    gap: float
+    p_value: float
+    differs: str
+    n_old: int
+    n_new: int
+    model: Any = None
+
+    def __str__(self) -> str:
+        pays = "a re-fit pays" if self.gap > PAYS else "a re-fit would change little"
+        return (
+            f"on all {self.n_old + self.n_new:,} rows the objective of the old model is within "
+            f"{100 * self.gap:.2g}% of the optimum, which is proved: {pays}\n"
+            f"rows like the old ones would differ as much as the {self.n_new:,} new ones with "
+            f"p = {self.p_value:.2g}, if rows are independent (the most in {self.differs})"
+        )
+
+
+def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
+    """Return what ``monitor`` needs of the rows that a model was fitted to, once they are gone.
+
+    A few passes over X, and five fits without a fifth of the rows each; of a search that has made
+    such fits none. It holds p numbers for each column in use with the squared loss, p in all with
+    others, beside 3 n (n at most 20,000), and can be pickled.
+
+    Parameters
+    ----------
+    estimator : fitted regression, or classifier of two classes
+        Of ours, over plain columns, with a smooth loss of single rows, without covariates
+        (``unpenalized=``), weights and offsets.
+    X, y : what it was fitted to
+    rng : int
+        Seed of the folds.
+    """
+    model, problem = _problem(estimator, X, y)
+    point = _point(estimator)
+    table, along, lost = rows_that_stand(problem, point)
+    fits, rows, fold = _left_out(estimator, model, problem, np.asarray(y), rng)
+    told = np.empty((rows.size, 2))
+    for number, fit in enumerate(fits):
+        mine = fold == number
+        told[mine] = _told(problem, fit, rows[mine])
+    value = problem.loss_value(linear_at(problem.design, point))
+    return Kept(problem.y.size, point, value, lost, table, along, told, fold, fits)
+
+
+def monitor(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    kept: Kept | None = None,
+    *,
+    old: tuple[Any, ArrayLike] | None = None,
+    refit: bool = False,
+    rng: int = 0,
+) -> Monitored:
+    """Return how far a model is from the optimum with new rows, and whether these disagree.
+
+    Parameters
+    ----------
+    estimator : the fitted model
+    X, y : the new rows, columns as in the fit
+    kept : what ``keep`` returned for the old rows
+    old : (X, y) of the old rows, where they are still at hand; then ``kept`` is not needed
+    refit : bool
+        With ``old``: whether to fit to all rows, beginning at the old model, where the gap is above
+        1%. alpha stays as it is.
+    rng : int
+        Seed of the test.
+
+    Notes
+    -----
+    The gap needs one pass over the new rows, and with the squared loss the optimum over them and
+    rows that stand for the old ones. It is of the objective with alpha as it is, says nothing of
+    another alpha, and is a bound: the model may be nearer. With other losses than the squared one
+    it is seldom better than the share of the new rows. The test compares new rows
+    with old ones that were left out of a fit, of which each new row is given one at random; rows
+    are exchanged between both within a fit. Three numbers are compared: residuals, their sizes,
+    and their products with the predictions; p is of the largest difference of the three, so it is
+    exact for independent rows but for what alpha has seen. A difference may be one of X alone.
+
+    Without ``kept`` and ``old`` nothing is said. The model alone proves no more than that the gap
+    is at most about the share of the new rows, and has residuals of rows that it was fitted to.
+
+    References
+    ----------
+    P. Good. Permutation, parametric and bootstrap tests of hypotheses. Springer, 2005. P. Westfall,
+    S. Young. Resampling-based multiple testing. Wiley, 1993 (the largest of several statistics).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import AtomicRegressor, findings
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((330, 20))
+    >>> y = X[:, 0] + rng.standard_normal(330)
+    >>> model = AtomicRegressor(alpha=0.1).fit(X[:300], y[:300])
+    >>> kept = findings.keep(model, X[:300], y[:300])
+    >>> same = findings.monitor(model, X[300:], y[300:], kept)
+    >>> other = findings.monitor(model, X[300:], y[300:] + 2, kept)
+    >>> bool(same.gap < 0.01 < other.gap), bool(other.p_value < 0.05 < same.p_value)
+    (True, True)
+    """
+    if kept is None:
+        if old is None:
+            raise ValueError(
+                "monitor needs something of the old rows: kept=findings.keep(model, X, y), made "
+                "when the model was fitted, or old=(X, y)"
+            )
+        kept = keep(estimator, *old, rng=rng)
+    mine: list[Any] = [*zip(_point(estimator), kept.point, strict=True)]
+    if not all(np.array_equal(a, b) for a, b in mine):
+        raise ValueError("kept is of another fit; make it again with findings.keep(model, X, y)")
+    if refit and old is None:
+        raise ValueError("a re-fit needs the old rows: pass old=(X, y), or refit=False")
+    _, problem = _problem(estimator, X, y)
+    gap = gap_of(problem, kept)
+    p_value, differs = _difference(problem, kept, np.random.default_rng([rng, 0x6D6F6E]))
+    again = None
+    if refit and old is not None and gap > PAYS:
+        again = _refitted(estimator, (old[0], X), (old[1], y))
+    return Monitored(gap, p_value, differs, kept.n_rows, problem.y.size, again)
+
+
+def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
+    """Return the model at its one level, new, and what it minimizes over these rows."""
+    if not isinstance(estimator, AtomicModel) or not len(estimator.results_):
+        raise TypeError(f"monitor is of fitted models of ours, got {type(estimator).__name__}")
+    model, X = _at_one_level(estimator), checked_design(estimator, X, reset=False)
+    classes = getattr(estimator, "classes_", None)
+    data = model._checked(X, y, None) if classes is None else _labelled(model, X, y, classes)
+    problems = model._problems(data, *model._regularized_by())
+    problem = problems[0]
+    scores = ArrayScores(np.zeros(problem.design.shape[1])) if problem.design.listable else None
+    if (
+        len(estimator.results_) != 1 or scores is None or estimator.features != "linear"
+        or problem.free is not None or problem.loss.coupled != 1
+        or problem.loss.smoothed(1.0) is not None
+        or getattr(estimator, "class_weight", None) is not None
+        or problem.regularizer.norm.excess(scores) is not None
+    ):  # fmt: skip
+        raise ValueError(
+            "monitor is of models of plain columns with one output, a smooth loss of single rows, "
+            "no covariates, no class weights and no bounds on coefficients"
+        )
+    return model, problem
+
+
+def _labelled(model: AtomicModel, X: Any, y: Any, classes: Any) -> Any:
+    """Return the data of new rows, which may all be of one class, labelled as in the fit."""
+    labels = np.asarray(y)
+    unknown = np.setdiff1d(labels, classes)
+    if unknown.size or len(classes) != 2:
+        raise ValueError(f"y holds {unknown[:1]}, and the model knows two classes: {classes}")
+    # Two rows more, of each class one, are checked with them and left out again.
+    design = as_design(X)
+    data = model._checked(part_of(design, rows=np.zeros(2, dtype=np.int64)), classes, None)
+    weight = np.full(labels.size, 1.0 / labels.size)
+    target = np.where(labels == classes[1], 1.0, -1.0)
+    return replace(data, design=design, y=labels, targets=[target], weight=weight, codes=None)
+
+
+def _at_one_level(estimator: Any) -> AtomicModel:
+    """Return the estimator without its fit; of a search the one with the chosen norm and alpha."""
+    if not isinstance(estimator, CrossValidatedModel):
+        plain: AtomicModel = clone(estimator)
+        return plain
+    norm, alpha = estimator._regularized_by()
+    kind = AtomicClassifier if estimator.task == "classification" else AtomicRegressor
+    form = estimator.form or estimator._candidates()[0].usual_form
+    names = ("loss", "tol", "features", "unpenalized", "fit_intercept")
+    same = {name: getattr(estimator, name) for name in names}
+    model: AtomicModel = kind(norm, alpha, form=form, radius=alpha, **same)
+    return model
+
+
+def _point(estimator: Any) -> Point:
+    result = estimator.results_[0]
+    return result.columns, result.weights, float(result.intercept)
+
+
+def _left_out(
+    estimator: Any, model: AtomicModel, problem: Problem, y: Any, rng: int
+) -> tuple[list[Point], Rows, Rows]:
+    """Return fits that lack some rows each, these rows, and which fit lacks each of them."""
+    known = getattr(estimator, "_out_of_fold", None)
+    random = np.random.default_rng([rng, 1])
+    if known is not None:
+        fits = [(known.columns, w[0], float(b[0])) for w, b in
+                zip(known.weights, known.intercepts, strict=True)]  # fmt: skip
+        rows, fold = known.rows, known.folds
+    else:
+        codes = problem.y > 0 if problem.loss.task == "classification" else None
+        parts = folds(y.size, N_FOLDS, rng, codes)
+        design = problem.design
+        fits = []
+        for train, _ in parts:
+            fitted = clone(model).fit(part_of(design, rows=train), y[train])
+            fits.append(_point(fitted))
+        rows = np.concatenate([test for _, test in parts])
+        fold = np.repeat(np.arange(len(parts)), [test.size for _, test in parts])
+    some = random.permutation(rows.size)[:MOST_ROWS]
+    return fits, rows[some], fold[some]
+
+
+def _told(problem: Problem, fit: Point, rows: Rows) -> Array:
+    """Return the residuals, and the predictions, of rows by a fit, (r, 2)."""
+    linear = linear_at(problem.design, fit)[rows]
+    return np.column_stack([_residual(problem.loss, problem.y[rows], linear), linear])
+
+
+def _residual(loss: Loss, y: Array, linear: Array) -> Array:
+    return np.asarray(-loss.gradient(y, linear, np.ones(y.size)))
+
+
+def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple[float, str]:
+    """Return how often rows that are exchanged differ as much, and in what new ones differ most."""
+    rows = rng.permutation(problem.y.size)[:MOST_ROWS]
+    numbers, fresh, strata = [], [], []
+    for fold, fit in enumerate(kept.fits):
+        mine = rows[fold :: len(kept.fits)]
+        both = np.vstack([kept.left_out[kept.fold == fold], _told(problem, fit, mine)])
+        residual, linear = both[:, 0], both[:, 1] - both[:, 1].mean()
+        three = np.column_stack([residual, np.abs(residual), residual * linear])
+        numbers.append(three - three.mean(axis=0))
+        fresh.append(np.arange(len(both)) >= len(both) - mine.size)
+        strata.append(np.full(len(both), fold))
+    values, is_new, stratum = map(np.concatenate, (numbers, fresh, strata))
+    order = np.argsort(stratum, kind="stable")
+    draws = np.empty((N_DRAWS + 1, 3))
+    draws[0] = is_new @ values
+    for draw in draws[1:]:
+        moved = np.lexsort((rng.random(order.size), stratum))
+        draw[:] = is_new[order] @ values[moved]
+    spread = draws[1:].std(axis=0)
+    largest = np.abs(draws / np.where(spread > 0, spread, 1.0))
+    each = largest.max(axis=1)
+    p_value = float(np.mean(each >= each[0] - 1e-12))
+    words = ("residuals", "sizes of residuals", "residuals along the prediction")
+    return p_value, words[int(largest[0].argmax())]
+
+
+def _refitted(estimator: Any, X: tuple[Any, Any], y: tuple[Any, Any]) -> Any:
+    """Return a fit to all rows that begins at the old one."""
+    tables = [as_compressed(readable(part)) for part in X]
+    together = sp.vstack(tables, "csr") if is_sparse(tables[0]) else np.vstack(tables)
+    model: Any = _at_one_level(estimator).set_params(warm_start=True)
+    model.results_ = estimator.results_
+    if hasattr(estimator, "classes_"):
+        model.classes_ = estimator.classes_
+    model.fit(together, np.concatenate([np.asarray(part) for part in y]))
+    if hasattr(estimator, "feature_names_in_"):
+        model.feature_names_in_ = estimator.feature_names_in_
+    return model

@@ -1,0 +1,197 @@
+"""AnnData on the way in: columns of obs, what the values look like, and pseudo-bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.data.convert import as_design
+from atomlearn.core.interfaces import Design, Rows
+from atomlearn.storage.formats.messages import listing, require_name, spread
+from atomlearn.storage.formats.table import (
+    DataTable,
+    Observations,
+    Schema,
+    finite_matrix,
+)
+from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.frame import Frame, distinct_names
+from atomlearn.storage.intake.kinds import described, is_of_persons
+from atomlearn.storage.intake.plans import with_rows_of
+from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.typed import frame_of
+
+#: Entries of X that are looked at to tell counts from logarithms.
+LOOKED_AT = 2**20
+#: Above this, values are no logarithms of counts: e^20 is more than a cell has.
+MOST_LOG = 20.0
+
+
+def is_anndata(data: object) -> bool:
+    """Return whether this is an AnnData object, whose package need not be installed."""
+    return any(kind.__name__ == "AnnData" for kind in type(data).__mro__)
+
+
+def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
+    """Return the matrix of an AnnData object, and its rows."""
+    data = data.to_memory() if data.isbacked else data
+    layers = (*data.layers, *(["raw"] if data.raw is not None else []))
+    X, names = data.X, data.var_names
+    if layer not in (None, "X"):
+        require_name(layer, layers, "the AnnData object has no layer")
+        if layer in data.layers:
+            X = data.layers[layer]
+        else:
+            X, names = data.raw.X, data.raw.var_names
+    if X is None:
+        raise ValueError(f"X of the AnnData object is empty; give layer=, one of {listing(layers)}")
+    where, obs = Path("the AnnData object"), frame_of(data.obs, Path("obs"))
+    schema = Schema(X.shape[1], tuple(map(str, names)))
+    table = DataTable(finite_matrix(X, where, missing=True), None, schema, None, str(where))
+    labels = {name for name in obs.header if data.obs[name].dtype.name == "category"}
+
+    def cells(name: str) -> NDArray[Any]:
+        return obs.cells(name) if name in labels else obs.columns[name]
+
+    return table, Observations(tuple(map(str, data.obs_names)), tuple(obs.header), cells, layers)
+
+
+def annotated(
+    table: DataTable, rows: Observations, reading: Reading, notes: list[str]
+) -> tuple[DataTable, Frame, Reading]:
+    """Return the table with names of its rows, pooled if asked; and what is asked of ``obs``.
+
+    In the request that comes back lists of names are spread out, and rows of one donor belong
+    together where none is named.
+    """
+    path, n_rows = Path(table.source), table.X.shape[0]
+    if len(rows.names) != n_rows:
+        raise ValueError(f"{path} has {n_rows} rows of X, and {len(rows.names)} in obs")
+    names, told = distinct_names([table.schema.name(j) for j in range(table.X.shape[1])])
+    notes += told
+    by = spread([reading.pseudobulk or ""], rows.header)
+    reading = replace(reading, covariates=spread(reading.covariates, rows.header))
+    named = {**reading.named_roles()}
+    if reading.pheno is not None:
+        named.pop("target", None)
+    if named.get("target") in reading.covariates:
+        raise ValueError(f"{named['target']!r} is the target, and no covariate")
+    wanted = [*named.values(), *by, *(reading.covariates if reading.covar is None else ())]
+    known = {*rows.header, *names}
+    for name in wanted:
+        if name not in known and Path(name).suffix != ".npy":
+            require_name(name, rows.header, f"obs of {path} has no column")
+    persons = [name for name in rows.header if is_of_persons(name)]
+    frame = _frame(path, rows, persons, n_rows)
+    plans = described(frame, persons)
+    plans = [replace(plan, kind="identifier") for plan in plans if plan.kind != "constant"]
+    reading = with_rows_of(frame, reading, plans)[0]
+    owner = reading.roles.get("rows_of", by[0] if len(by) > 1 else "none")
+    if owner != "none":
+        reading = replace(reading, roles={**reading.roles, "rows_of": owner})
+        wanted.append(owner)
+    frame = _frame(path, rows, [name for name in wanted if name in rows.header], n_rows)
+    kind = values_of(table.X)
+    others = [name for name in ("X", *rows.layers) if name != (reading.layer or "X")]
+    more = f"; there are also {listing(others)} (--layer NAME)" if others else ""
+    notes.append(f"{reading.layer or 'X'} holds {kind}{more}")
+    origin = {"values": kind.partition(":")[0]}
+    origin |= {"layer": reading.layer} if reading.layer else {}
+    ids = rows.names if reading.id is None else tuple(frame.cells(reading.id).tolist())
+    if by:
+        roles = {*named.values(), owner, *by}
+        X, frame, ids = _pooled(table.X, frame, by, roles, origin["values"], notes)
+        table, origin = replace(table, X=X), origin | {"pseudobulk": ",".join(by)}
+    elif kind.startswith("raw counts"):
+        notes[-1] += (
+            ". They are used as they are: cells of more counts have larger values in every column. "
+            "Take a normalized layer, or --pseudobulk NAME"
+        )
+    whose = () if owner == "none" else (ColumnPlan(owner, "identifier", "rows_of"),)
+    schema = replace(table.schema, names=tuple(names), origin=origin, columns=whose)
+    return replace(table, schema=schema, ids=ids), frame, reading
+
+
+def _frame(path: Path, rows: Observations, names: Sequence[str], n_rows: int) -> Frame:
+    return Frame(path, {name: rows.cells(name) for name in names}, n_rows)
+
+
+def values_of(X: Any) -> str:
+    """Return what the values of X look like, by some of its columns."""
+    n_rows, n_columns = X.shape
+    count = min(n_columns, max(1, LOOKED_AT // n_rows))
+    columns = np.unique(np.linspace(0, n_columns - 1, count).astype(np.int64))
+    block: Any = X.gather(columns).dense() if isinstance(X, Design) else X[:, columns]
+    block = block.toarray() if is_sparse(block) else block
+    values = block[np.isfinite(block)]
+    most = float(values.max(initial=0.0))
+    if values.min(initial=0.0) < 0:
+        return "scaled values: some are negative"
+    if (values == np.rint(values)).all():
+        return f"raw counts: whole numbers, up to {most:,.0f}"
+    if most > MOST_LOG:
+        return f"normalized values: not whole, and up to {most:,.0f}, so no logarithms"
+    return f"log-normalized values, as it seems: not whole, up to {most:.1f}"
+
+
+def _pooled(
+    X: Any, frame: Frame, by: Sequence[str], roles: set[str], kind: str, notes: list[str]
+) -> tuple[Any, Frame, tuple[str, ...]]:
+    """Return one row for each value of ``by``: log2(1 + counts per million), or means.
+
+    roles : columns that are not to differ within a row.
+    """
+    gaps = np.any([frame.missing(name) for name in by], axis=0)
+    parts = [frame.cells(name).astype(str)[~gaps] for name in by]
+    joined = np.array([" / ".join(cells) for cells in zip(*parts, strict=True)])
+    names, first, of, sizes = np.unique(
+        joined, return_index=True, return_inverse=True, return_counts=True
+    )
+    inside = np.zeros((frame.n_rows, names.size))
+    inside[np.flatnonzero(~gaps), of] = 1.0
+    sums = np.array([found.full() for found in as_design(X).scores_many(inside)])
+    way = "means of their values"
+    pooled = sums / sizes[:, None]
+    if kind == "raw counts":
+        totals = sums.sum(axis=1, keepdims=True)
+        if not totals.all():
+            raise ValueError(f"{str(names[totals[:, 0] == 0][0])!r} has no counts; leave it out")
+        pooled, way = np.log2(1.0 + 1e6 * sums / totals), "log2(1 + counts per million)"
+    left = f"; {int(gaps.sum())} rows lack it and are left out" if gaps.any() else ""
+    notes.append(
+        f"pseudo-bulk: {int(sizes.sum()):,} rows are {names.size:,} by {listing(by)}, of "
+        f"{sizes.min():,} to {sizes.max():,} rows each, as {way}{left}"
+    )
+    kept = frame.rows(np.flatnonzero(~gaps))
+    columns = {}
+    for name, cells in kept.columns.items():
+        columns[name], differing = _one_each(cells, first, of)
+        if differing is not None and (cells.dtype == object or name in roles):
+            row = str(names[differing])
+            raise ValueError(
+                f"{name!r} differs between the rows of {row!r}, which are to be one; type "
+                f"--pseudobulk {','.join(by)},{name} or leave it out"
+            )
+        if differing is not None:
+            notes.append(f"{name!r} differs between rows that are one: its mean is taken")
+    return pooled, Frame(frame.path, columns, names.size), tuple(names.tolist())
+
+
+def _one_each(cells: NDArray[Any], first: Rows, of: Rows) -> tuple[NDArray[Any], int | None]:
+    """Return a value for each group of rows, and a group whose rows have several."""
+    if cells.dtype == object:
+        differing = of[cells != cells[first][of]]
+        return cells[first], int(differing[0]) if differing.size else None
+    known = np.isfinite(cells)
+    counts = np.bincount(of[known], minlength=first.size)
+    sums = np.bincount(of[known], cells[known], first.size)
+    means = np.divide(sums, counts, out=np.full(first.size, np.nan), where=counts > 0)
+    values = cells[known]
+    differing = of[known][np.abs(values - means[of[known]]) > 1e-9 * (1.0 + np.abs(values))]
+    return means, int(differing[0]) if differing.size else None

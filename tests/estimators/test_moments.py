@@ -1,0 +1,67 @@
+"""partial_fit: the optimum of all rows from sums, whatever the pieces in which they came."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, norms
+
+
+def rows(n: int = 90, p: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p)) + 3.0
+    return X, X[:, 0] - X[:, 1] + 5.0 + rng.standard_normal(n), rng.uniform(0.5, 2.0, n)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"alpha": 0.1},
+        {"alpha": 0.1, "fit_intercept": False},
+        {"norm": norms.KSupport(k=3), "alpha": 0.1, "form": "squared"},
+        {"norm": norms.Groups([[0, 1, 2], [3, 4, 5]]), "alpha": 0.3},
+        {"form": "constrained", "radius": 1.0},
+    ],
+)
+def test_pieces_give_the_fit_of_all_rows(given: dict) -> None:
+    X, y, weight = rows()
+    whole = AtomicRegressor(tol=1e-9, **given).fit(X, y, sample_weight=weight)
+    parts = AtomicRegressor(tol=1e-9, **given)
+    for some in np.split(np.arange(90), [7, 30, 70]):  # the first piece has fewer rows than columns
+        piece = sp.csr_array(X[some]) if some.size == 23 else X[some]
+        parts.partial_fit(piece, y[some], weight[some])
+    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-5)
+    assert parts.intercept_ == pytest.approx(whole.intercept_, abs=1e-4)
+    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-8)
+    assert parts.gap_ <= 1e-9 * parts.objective_ * (1 + 1e-6)
+    np.testing.assert_allclose(parts.predict(X), whole.predict(X), atol=1e-4)
+
+
+def test_a_few_rows_more_begin_at_the_last_fit() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((400, 80))
+    y = X[:, :20].sum(axis=1) + rng.standard_normal(400)
+    model = AtomicRegressor(alpha=0.05).partial_fit(X[:390], y[:390])
+    first = model.n_iter_
+    assert model.partial_fit(X[390:], y[390:]).n_iter_ <= first
+
+
+def test_what_sums_do_not_tell_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, _ = rows()
+    parts = AtomicRegressor(alpha=0.1).partial_fit(X[:50], y[:50])
+    with pytest.warns(UserWarning, match="begins anew"):
+        again = clone(parts).fit(X, y).partial_fit(X[:50], y[:50])
+    np.testing.assert_allclose(again.coef_, parts.coef_)
+    for model in (AtomicRegressor(loss="huber"), AtomicRegressor(relax=0.5)):
+        with pytest.raises(AttributeError, match="squared loss of plain columns"):
+            model.partial_fit(X, y)
+    for other in (AtomicRegressorCV(), AtomicClassifier()):
+        assert not hasattr(other, "partial_fit")
+    with pytest.raises(ValueError, match="12 features"):
+        clone(parts).partial_fit(X, y).partial_fit(X[:, :5], y)
+    monkeypatch.setattr("atomlearn.estimators.moments.MOST_ENTRIES", 100)
+    with pytest.raises(ValueError, match="of 12 columns"):
+        AtomicRegressor().partial_fit(X, y)
