@@ -386,7 +386,7 @@ def test_a_cluster_that_loses_all_workers_ends_and_another_goes_on(tmp_path: Pat
         distributed.Client(local) as client,
     ):
         design = Dask(array, client=client)
-        with pytest.raises(LostDataError, match="no workers for .* Checkpoint"):
+        with pytest.raises(LostDataError, match=r"no workers for .* Checkpoint"):
             solve(design, y, observers=[solvers.Checkpoint(kept), end_it], **of)
     found = solve(Dask(array), y, observers=[solvers.Checkpoint(kept)], **of)
     assert found.converged
