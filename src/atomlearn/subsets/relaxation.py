@@ -24,6 +24,9 @@ from atomlearn.subsets.norm import IN, OUT, BranchNorm
 STEPS = 10
 #: Columns whose squared score is this part of what would let them in are re-fitted with a branch.
 NEAR = 0.7
+#: Steps to where a model of the loss is least, between two readings of the data, and how often
+#: one is halved.
+WORKING, HALVINGS = 3, 8
 #: Rounds of column generation of one branch: its bound is then the best that was proved.
 ROUNDS = 60
 
@@ -91,7 +94,14 @@ class Relaxation:
         if self.partition is not None:
             self._longest *= math.sqrt(float(self.partition.sizes.max(initial=1)))
         zero = np.zeros(problem.y.size)
-        self._slope = problem.negative_gradient(zero + problem.optimal_intercept(zero))
+        zero = zero + problem.optimal_intercept(zero)
+        self._slope = problem.negative_gradient(zero)
+        #: Of f where H is taken: without columns.
+        self._curvature = problem.weight
+        #: Whether steps by H are made: f is quadratic, or bends as much elsewhere, or less.
+        self._modelling = self.partition is None and math.isfinite(plain.smoothness)
+        if not self.quadratic:
+            self._curvature = problem.loss.curvature(problem.y, zero, problem.weight)
 
     def units_of(self, columns: Columns) -> Columns:
         """Return the unit of each column."""
@@ -175,7 +185,7 @@ class Relaxation:
         cutoff -= paid
         for _ in range(ROUNDS):
             target = 1e-6 * abs(cutoff) if math.isfinite(cutoff) else 1e-6 * problem.loss_at_zero()
-            refit = self._refit(norm, columns, weights, intercept, target)
+            refit = self._toward(norm, columns, weights, intercept, target)
             weights, intercept, prediction = refit
             used = np.flatnonzero(weights)
             point = Point(columns[used], weights[used], intercept, prediction)
@@ -198,7 +208,7 @@ class Relaxation:
             wanted = (fixed == 0) & (squares > bar * (1.0 + 1e-9))
             wanted[self.units_of(columns)] = False
             new = np.flatnonzero(wanted)
-            if not new.size and not self.quadratic:
+            if not new.size and not (self.quadratic or self._modelling):
                 break
             most = max(20, used.size)
             if new.size > most:
@@ -230,16 +240,58 @@ class Relaxation:
             refit = choose_master(restricted).solve(restricted, weights, intercept, target)
             return refit.weights, refit.intercept, refit.prediction
         H, pull, places = self._model(columns)
+        weights = self._modelled(inner, H, pull, places, weights)
+        used = np.flatnonzero(weights)
+        linear = self._block.inner.gather(places[used]).dot(weights[used])
+        intercept = problem.optimal_intercept(linear, intercept)
+        return weights, intercept, linear + intercept
+
+    def _modelled(
+        self, inner: BranchNorm, H: Array, pull: Array, places: Columns, weights: Array
+    ) -> Array:
+        """Return weights nearer to argmin of 1/2 w'Hw - pull'w + the norm over these columns."""
         inside, free = np.flatnonzero(inner.fixed == IN), np.flatnonzero(inner.fixed == 0)
         order = np.concatenate([free, inside])
         found = weights[order]
         given = H, places[free], places[inside], pull, found
-        branch_newton(*given, k=norm.k, level=self.level, least=norm.least, most=STEPS)
+        branch_newton(*given, k=inner.k, level=self.level, least=inner.least, most=STEPS)
         weights = np.zeros(weights.size)
         weights[order] = found
-        used = np.flatnonzero(weights)
-        linear = self._block.inner.gather(places[used]).dot(weights[used])
+        return weights
+
+    def _toward(
+        self, norm: BranchNorm, columns: Columns, weights: Array, intercept: float, target: float
+    ) -> tuple[Array, float, Array]:
+        """Return as ``_refit``, less exactly where f is not quadratic.
+
+        Each step is to where a model of f is least, which has its slope there and one H for all
+        branches, or as far as the objective falls.
+        """
+        if self.quadratic or not self._modelling:
+            return self._refit(norm, columns, weights, intercept, target)
+        H, _, places = self._model(columns)
+        H, here = H[np.ix_(places, places)], np.arange(columns.size)
+        block, inner = self._block.inner.gather(places), norm.restrict(columns, self.n_units)
+        problem = self._of(inner, block)
+        linear = block.dot(weights)
         intercept = problem.optimal_intercept(linear, intercept)
+        value = began = problem.objective(weights, linear + intercept)
+        for _ in range(WORKING):
+            slope = block.transpose_dot(problem.negative_gradient(linear + intercept))
+            move = self._modelled(inner, H, slope + H @ weights, here, weights) - weights
+            ahead, before = block.dot(move), value
+            for length in 0.5 ** np.arange(HALVINGS):
+                there = linear + length * ahead
+                b = problem.optimal_intercept(there, intercept)
+                trial = problem.objective(weights + length * move, there + b)
+                if trial < value:
+                    weights, linear, intercept = weights + length * move, there, b
+                    value = trial
+                    break
+            if not before - value > 10.0 * target:
+                break
+        if not value < began:
+            return self._refit(norm, columns, weights, intercept, target)
         return weights, intercept, linear + intercept
 
     def _gathered(self, columns: Columns) -> Columns:
@@ -259,7 +311,7 @@ class Relaxation:
         free = problem.loss.free
         with self._lock:
             kept = self._block.growing_gram(
-                problem.weight, problem.fit_intercept, None if free is None else free.basis
+                self._curvature, problem.fit_intercept, None if free is None else free.basis
             )
             return kept.matrix, self._pull, places
 

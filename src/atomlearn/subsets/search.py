@@ -361,7 +361,8 @@ class Search:
             fixed[unit], k = IN, k - 1
         free = np.flatnonzero(fixed == 0)
         if k and free.size:
-            unit = free[np.lexsort((-squares[free], -shares[free]))[0]]
+            likeliest = free[shares[free] == shares[free].max()]
+            unit = likeliest[squares[likeliest].argmax()]
             without = fixed.copy()
             without[unit] = OUT
             self._open_branch(branch, bound, without, k)

@@ -61,7 +61,7 @@ def solve_subset(
     X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
     y : array (n_samples,), or (n_samples, n_classes) of ones and zeros with losses.Multinomial
     k : int >= 1
-        Columns of the subset, at most. With ``penalty``: the most that are tried.
+        Columns of the subset, at most.
     ridge : float > 0, optional
         Without a ridge nothing can be proved but by trying all subsets, and the weaker it is, the
         longer a proof takes. None: 0.1 times the curvature of f along a usual column, which is

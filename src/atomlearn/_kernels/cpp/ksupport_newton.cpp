@@ -16,7 +16,8 @@ namespace {
 
 // Of the Newton system, in units of L: after a step cut short, and when steps are whole again.
 constexpr double kLeastDamping = 1e-10, kFirstDamping = 1e-4, kMostDamping = 1e-1;
-constexpr Index kGradientSteps = 24;  // before Newton steps
+// Gradient steps before Newton steps; of a branch, which begins near its optimum.
+constexpr Index kGradientSteps = 24, kFewSteps = 4;
 
 using Numbers = std::vector<double>;
 
@@ -47,8 +48,8 @@ struct Point {
 
 class Fit {
   public:
-    explicit Fit(const SupportQuadratic& problem)
-        : p_(problem), gradient_(as_size(p_.count)), kinds_(as_size(p_.count)) {
+    Fit(const SupportQuadratic& problem, Index period)
+        : p_(problem), period_(period), gradient_(as_size(p_.count)), kinds_(as_size(p_.count)) {
         for (Index j = 0; j < p_.count; ++j)
             lipschitz_ =
                 std::max(lipschitz_, p_.gram ? column(j)[j] : dot(column(j), column(j), p_.rows));
@@ -194,7 +195,7 @@ class Fit {
     Index gradient_steps() {
         Numbers before = best_.w, image_before = best_.image, move(as_size(p_.count));
         double momentum = 1.0;
-        for (Index step = 0; step < kGradientSteps; ++step) {
+        for (Index step = 0; step < period_; ++step) {
             const double following = 0.5 * (1.0 + std::sqrt(1.0 + 4.0 * momentum * momentum));
             const double push = step ? (momentum - 1.0) / following : 0.0;
             const Numbers v = beyond(best_.w, before, push);
@@ -224,7 +225,7 @@ class Fit {
             image_before.swap(best_.image);
             best_ = std::move(next);
         }
-        return kGradientSteps;
+        return period_;
     }
 
     static Numbers beyond(const Numbers& at, const Numbers& before, double push) {
@@ -372,6 +373,7 @@ class Fit {
     }
 
     const SupportQuadratic& p_;
+    const Index period_;  // gradient steps between Newton steps
     Point best_;
     Numbers gradient_;
     std::vector<Kind> kinds_;
@@ -387,7 +389,7 @@ Index ksupport_newton(const DoubleMatrix& data, bool gram, const Doubles& pull, 
                       double level, bool squared, const OutDoubles& weights, Index most) {
     const SupportQuadratic problem{data.data(), size_of(data), size_of(data, 1), gram, pull.data(),
                                    k,           level,         squared,          0.0};
-    return Fit(problem).run(weights.data(), most);
+    return Fit(problem, kGradientSteps).run(weights.data(), most);
 }
 
 // min over w of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + g(w_free)^2), g with `least`, over some
@@ -433,7 +435,7 @@ Index branch_newton(const DoubleMatrix& H, const Positions& free, const Position
                 reduced[as_size(i * count + j)] = reduced[as_size(j * count + i)];
         const SupportQuadratic problem{reduced.data(),     count, count, true, rest.data(),
                                        std::min(k, count), level, true,  least};
-        steps = Fit(problem).run(w, most);
+        steps = Fit(problem, kFewSteps).run(w, most);
     } else {
         std::fill_n(w, count, 0.0);
     }
