@@ -69,7 +69,7 @@ def test_the_answer_of_pooled_rows(loss: str, norm: str, form: Any) -> None:
     there = solve(X, y, **of, **given, warm_start=found, max_iter=0)
     assert there.objective == pytest.approx(found.objective, rel=1e-9)
     assert found.passes <= 10
-    assert found.sent == sites.sent or found.sent[0] < sites.sent[0]
+    assert found.sent[0] > found.passes
 
 
 def test_a_path_and_a_warm_start() -> None:
@@ -131,7 +131,7 @@ def test_secure_summation_sees_totals_alone() -> None:
             rng = np.random.default_rng(len(seen))
             factor = 1.0 if number < 2 else -2.0
             return {
-                name: part + factor * rng.integers(-(2**20), 2**20, np.shape(part))
+                name: part + factor * rng.integers(-(2**14), 2**14, np.shape(part))
                 for name, part in answer.items()
             }
 

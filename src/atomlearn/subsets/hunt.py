@@ -317,12 +317,8 @@ class Hunt:
             search_gap=None,
             history=[],
         )
-        if problem.loss.free is None:
-            return fitted
-        g, shift = problem.loss.free.free_part(problem.y, point.prediction, problem.weight)
-        if problem.free is None:
-            return replace(fitted, intercept=fitted.intercept + shift)
-        return fitted.with_free(problem.free, np.asarray(g[: problem.free.size]), shift)
+        free = problem.free_part(point.prediction)
+        return fitted if free is None else fitted.with_free(problem.free, *free)
 
 
 #: What a fit says of its end where a search ends so.

@@ -100,19 +100,6 @@ class RepeatedBlock(Block):
     def n_distinct(self) -> int:
         return self.base.shape[1]
 
-    @property
-    def rows(self) -> Columns | None:  # type: ignore[override]
-        return self.base.rows
-
-    @property
-    def couples_by_structure(self) -> bool:  # type: ignore[override]
-        return self.base.couples_by_structure
-
-    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
-        used, place = np.unique(self.positions, return_inverse=True)
-        found = self.base.gather(used).coupled_gram(curvature, coupling)
-        return found[np.ix_(place, place)]
-
     def distinct(self) -> tuple[Block, Columns]:
         return self.base, self.positions
 

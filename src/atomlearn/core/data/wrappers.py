@@ -6,7 +6,7 @@ Parts of designs are in ``parts.py``, ``Standardized`` has a file of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -161,6 +161,10 @@ class Counted(Forwarding):
         """Passes over the data so far."""
         return self._counts.passes
 
+    def around(self, design: Design) -> Counted:
+        """Return another design, whose passes count into this one."""
+        return Counted(design, self._counts)
+
     def _read(self, vectors: int) -> None:
         self._counts.passes += min(vectors, 1) if self.inner.reads_at_once else vectors
 
@@ -190,11 +194,6 @@ class Counted(Forwarding):
         self._counts.passes += 1.0
         return self.inner.squared_norms(curvature)
 
-    def summed(self, problem: Any) -> Any:
-        """Return the problem over sums; its passes count into this design."""
-        found = self.inner.summed(problem)
-        return found and replace(found, design=Counted(found.design, self._counts))
-
     def with_rows(self, rows: Rows) -> Counted:
         """Return the design of these rows; it counts into this one."""
-        return Counted(RowSubset(self.inner, rows), self._counts)
+        return self.around(RowSubset(self.inner, rows))

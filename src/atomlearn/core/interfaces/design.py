@@ -168,21 +168,6 @@ class Design(ABC):
         """
         return None
 
-    def summed(self, problem: Any) -> Any:
-        """Return the same problem over sums that are formed where the rows are.
-
-        None where X has no rows elsewhere, or the problem needs more of them than sums.
-        """
-        return None
-
-    #: Whether targets and weights lie with the rows, so that none are given.
-    has_targets: bool = False
-
-    @property
-    def sent(self) -> tuple[int, int]:
-        """Questions to rows that are elsewhere so far, and the bytes of them and of answers."""
-        return 0, 0
-
     @property
     def searched(self) -> tuple[float, float]:
         """Multiplications of searches of implicit columns so far: done, and spared or done."""
@@ -250,9 +235,6 @@ class Block(Design):
     def with_distinct(self, distinct: Block) -> Block:
         """Return these columns made of other distinct ones, which stand in the same places."""
         return distinct
-
-    #: The rows that may have entries, where they are few of very many; None: all of them.
-    rows: Columns | None = None
 
     #: Whether ``coupled_gram`` makes use of a structure, so that larger blocks are worth it.
     couples_by_structure: bool = False

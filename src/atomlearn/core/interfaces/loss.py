@@ -68,18 +68,6 @@ class Loss(ABC):
         """
         return rounded(dual, y, weight) if self.task == "regression" else 0.0
 
-    def over(self, block: Any) -> Loss:
-        """Return the loss of predictions that are made of this block alone: by default itself."""
-        return self
-
-    def steepness(self, dual: Array) -> tuple[float, int]:
-        """Return the length of the slopes v of all samples, and how many samples there are."""
-        return math.sqrt(float(dual @ dual)), dual.size
-
-    def intercept_at(self, prediction: Array) -> float:
-        """Return the intercept that the loss itself adds to predictions of X w."""
-        return 0.0
-
     # --- what solvers need ------------------------------------------------------------------
 
     @abstractmethod

@@ -195,9 +195,7 @@ def _chosen(problem: Problem, prices: Prices, weights: Array, slopes: Array) -> 
 def is_coupled(problem: Problem) -> bool:
     """Return whether the problem is one for Newton steps with the whole Hessian."""
     n_samples, size = problem.design.shape
-    block = block_of(problem)
-    structured = block.couples_by_structure
-    n_samples = n_samples if block.rows is None else block.rows.size
+    structured = block_of(problem).couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.gram_entries
     few = size * size <= TUNING.gram_entries or by_samples(problem)
     fits = size > 0 and few and n_samples * size <= most
@@ -229,8 +227,7 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
 def by_samples(problem: Problem) -> bool:
     """Return whether all predictions are coupled, and fewer than the columns."""
     n_samples, size = problem.design.shape
-    fewer = n_samples < size and n_samples <= TUNING.gram_columns
-    return problem.loss.coupled == 0 and fewer and block_of(problem).rows is None
+    return problem.loss.coupled == 0 and n_samples < size and n_samples <= TUNING.gram_columns
 
 
 def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None:

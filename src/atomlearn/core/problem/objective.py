@@ -344,8 +344,8 @@ class Objective:
         total = self._lost_in_loss(prediction, dual, certificate.objective)
         if lengths is None or not weights.any():
             return total
-        slope, count = self.loss.steepness(dual)
-        form, amount = self.regularizer.form, self.regularizer.amount
+        (slope, count), regularizer = self.steepness(prediction, dual), self.regularizer
+        form, amount = regularizer.form, regularizer.amount
         # The prediction is off by no more than this; f then is by its slope, and by its curvature.
         sizes, each = np.abs(weights), growth(weights.size)
         off = each * float(sizes @ lengths.summed)
@@ -366,9 +366,12 @@ class Objective:
             off_polar = min(off_polar, max(scaled.gap - certificate.gap, 0.0))
         return total + off_polar + (ranges or 0.0)
 
+    def steepness(self, prediction: Array, dual: Array) -> tuple[float, int]:
+        """Return the length of the slopes v of all samples, and how many samples there are."""
+        return math.sqrt(dual @ dual), dual.size
+
     def _lost_in_loss(self, prediction: Array, dual: Array, size: float) -> float:
         """Return what rounding may hide in f(z) + f*(-v) - <-v, z>, of terms of this size."""
-        # What has no weight is no term of any sum, however large it is.
         at = where_weighted(prediction, self.weight)
         square = float(at @ at)
         total = growth(at.size) * (size + math.sqrt(dual @ dual) * math.sqrt(square))

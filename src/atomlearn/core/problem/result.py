@@ -206,11 +206,13 @@ class Result:
             lifted=(self.columns, self.weights),
         )
 
-    def with_free(self, free: Columns, coefficients: Array, intercept: float) -> Result:
+    def with_free(self, free: Columns | None, coefficients: Array, intercept: float) -> Result:
         """Return the result with the coefficients of the free columns, and their intercept.
 
-        ``coefficients`` : those of columns of X come first.
+        ``free`` None: the intercept alone. ``coefficients`` : those of columns of X come first.
         """
+        if free is None:
+            return replace(self, intercept=self.intercept + intercept)
         columns = np.union1d(self.columns, free)
         weights = np.zeros(columns.size)
         weights[np.searchsorted(columns, self.columns)] = self.weights

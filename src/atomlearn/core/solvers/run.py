@@ -19,7 +19,7 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.deadline import Work
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.atom_generation import AtomGeneration
 from atomlearn.core.solvers.column_generation import ColumnGeneration
@@ -84,7 +84,6 @@ class Run:
         self._since: float | None = None
         self._before = 0.0
         self._stall = Stall()
-        self._sent = inner.design.sent
         self._limit = how.rules.seconds
 
     def begin(self) -> Resumed | None:
@@ -208,7 +207,7 @@ class Run:
         result = Result(
             columns=state.columns[kept],
             weights=state.weights[kept],
-            intercept=state.intercept + inner.origin + inner.loss.intercept_at(state.prediction),
+            intercept=float(state.intercept) + inner.origin,
             objective=certificate.objective,
             gap=certificate.gap,
             relative_gap=certificate.relative_gap,
@@ -222,13 +221,13 @@ class Run:
             shape=inner.regularizer.norm.matrix_shape or design.matrix_shape,
             matrix_parts=state.matrix_parts(),
             search_gap=certificate.search_gap,
-            sent=(inner.design.sent[0] - self._sent[0], inner.design.sent[1] - self._sent[1]),
+            sent=inner.sent,
             state=state,
         )
         if self.lift is not None:
             result = result.lowered(self.lift)
-        if self.problem.free is not None:
-            free = inner.loss.free.free_part(inner.y, state.prediction, inner.weight)
+        free = inner.free_part(state.prediction)
+        if free is not None:
             result = result.with_free(self.problem.free, *free)
         result.norm = self.problem.regularizer.norm
         return result
@@ -259,7 +258,11 @@ class SteppedLevels(Task):
     ) -> None:
         self.counted = Counted.of(problem.design)
         self.problem = replace(problem, design=self.counted)
-        inner = self.problem.summed() if how.solver.sums else self.problem.centered()
+        inner = self.problem.centered()
+        if how.solver.lifts:  # which asks for columns, of which sums may be enough
+            summed = over_sums(self.counted.design, inner)
+            if summed is not inner:
+                inner = replace(summed, design=self.counted.around(summed.design))
         self.inner, self.lift = inner.entered(how.solver.lifts)
         self.levels, self.how, self.warm, self.reached = levels, how, warm, reached
         self.results = []

@@ -98,13 +98,11 @@ class Solver(ABC):
 
     lifts : whether problems whose norm is lifted (latent groups, unions) reach the solver in their
     lifted coordinates; solvers over atoms work on the features themselves.
-    sums : whether sums over rows are all that it needs of X, so that rows may stay elsewhere.
     state_format : name of what ``saved`` gives, "" for the point and its atoms: a checkpoint goes
     on with solvers of the same format.
     """
 
     lifts: ClassVar[bool] = True
-    sums: ClassVar[bool] = False
     state_format: ClassVar[str] = ""
 
     @abstractmethod

@@ -13,14 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.convert import check_shape, held_design, refuse_not_finite
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.frames import frame_to_array, narrowest
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Array, Block, Columns
-from atomlearn.storage.spread.rows import Rows
+from atomlearn.core.interfaces import Array, Columns
+from atomlearn.storage.spread.rows import Rows, Sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,29 +183,14 @@ def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
     return sp.csc_array(block.dense()) if is_sparse(chunk.held) else block.dense()
 
 
-def scores_of_one(chunk: Chunk, v: Array) -> Array:
-    """Return v'X over a chunk, (columns,)."""
-    found: Array = scores_of(chunk, v[:, None])[0]
-    return found
+def beside(parts: list[Chunk]) -> Chunk:
+    """Return chunks of the same rows as one."""
+    held: list[Any] = [part.held for part in parts]
+    return Chunk(sp.hstack(held, "csc") if any(map(is_sparse, held)) else np.hstack(held))
 
 
-def joined(parts: list[Any], order: Columns, n_rows: int) -> Chunk:
-    """Return columns of several chunks of the same rows, one beside the other, in this order."""
-    if not parts:
-        return Chunk(np.zeros((n_rows, 0)))
-    if any(is_sparse(part) for part in parts):
-        whole = sp.hstack([sp.csc_array(part) for part in parts], "csc").astype(np.float64)
-        return Chunk(whole[:, order])
-    return Chunk(np.asfortranarray(np.hstack(parts)[:, order]))
-
-
-def answer(kind: str, rows: Rows, active: Chunk, given: dict[str, Any]) -> Any:
-    """Return what ``Rows`` answers to a question about the columns in use."""
+def answer(chunk: Chunk, rows: Rows, question: Sums) -> Sums:
+    """Return what the rows of a chunk answer."""
     rows = Rows(rows.loss, aligned(rows.y), aligned(rows.weight))
-    block: Block
-    if is_sparse(active.held):
-        block = active.design.gather(np.arange(active.held.shape[1]))
-    else:
-        block = DenseBlock(active.held)
-    given = {name: aligned(x) if isinstance(x, np.ndarray) else x for name, x in given.items()}
-    return getattr(rows, kind)(block, **given)
+    point = {name: aligned(question[name]) for name in ("columns", "weights")}
+    return rows.answer(chunk.design, question | point)

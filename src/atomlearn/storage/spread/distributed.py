@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.convert import existing_columns, one_weight_each
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.storage.spread import chunks as pieces
-from atomlearn.storage.spread.asked import Asked
-from atomlearn.storage.spread.rows import Rows, Sums, size_of
-from atomlearn.storage.spread.rows import added as added_sums
-from atomlearn.storage.spread.summed import problem_of_sums
+from atomlearn.storage.spread.rows import Rows, Sums, summed
+from atomlearn.storage.spread.summed import problem_of_sums, splits
 from atomlearn.storage.spread.waiting import LostDataError, awaited, current_client, guarded
 
 #: Sums are put together from so many at a time.
@@ -100,8 +99,13 @@ class Dask(Design):
                 shape = row.stop - row.start, column.stop - column.start
                 given = grid.chunks[i, j], grid.dtype, shape, row.start, column.start
                 self._chunks[i, j] = task(pieces.held_chunk, *given)
-
-        self._sent = [0, 0]
+        tallest = max(part.stop - part.start for part in self._rows)
+        if len(self._rows) > 1 < len(self._columns) and (
+            tallest * self._shape[1] <= LIMITS.most_dense
+        ):  # Whole rows answer with sums over them.
+            together = [task(pieces.beside, list(row)) for row in self._chunks]
+            self._chunks = np.array([*together, None], dtype=object)[:-1, None]
+            self._columns = [slice(0, self._shape[1])]
 
     def __getstate__(self) -> dict[str, Any]:
         # A connection does not travel; where a copy arrives, the current scheduler is asked.
@@ -139,17 +143,6 @@ class Dask(Design):
         """How many chunks there are along rows and along columns."""
         return len(self._rows), len(self._columns)
 
-    @property
-    def sent(self) -> tuple[int, int]:
-        return self._sent[0], self._sent[1]
-
-    def summed(self, problem: Problem) -> Problem | None:
-        """Return the problem over sums, where rows are cut; over columns alone none are needed."""
-        if len(self._rows) == 1:
-            return None
-        heaviest = float(problem.weight.max())
-        return problem_of_sums(problem, lambda: AskedChunks(self, problem), heaviest)
-
     def scores(self, v: Array) -> Scores:
         return self.scores_many(v[:, None])[0]
 
@@ -171,7 +164,7 @@ class Dask(Design):
             added([task(call, *pair) for pair in zip(column, sent, strict=True)])
             for column in self.chunks_for_a_pass().T
         ]
-        return np.concatenate(self.compute(sums, v.nbytes // len(self._rows)), axis=-1)
+        return np.concatenate(self.compute(sums), axis=-1)
 
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass, which leaves out the chunks where w is zero."""
@@ -184,33 +177,27 @@ class Dask(Design):
             added([task(pieces.prediction_of, *pair) for pair in zip(row, sent, strict=True)])
             for row in self.chunks_for_a_pass()[:, used]
         ]
-        return np.concatenate(self.compute(sums, weights.nbytes))
+        return np.concatenate(self.compute(sums))
 
     def gather(self, columns: Columns) -> Block:
         columns = existing_columns(columns, self._shape[1])
         if not columns.size:
             return DenseBlock(np.zeros((self._shape[0], 0), dtype=self._dtype))
-        tasks, order = self.columns_of(columns)
-        found = self.compute(tasks.ravel().tolist(), columns.nbytes)
-        stacks = [found[j :: tasks.shape[1]] for j in range(tasks.shape[1])]
+        starts = np.array([part.start for part in self._columns])
+        owner = np.searchsorted(starts, columns, side="right") - 1
+        tasks = []
+        for j in np.unique(owner):
+            within = sent_once(columns[owner == j] - starts[j])
+            tasks += [task(pieces.chunk_columns, chunk, within) for chunk in self._chunks[:, j]]
+        found, n_rows = self.compute(tasks), len(self._rows)
+        stacks = [found[start : start + n_rows] for start in range(0, len(found), n_rows)]
+        # Where each column stands among those that came, chunk after chunk.
+        order = np.argsort(np.argsort(owner, kind="stable"), kind="stable")
         if any(is_sparse(piece) for piece in found):
             whole = sp.hstack([sp.vstack(stack, "csc") for stack in stacks], "csc")
             return SparseDesign(whole.astype(np.float64)).gather(order)
         array = np.hstack([np.vstack(stack) for stack in stacks])
         return DenseBlock(np.asfortranarray(array[:, order]))
-
-    def columns_of(self, columns: Columns) -> tuple[NDArray[Any], Columns]:
-        """Return tasks for the columns in use, chunk by chunk, and where each one stands there."""
-        starts = np.array([part.start for part in self._columns])
-        owner = np.searchsorted(starts, columns, side="right") - 1
-        used = np.unique(owner)
-        tasks = np.empty((len(self._rows), used.size), dtype=object)
-        for place, j in enumerate(used):
-            within = sent_once(columns[owner == j] - starts[j])
-            tasks[:, place] = [
-                task(pieces.chunk_columns, chunk, within) for chunk in self._chunks[:, j]
-            ]
-        return tasks, np.argsort(np.argsort(owner, kind="stable"), kind="stable")
 
     def chunks_for_a_pass(self) -> NDArray[Any]:
         """Return the chunks, from the first call on in the workers' memory if they are to stay."""
@@ -238,22 +225,17 @@ class Dask(Design):
         ]
         return f"Of {self._chunks.size} chunks of X {len(lost)} are on no worker: {lost[:3]}"
 
-    def compute(self, tasks: list[Any], sent: int) -> list[Any]:
-        """Return the results of tasks, in their order; ``sent`` : bytes that go to each chunk."""
+    def compute(self, tasks: list[Any]) -> list[Any]:
+        """Return the results of tasks, in their order."""
         import dask
 
         client = self._client or current_client()
         if client is None:
-            found = guarded(lambda: list(dask.compute(*tasks)))
-        else:
-            try:
-                found = guarded(lambda: awaited(client, client.compute(tasks)))
-            except LostDataError as error:
-                raise LostDataError(f"{error}. {self._missing(client)}") from error
-        self._sent[0] += 1
-        # A partial sum of each row of chunks is as large as the whole.
-        self._sent[1] += len(self._rows) * (sent + sum(map(size_of, found)))
-        return found
+            return guarded(lambda: list(dask.compute(*tasks)))
+        try:
+            return guarded(lambda: awaited(client, client.compute(tasks)))
+        except LostDataError as error:
+            raise LostDataError(f"{error}. {self._missing(client)}") from error
 
 
 def _parts(ends: Columns) -> list[slice]:
@@ -282,52 +264,20 @@ def added(tasks: list[Any], add: Callable[[Any], Any] = sum) -> Any:
     return tasks[0]
 
 
-class AskedChunks(Asked):
-    """Rows of chunks, asked where they are; targets and weights are sent there once."""
+@over_sums.register
+def _of_chunks(design: Dask, problem: Problem) -> Problem:
+    """Return the problem over sums, where rows alone are cut."""
+    (n_rows, n_columns), y, s = design.n_chunks, problem.y, problem.weight
+    if n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
+        return problem
+    loss, parts = problem.loss, design.rows_of_chunks
+    rows = design.kept([task(Rows, *map(sent_once, (loss.part(i), y[i], s[i]))) for i in parts])
 
-    def __init__(self, design: Dask, problem: Problem) -> None:
-        super().__init__()
-        self.design = design
-        self.shape, self.dtype, self.names = design.shape, design.dtype, design.names
-        loss, y, s = problem.loss, problem.y, problem.weight
-        self._rows = design.kept(
-            [
-                task(Rows, *map(sent_once, (loss.part(at), y[at], s[at])))
-                for at in design.rows_of_chunks
-            ]
+    def asked(question: Sums) -> Sums:
+        chunks, sent = design.chunks_for_a_pass()[:, 0], sent_once(question)
+        pairs = zip(chunks, rows, strict=True)
+        return dict(
+            design.compute([added([task(pieces.answer, *p, sent) for p in pairs], summed)])[0]
         )
-        self._active: tuple[Columns, list[Any]] | None = None
 
-    @property
-    def sent(self) -> tuple[int, int]:
-        return self.design.sent
-
-    def ask(self, kind: str, columns: Columns, **given: Any) -> Sums:
-        blocks = self._blocks(columns)
-        pairs = list(zip(self._rows, blocks, strict=True))
-        size = size_of(columns) + size_of(given)
-        if kind != "price":
-            answers = [task(pieces.answer, kind, *pair, given) for pair in pairs]
-            found: Sums = self.design.compute([added(answers, added_sums)], size)[0]
-            return found
-        priced = [task(pieces.answer, "priced", *pair, given) for pair in pairs]
-        duals, answers = [one[0] for one in priced], [one[1] for one in priced]
-        scores = [
-            added([task(pieces.scores_of_one, *pair) for pair in zip(column, duals, strict=True)])
-            for column in self.design.chunks_for_a_pass().T
-        ]
-        found, *parts = self.design.compute([added(answers, added_sums), *scores], size)
-        return found | {"scores": np.concatenate(parts)}
-
-    def _blocks(self, columns: Columns) -> list[Any]:
-        """Return the columns of each row of chunks, together where they will be used again."""
-        if self._active is None or not np.array_equal(self._active[0], columns):
-            self.design.chunks_for_a_pass()
-            tasks, order = self.design.columns_of(columns)
-            sizes = [part.stop - part.start for part in self.design.rows_of_chunks]
-            joined = [
-                task(pieces.joined, list(row), order, size)
-                for row, size in zip(tasks, sizes, strict=True)
-            ]
-            self._active = columns, self.design.kept(joined)
-        return self._active[1]
+    return problem_of_sums(problem, n_rows, asked)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Array, Block, Loss
+from atomlearn.core.data.convert import existing_columns
+from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.losses import pieces
 
 #: Sums over rows by their names.
@@ -29,76 +29,54 @@ class Rows:
     y: Array
     weight: Array
 
-    def look(self, block: Block, weights: Array, shift: float, bend: bool) -> Sums:
-        """Return value and slopes of f along the columns of a block; the Hessian if ``bend``.
+    def answer(self, design: Design, question: Sums) -> Sums:
+        """Return sums at a point of some columns of these rows' ``design``.
 
-        value : f; slope, size, curve : the sums of f'_i, of |f'_i| and of f''_i. gradient, pull :
-        A'f' and A'f'', (m,); hessian : A'diag(f'')A, (m, m).
+        columns, weights, shift : the point. To "look": value : f; slope, size, curve : the sums of
+        f'_i, of |f'_i| and of f''_i; squares : of columns, over rows that have a weight, (m,).
+        To "bend": gradient, pull : A'f' and A'f'', (m,); hessian : A'diag(f'')A, (m, m), too.
+
+        To "price": what a proof takes of v = -f', which stays here. ``slope`` and ``size`` are
+        those of all rows: the side that outweighs the other is less by that, so that v sums to 0.
+        conjugate : f*(-factor v); steepness, predicted : the sums of squares of v and of
+        predictions; slack : what rounding leaves open in f and f*; scores : X'v, where the factor
+        is 1.
         """
-        linear = block.dot(weights)
-        slopes = pieces.gradient(self.loss, self.y, linear, self.weight, shift)
-        curvature = self.loss.curvature(self.y, linear + shift, self.weight)
-        found: Sums = {
-            "value": pieces.value(self.loss, self.y, linear, self.weight, shift),
+        loss, y, s = self.loss, self.y, self.weight
+        block = design.gather(existing_columns(question["columns"], design.shape[1]))
+        linear = block.dot(question["weights"]) + question["shift"]
+        slopes, used = pieces.gradient(loss, y, linear, s), s > 0.0
+        if question["ask"] == "price":
+            v, surplus, size, factor = -slopes, *(question[x] for x in ("slope", "size", "factor"))
+            v[v * surplus < 0.0] *= (size - abs(surplus)) / (size + abs(surplus) or 1.0)
+            at = np.where(used, linear, 0.0)
+            found: Sums = {
+                "conjugate": pieces.conjugate(loss, y, v, s, -factor),
+                "steepness": float(v @ v),
+                "predicted": float(at @ at),
+                "slack": loss.slack(y, linear, v, s),
+            }
+            return found if factor != 1.0 else found | {"scores": design.scores(v).full()}
+        curvature = loss.curvature(y, linear, s)
+        found = {
+            "value": pieces.value(loss, y, linear, s),
             "slope": float(slopes.sum()),
             "size": float(np.abs(slopes).sum()),
             "curve": float(curvature.sum()),
+            "squares": block.squared_norms(used.astype(np.float64)),
         }
-        if bend:
+        if question["ask"] == "bend":
             found["gradient"] = block.transpose_dot(slopes)
             found["pull"] = block.transpose_dot(curvature)
             found["hessian"] = block.gram(curvature)
         return found
 
-    def priced(
-        self, block: Block, weights: Array, shift: float, kept: Sequence[float]
-    ) -> tuple[Array, Sums]:
-        """Return v, which stays here, and what a proof takes of it.
 
-        v = -f', its entries above and below zero times ``kept``, with which all of them sum to 0.
-        value, conjugate : f and f*(-v); squares, predicted : of v and of predictions, summed;
-        slack : what rounding leaves open in the first two.
-        """
-        linear = block.dot(weights)
-        v = self.dual(linear, shift, kept)
-        linear += shift
-        at = np.where(self.weight > 0.0, linear, 0.0)
-        return v, {
-            "value": pieces.value(self.loss, self.y, linear, self.weight),
-            "conjugate": pieces.conjugate(self.loss, self.y, v, self.weight, -1.0),
-            "squares": float(v @ v),
-            "predicted": float(at @ at),
-            "slack": self.loss.slack(self.y, linear, v, self.weight),
-        }
-
-    def dual(self, linear: Array, shift: float, kept: Sequence[float]) -> Array:
-        """Return v = -f' at these predictions, its two sides as far as they are kept."""
-        v = pieces.gradient(self.loss, self.y, linear, self.weight, shift)
-        np.negative(v, out=v)
-        v[v > 0.0] *= kept[0]
-        v[v < 0.0] *= kept[1]
-        return v
-
-    def conjugate(
-        self, block: Block, weights: Array, shift: float, kept: Sequence[float], factor: float
-    ) -> Sums:
-        """Return f*(-factor v)."""
-        v = self.dual(block.dot(weights), shift, kept)
-        return {"conjugate": pieces.conjugate(self.loss, self.y, v, self.weight, -factor)}
-
-    def squares(self, block: Block) -> Sums:
-        """Return the squared lengths of columns over the rows that have a weight, (m,)."""
-        return {"squares": block.squared_norms((self.weight > 0.0).astype(np.float64))}
-
-
-def added(answers: Sequence[Sums]) -> Sums:
+def summed(answers: Sequence[Sums]) -> Sums:
     """Return the sum of answers to one question."""
     return {name: sum(each[name] for each in answers) for name in answers[0]}
 
 
-def size_of(message: Any) -> int:
+def size_of(message: Sums) -> int:
     """Return the bytes of the arrays and numbers in a question or an answer."""
-    if isinstance(message, dict):
-        return sum(map(size_of, message.values()))
-    stored = message.nnz * 1.5 if is_sparse(message) else math.prod(np.shape(message))
-    return int(8 * stored)
+    return 8 * sum(math.prod(np.shape(part)) for part in message.values())

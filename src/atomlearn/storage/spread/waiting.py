@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-#: Seconds without any worker after which a solve ends, where Dask says nothing.
-NO_WORKERS = 300.0
 NO_WORKERS_LEFT = (
     "the cluster had no workers for longer than distributed.scheduler.no-workers-timeout (5 "
     "minutes where that is not set); start some, and solve again: a Checkpoint among the "
@@ -57,20 +54,18 @@ def current_client() -> Any:
 def awaited(client: Any, futures: list[Any]) -> list[Any]:
     """Return the results of futures; LostDataError where no worker is left to make them.
 
-    Dask itself waits for workers without end unless ``no-workers-timeout`` is set: here that, or
-    NO_WORKERS seconds, and workers are counted once a second.
+    Dask itself waits for workers without end unless ``no-workers-timeout`` is set: here that, or 5
+    minutes, and workers are counted once a second.
     """
     import dask
     from dask.utils import parse_timedelta
     from distributed import wait
 
     limit = dask.config.get("distributed.scheduler.no-workers-timeout", None)
-    limit = NO_WORKERS if limit is None else parse_timedelta(limit)
-    alone: float | None = None
-    while True:
+    limit, alone = parse_timedelta(limit or "5 minutes"), 0
+    while alone <= limit:
         with suppress(TimeoutError):
             wait(futures, timeout=1.0)
             return list(client.gather(futures))
-        alone = None if client.nthreads() else alone or time.monotonic()
-        if alone is not None and time.monotonic() - alone > limit:
-            raise LostDataError(NO_WORKERS_LEFT)
+        alone = 0 if client.nthreads() else alone + 1
+    raise LostDataError(NO_WORKERS_LEFT)
