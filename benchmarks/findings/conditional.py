@@ -90,7 +90,7 @@ def hidimstat(X, y, name, seed):
     from hidimstat import D0CRT
     from sklearn.linear_model import LassoCV, LogisticRegressionCV
 
-    given = {"screening_threshold": 100, "random_state": seed}
+    given = {"random_state": seed}
     if np.unique(y).size == 2:
         lasso = LogisticRegressionCV(
             Cs=5, l1_ratios=(1,), solver="liblinear", cv=3, use_legacy_attributes=False
@@ -98,7 +98,7 @@ def hidimstat(X, y, name, seed):
         given["lasso_screening"] = lasso
         test = D0CRT(lasso, fit_y=False, **given)
     else:
-        test = D0CRT(LassoCV(n_alphas=10, cv=5), **given)
+        test = D0CRT(LassoCV(alphas=10, cv=5), **given)
     test.fit_importance(X, y)
     return [np.array([j]) for j in range(X.shape[1])], np.ravel(test.pvalues_)
 
@@ -109,8 +109,8 @@ def hidimstat_of_rows(X, y, name, seed):
 
     order = np.random.default_rng(seed).permutation(len(y))
     test, train = np.split(order, [int(0.3 * len(y))])
-    model = LassoCV(n_alphas=20).fit(X[train], y[train])
-    found = CFI(model, imputation_model_continuous=LassoCV(n_alphas=10), random_state=seed)
+    model = LassoCV(alphas=20).fit(X[train], y[train])
+    found = CFI(model, imputation_model_continuous=LassoCV(alphas=10), random_state=seed)
     found.fit(X[train], y[train])
     found.importance(X[test], y[test])
     return [np.array([j]) for j in range(X.shape[1])], np.ravel(found.pvalues_)

@@ -52,18 +52,21 @@ def made(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
         X += rng.standard_normal((groups[-1] + 1, p))[groups]
         y = X[:, 0] + 2 * rng.standard_normal(groups[-1] + 1)[groups] + noise
         more = {"groups": groups[:n]}
-    elif name == "two classes":
+    elif name.startswith("two classes"):
         y = (rng.random(n + 500) < expit(1.5 * score)).astype(float)
         model = AtomicClassifierCV(n_alphas=8, tol=1e-4)
-    elif name == "four classes":
+    elif name.startswith("four classes"):
         y = (2 * X[:, :4] + rng.gumbel(size=(n + 500, 4))).argmax(axis=1).astype(float)
         model = AtomicClassifierCV(n_alphas=8, tol=1e-4)
+    if name.endswith("30 folds"):
+        model.cv = 30
     return X, y, n, model, more
 
 
 MADE = (
     "normal noise", "t3 noise", "spread grows", "n < p", "jackknife+", "Poisson",
     "groups of five", "two classes", "four classes",
+    "two classes, 30 folds", "four classes, 30 folds",
 )  # fmt: skip
 
 

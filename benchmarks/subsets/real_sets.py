@@ -260,6 +260,12 @@ def summed(rows: list[dict[str, str]]) -> str:
             f"; of the other {len(left)} the gap was {100 * left[0]:.2g}% to {100 * left[-1]:.2g}%,"
             f" in the middle {100 * left[len(left) // 2]:.2g}%"
         )
+    first = sorted(float(row["first_worse"]) for row in rows)
+    text += (
+        ". The first subset, before any branch, was the best one found on "
+        f"{sum(worse < 1e-9 for worse in first)} of {len(first)}, and {100 * first[-1]:.2g}% worse "
+        "at the most"
+    )
     parts = []
     for method, words in (
         ("abess", "abess"), ("l1", "l1 with a re-fit"), ("generation", "feature generation"),

@@ -160,7 +160,9 @@ def test_blocks_with_others_and_of_some_rows(kind: str) -> None:
     assert_allclose(block.with_distinct(one).dense(), array, **CLOSE)
     assert block.predict(factors) == pytest.approx(array @ factors)
     factors[1:3] = 0.0
-    assert_allclose(_of_samples(block, factors), (array * factors) @ array.T, **CLOSE)
+    assert_allclose(
+        _of_samples(block, factors, np.arange(len(array))), (array * factors) @ array.T, **CLOSE
+    )
 
 
 def test_repeated_columns_grow_and_shrink() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
 from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, norms
+from atomlearn.core.data.limits import LIMITS
 
 
 def rows(n: int = 90, p: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -62,6 +65,7 @@ def test_what_sums_do_not_tell_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         assert not hasattr(other, "partial_fit")
     with pytest.raises(ValueError, match="12 features"):
         clone(parts).partial_fit(X, y).partial_fit(X[:, :5], y)
-    monkeypatch.setattr("atomlearn.estimators.moments.MOST_ENTRIES", 100)
+    few = replace(LIMITS, most_dense=100)
+    monkeypatch.setattr("atomlearn.estimators.moments.LIMITS", few)
     with pytest.raises(ValueError, match="of 12 columns"):
         AtomicRegressor().partial_fit(X, y)

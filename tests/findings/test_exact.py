@@ -189,7 +189,10 @@ def test_at_most_so_many_signs_are_wrong() -> None:
 
 def test_what_has_no_exact_interval_is_said() -> None:
     X, y = data()
+    with pytest.raises(ValueError, match="above 0"):
+        estimates(AtomicRegressor(alpha=0.1).fit(X, y), X, y, sigma=1.0)
     for model in (AtomicRegressorCV(n_alphas=3), SubsetRegressor(range(1, 3), cv=2),
+                  SubsetRegressor(2, fit_intercept=False),
                   AtomicRegressor(alpha=0.1, fit_intercept=False)):  # fmt: skip
         with pytest.raises(ValueError, match="l1 at one alpha"):
             estimates(model.fit(X, y), X, y, how="exact")

@@ -29,11 +29,10 @@ from atomlearn.findings import (
     meinshausen_buhlmann,
     unimodal,
 )
-from atomlearn.findings.categories import independent
 from atomlearn.findings.gaussian import _ends, generator, knockoffs_of, standardized
 from atomlearn.findings.importance import path_with_scores
 from atomlearn.findings.knockoffs import e_threshold, e_values
-from atomlearn.findings.precision import means_of, near_duplicates
+from atomlearn.findings.precision import independent, means_of, near_duplicates
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:No features were selected:UserWarning",
@@ -466,6 +465,7 @@ def test_what_replaces_dependent_columns_spans_the_same() -> None:
     turned, labels = independent(X, np.array([0, 1, 1, 1, 1, 2, 2]))
     assert labels.tolist() == [0, 1, 1, 1, 2, 2]
     made = X @ turned
+    assert independent(X, np.array([0, 1, 1, 1, 2, 3, 3]))[0] is None
     assert_allclose(made[:, [0, 4, 5]], X[:, [0, 5, 6]])  # these do not depend on each other
     assert_allclose(made[:, 1:4].T @ made[:, 1:4] / 200, np.eye(3), atol=1e-12)
     left = made[:, 1:4] @ np.linalg.lstsq(made[:, 1:4], X[:, 1:5], rcond=None)[0] - X[:, 1:5]

@@ -132,7 +132,7 @@ def test_a_long_product_ends_when_time_is_up(product: str) -> None:
     block = designs.DenseBlock(np.asfortranarray(np.arange(12.0).reshape(4, 3)))
     work = {
         "gram": lambda: block.gram(np.ones(4)),
-        "outer": lambda: _of_samples(block, np.ones(3)),
+        "outer": lambda: _of_samples(block, np.ones(3), np.arange(4)),
         "centered_gram": lambda: block.centered_gram(np.ones(4), np.ones(3)),
         "dense": lambda: designs.Identity((2, 2)).rays(np.eye(2), np.eye(2)).dense(),
     }[product]

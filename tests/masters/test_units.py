@@ -72,7 +72,7 @@ KINDS: list[tuple[Master, Norm, str, int]] = [
     (SequentialQP(), norms.L1(), USUAL, 75),
     (SequentialQP(), norms.L1(), "huber poisson", 70),
     (SequentialQP(), RAYS, USUAL, 68),
-    (KSupportNewton(), norms.KSupport(3), "squared", 84),
+    (KSupportNewton(), norms.KSupport(3), "squared", 128),
     (ModelNewton(), norms.KSupport(3), USUAL, 97),
     (ModelNewton(), norms.L1(), "poisson squared", 97),
     (ModelNewton(), GROUPS, "poisson", 24),

@@ -26,6 +26,7 @@ from atomlearn import (
     FeatureGenerator,
     MatrixPursuit,
     SparseLowRank,
+    SubsetRegressor,
     norms,
 )  # fmt: skip
 
@@ -160,6 +161,7 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "groups": (AtomicRegressor(norms.LatentGroups([[0, 1, 2], [2, 3, 4, 5], [6, 7, 8, 9]]), 0.5),
                frame(load_diabetes), {}),
     "generation": (FeatureGenerator(n_features=6, batch=2), frame(load_breast_cancer), {}),
+    "best subset": (SubsetRegressor(3, within=0.05), frame(load_diabetes), {}),
     "levels": (AtomicRegressorCV(n_alphas=5, cv=3), frame(load_diabetes), {}),
     "nothing": (AtomicRegressor(alpha=1e5), frame(load_diabetes), {}),
     "genotypes": (AtomicRegressor(alpha=0.2), genotypes(), {}),

@@ -27,13 +27,13 @@ WIDE, WIDER, TALL = (60, 300), (120, 300), (300, 12)
 #: Solver, norm, form, loss, shape, and the passes that the run takes and steps of its masters,
 #: with a tenth to spare.
 KINDS: list[tuple[Solver, Norm, str, str, tuple[int, int], int, int]] = [
-    (ColumnGeneration(batch=3), norms.KSupport(3), "squared", "squared", WIDE, 4, 20),
+    (ColumnGeneration(batch=3), norms.KSupport(3), "squared", "squared", WIDE, 4, 86),
     (ColumnGeneration(batch=1), norms.L1(), "penalized", "squared_hinge", WIDE, 29, 70),
     (ColumnGeneration(), TRIPLES, "penalized", "logistic", WIDER, 2, 12),
     (ColumnGeneration(), norms.KSupport(5), "constrained", "logistic", WIDER, 3, 26),
     (ColumnGeneration(), norms.L1(), "penalized", "quantile", WIDER, 12, 99),
     (ColumnGeneration(batch=5), norms.L1(), "penalized", "poisson", WIDE, 9, 50),
-    (ColumnGeneration(), norms.KSupport(2), "squared", "huber", TALL, 1, 3),
+    (ColumnGeneration(), norms.KSupport(2), "squared", "huber", TALL, 1, 8),
     (AtomGeneration(), norms.KSupport(3), "penalized", "squared", WIDE, 237, 236),
     (AtomGeneration(), norms.KSupport(3), "penalized", "squared", TALL, 63, 62),
     (AtomGeneration(), norms.L1(), "constrained", "logistic", WIDE, 11, 12),

@@ -63,7 +63,6 @@ def content_of_fit(
     if fitted.settings["method"] == "atomic norm" and not fitted.has_curves:
         scaled = replace(view, design=data.design)
         path = PathDisplay.of_view(scaled, data.y, **data.of_rows, **data.parameters)
-    n_features = source.map.n_columns - len(given.covariates)
     more |= _terms(source, plan, fitted)
     return content_of(
         view,
@@ -81,13 +80,7 @@ def content_of_fit(
         looks=not given.on_disk and X.shape[0] * X.shape[1] <= LARGE,
         data=source.name,
         details=_details(source, plan, fitted, seconds),
-        notes=(
-            *_told(source.notes),
-            *notes,
-            *fitted.notes,
-            *_notes(plan, fitted, n_features),
-            *_tested(source, fitted, tests),
-        ),
+        notes=(*_told(source.notes), *notes, *fitted.notes, *_notes(plan, fitted, source)),
         command=source.command,
         versions=versions(),
         chosen_first="selected_by" in fitted.settings,
@@ -104,14 +97,12 @@ def _view(source: Dataset, fitted: Fitted) -> View:
     return View(fitted.model, X, map.apply(source.X), map, names, *found, classes, len(names))
 
 
-def _tested(source: Dataset, fitted: Fitted, tests: FeatureTests | None) -> list[str]:
+def tested(source: Dataset, fitted: Fitted, tests: FeatureTests) -> str:
     """Return one sentence with the p-values of selected columns, the least ones, and what for."""
-    if tests is None:
-        return []
     found = tests.of_columns()
     used = sorted((found[j], source.names[j]) for j in fitted.columns.tolist() if j in found)
     told = [f"{name} {p:.2g} (adjusted {rate:.2g})" for (p, rate), name in used[:20]]
-    return [f"p-values {tests.condition}: {'; '.join(told) or 'no column is selected'}"]
+    return f"p-values {tests.condition}: {'; '.join(told) or 'no column is selected'}"
 
 
 def _known(
@@ -190,7 +181,8 @@ def _told(notes: Sequence[str], most: int = 12) -> list[str]:
     return [*notes[:most], *([f"and {more} more notes on reading"] if more > 0 else [])]
 
 
-def _notes(plan: Plan, fitted: Fitted, n_features: int) -> list[str]:
+def _notes(plan: Plan, fitted: Fitted, source: Dataset) -> list[str]:
+    n_features = source.map.n_columns - len(source.given.covariates)
     notes, wanted = list[str](), min(fitted.settings.get("n_features", 0), n_features)
     if plan.generates and fitted.results[0].converged and fitted.model.n_selected_ < wanted:
         notes.append(

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from atomlearn.cli.assembly import content_of_fit, model_of
+from atomlearn.cli.assembly import content_of_fit, model_of, tested
 from atomlearn.cli.command_line import memory
 from atomlearn.cli.fitting import Fitted, fit, with_baseline
 from atomlearn.cli.genotypes import score_text
@@ -125,6 +125,7 @@ def _selected(
     if plan.p_values and not interrupted:
         watch.stage("testing each column given all others")
         tests = _tests(source, plan)
+        notes.append(tested(source, fitted, tests))
     content = content_of_fit(source, plan, fitted, held_out, notes, seconds, again, tests)
     return content, fitted, interrupted
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from sklearn.utils import gen_batches
 
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.moments import from_moments
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Design
@@ -15,11 +15,6 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.losses import as_loss
 from atomlearn.result import Result
-
-#: Entries of the sums (2 GB), beyond which rows are better kept on disk.
-MOST_ENTRIES = 2**28
-#: Entries of rows that are made dense at once.
-TOGETHER = 2**22
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +32,11 @@ class Moments:
     def none(cls, n_columns: int) -> Self:
         """Return the moments of no rows, or say that there are too many columns."""
         size = n_columns + 1
-        if size * size > MOST_ENTRIES:
+        if size * size > LIMITS.most_dense:
             raise ValueError(
                 f"partial_fit keeps sums of products of all pairs of columns, and of {n_columns:,} "
-                f"columns these take {8e-9 * size * size:,.0f} GB, more than the "
-                f"{8e-9 * MOST_ENTRIES:.0f} GB it allows itself; fit to data on disk instead "
+                f"columns these take {8e-9 * size * size:,.1f} GB, more than the "
+                f"{8e-9 * LIMITS.most_dense:.1f} GB it allows itself; fit to data on disk instead "
                 "(`atomlearn convert`), or select columns first"
             )
         return cls(0.0, np.zeros(size), np.zeros((size, size)))
@@ -55,7 +50,7 @@ class Moments:
         Statistician 37 (1983) 242-247.
         """
         found, every = self, np.arange(design.shape[1])
-        for some in gen_batches(y.size, max(1, TOGETHER // self.means.size)):
+        for some in LIMITS.pieces(y.size, self.means.size):
             rows = np.arange(some.start, some.stop)
             block = part_of(design, rows=rows).gather(every).dense()
             found = found._with(np.column_stack([block, y[rows]]).astype(np.float64), weight[rows])

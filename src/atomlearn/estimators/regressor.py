@@ -32,13 +32,13 @@ def _has_moments(estimator: Any) -> None:
         as_loss(estimator.loss).name == "squared"
         and estimator.features == "linear"
         and estimator.unpenalized is None
-        and not (estimator.relax or estimator.adaptive)
+        and not estimator.relax
     )
     if not plain:
         raise AttributeError(
             f"{type(estimator).__name__} has no partial_fit with these parameters: sums over rows "
-            "are enough for the squared loss of plain columns alone, without unpenalized=, relax= "
-            "or adaptive=; fit to all rows with warm_start=True"
+            "are enough for the squared loss of plain columns alone, without unpenalized= or "
+            "relax=; fit to all rows with warm_start=True"
         )
 
 
@@ -158,8 +158,8 @@ class AtomicRegressor(OneLevel, LinearRegressor):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to these rows and to those of all earlier calls, of which sums are kept.
 
-        For the squared loss. Sums of products of all pairs of columns take 8 (p + 1)^2 bytes: 0.8
-        GB for 10,000 columns, and from 16,384 on they are refused. The optimum is that of all rows
+        For the squared loss. Sums of products of all pairs of columns take 8 (p + 1)^2 bytes: 0.2
+        GB for 5,000 columns, and from 8,192 on they are refused. The optimum is that of all rows
         together; the fit begins at the last one, and its gap is of the problem of the sums.
 
         Parameters

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from atomlearn.core.interfaces import Design, Form, Loss
+from atomlearn.core.interfaces import Form, Loss
 from atomlearn.core.solvers.solver import Solver
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import map_of
@@ -54,7 +54,6 @@ class SubsetModel(SelectsColumns, AtomicModel):
     form: Form | None = field(default="squared", init=False)
     features: str = field(default="linear", init=False)
     relax: Any = field(default=0.0, init=False)
-    adaptive: float = field(default=0.0, init=False)
     solver: str | Solver = field(default="auto", init=False)
     stop: StoppingRule | None = field(default=None, init=False)
 
@@ -82,27 +81,22 @@ class SubsetModel(SelectsColumns, AtomicModel):
         size or a ridge that is chosen by cross-validation: see ``AtomicRegressorCV.fit``.
         """
         wanted = wanted_of(self.tol, self.within, 1000, self.time_limit, self.max_iter)
-        sizes = self._sizes()
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
-        sizes = [size for size in sizes if size <= n_units]
-        if not sizes:
-            what = "columns" if self.groups is None else "groups"
-            raise ValueError(
-                f"n_features={self.n_features}, but X has {n_units} {what} to choose from, those "
-                f"in unpenalized not counted; use n_features={n_units} or less"
-            )
-        if self.ridge is None or self.ridge == "cv":
-            level = usual_ridge(problem)
-        else:
-            level = checked_ridge(self.ridge)
-        k = sizes[0]
+        given = self.ridge not in (None, "cv")
+        level = checked_ridge(self.ridge) if given else usual_ridge(problem)
+        levels = [level * each for each in RIDGES] if self.ridge == "cv" else [level]
+        choices = list(itertools.product(self._sizes(n_units), levels))
         self.cv_scores_: dict[tuple[int, float], Any] | None = None
-        if len(sizes) > 1 or self.ridge == "cv":
-            ridges = [level * each for each in RIDGES] if self.ridge == "cv" else [level]
+        k, level = choices[0]
+        if len(choices) > 1:
             design = checked_design(self, X, reset=False)
             rows = (y, sample_weight, offset, groups, order)
-            k, level = self._chosen(design, list(itertools.product(sizes, ridges)), rows)
+            # Within the folds subsets are improved by exchanges, and not proved.
+            trials = Trials(clone(self).skip_proof(), design, rows, whole("cv", self.cv))
+            scores = [trials.score({"n_features": k, "ridge": r}) for k, r in choices]
+            self.cv_scores_ = dict(zip(choices, np.array(scores), strict=True))
+            k, level = choices[int(np.mean(scores, axis=1).argmax())]
         problem = problem.at(level)
         watch: tuple[Any, ...] = tuple(self.observers or ())
         if self.verbose:
@@ -131,16 +125,18 @@ class SubsetModel(SelectsColumns, AtomicModel):
             found.setdefault(unit, []).append(name)
         return {unit: " and ".join(members) for unit, members in found.items()}
 
-    def _sizes(self) -> list[int]:
+    def _sizes(self, n_units: int) -> list[int]:
         """Return the sizes that are tried, or say what is wrong with them."""
-        several = isinstance(self.n_features, Sequence | range | np.ndarray)
-        sizes = list(self.n_features) if several else [self.n_features]
-        if not sizes or isinstance(self.n_features, str):
+        sizes = [whole("n_features", size) for size in np.ravel(self.n_features).tolist()]
+        possible = [size for size in sizes if size <= n_units]
+        if not possible:
+            what = "columns" if self.groups is None else "groups"
             raise ValueError(
-                "n_features must be a number of features, or several such as range(1, 11), of "
-                f"which cross-validation chooses one; got {self.n_features!r}"
+                f"n_features={self.n_features!r}, but X has {n_units} {what} to choose from, those "
+                f"in unpenalized not counted; use n_features={n_units} or less, or several, such "
+                "as range(1, 11), of which cross-validation chooses one"
             )
-        return [whole("n_features", size) for size in sizes]
+        return possible
 
     def _problem(self, data: Checked) -> tuple[Problem, int, Any]:
         """Return the problem, how many units it has to choose from, and the units of columns."""
@@ -169,18 +165,6 @@ class SubsetModel(SelectsColumns, AtomicModel):
         self.gap_ = max(result.objective - result.lower_bound, 0.0)
         self.ridge_, self.n_selected_ = result.ridge, result.k
         self.n_passes_, self.n_iter_ = result.passes, max(result.nodes, 1)
-
-    def _chosen(
-        self, design: Design, choices: list[tuple[int, float]], rows: Any
-    ) -> tuple[int, float]:
-        """Return the size and the ridge of the best mean score of held-out rows.
-
-        Within the folds subsets are improved by exchanges, and not proved.
-        """
-        trials = Trials(clone(self).skip_proof(), design, rows, whole("cv", self.cv))
-        scores = np.array([trials.score({"n_features": k, "ridge": r}) for k, r in choices])
-        self.cv_scores_ = dict(zip(choices, scores, strict=True))
-        return choices[int(np.argmax(scores.mean(axis=1)))]
 
 
 def told(record: SubsetRecord) -> str:

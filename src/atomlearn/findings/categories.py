@@ -5,32 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg as la
-import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.convert import readable
-from atomlearn.core.data.frames import as_table, is_table
+from atomlearn.core.data.frames import as_table, table_names
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
 from atomlearn.storage.intake.encode import encode_columns
+from atomlearn.storage.intake.kinds import days_of
 from atomlearn.storage.intake.typed import frame_of
 
-#: Eigenvalues of correlations below this share of the largest are those of dependent columns.
-DEPENDENT = 1e-8
 
-
-def numbers_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
+def indicators_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
     """Return X as an array, and which columns of it are of one column of X; None: each its own.
 
     Sets what scikit-learn's ``validate_data`` sets.
     """
     table = as_table(X)
-    if is_table(table) and len(getattr(table, "shape", ())) == 2 and 0 not in table.shape:
+    if table_names(table):
         frame = frame_of(table)
         labels = {name: set(frame.cells(name)) for name in filter(frame.is_text, frame.header)}
-        if labels:
+        # A table with dates is refused below, as elsewhere.
+        if labels and all(days_of(list(cells)) is None for cells in labels.values()):
             return _encoded(estimator, X, frame, labels)
     array: Any = validate_data(
         estimator, readable(X), dtype=np.float64, accept_sparse="csc", ensure_min_samples=2
@@ -59,27 +56,3 @@ def _encoded(
     made = encode_columns(frame, plans)
     own = np.arange(len(plans))
     return made.X, np.repeat(own, [len(plan.made()) for plan in plans])
-
-
-def independent(X: Array, labels: Columns) -> tuple[sp.csc_array, Columns]:
-    """Return what makes columns of each group uncorrelated where they depend on each other.
-
-    X : (n, p) standardized; labels : (p,) groups. The k indicators of a category sum to one, so
-    that no knockoff could differ from its column. They become k - 1 columns of variance one that
-    span the same. Returns the map (p, q), and the groups of the q columns.
-    """
-    parts, rows, found = list[Array](), list[Columns](), list[int]()
-    for label in np.unique(labels):
-        mine = np.flatnonzero(labels == label)
-        part = np.eye(mine.size)
-        if 1 < mine.size < len(X):
-            sizes, vectors = la.eigh(X[:, mine].T @ X[:, mine] / len(X))
-            kept = sizes > DEPENDENT * sizes[-1]
-            if kept.any() and not kept.all():
-                part = vectors[:, kept] / np.sqrt(sizes[kept])
-        parts.append(part)
-        rows.append(mine)
-        found += [int(label)] * part.shape[1]
-    order = np.concatenate(rows)
-    back = np.argsort(order)
-    return sp.csc_array(sp.block_diag(parts, "csr")[back]), np.array(found)

@@ -120,6 +120,8 @@ def estimates(
     """
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {level!r}")
+    if sigma is not None and (how != "exact" or not sigma > 0):
+        raise ValueError(f'sigma={sigma!r} must be above 0, and is of how="exact" alone')
     data = Given.of(estimator, X, y, sample_weight, groups)
     if columns is not None:
         if how != "auto":

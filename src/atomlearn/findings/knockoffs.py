@@ -24,10 +24,15 @@ from atomlearn.core.interfaces import (
 from atomlearn.core.norms.partition import Partition
 from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
-from atomlearn.findings.categories import independent, numbers_of
+from atomlearn.findings.categories import indicators_of
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled, standardized
 from atomlearn.findings.importance import coefficients
-from atomlearn.findings.precision import means_of, near_duplicates, warn_of_duplicates
+from atomlearn.findings.precision import (
+    independent,
+    means_of,
+    near_duplicates,
+    warn_of_duplicates,
+)
 from atomlearn.norms import Groups, KSupport, as_norm
 
 
@@ -179,7 +184,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         """
         if not (is_number(self.fdr) and 0 < self.fdr < 1):
             raise ValueError(f"fdr must be a share between 0 and 1 such as 0.1, got {self.fdr!r}")
-        array, labels = numbers_of(self, X)
+        array, labels = indicators_of(self, X)
         if labels is not None and self.groups is not None:
             raise ValueError(
                 "KnockoffSelector takes groups of numeric columns, and X has categories; make 0/1 "
@@ -201,7 +206,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         turned, partition = None, given
         if given is not None:
             turned, of = independent(standard, given.labels)
-            partition = self._partition(of, of.size)
+            partition = given if turned is None else self._partition(of, of.size)
         draws, self.covariance_ = self._draws(standard, means, scales, rng, turned)
         standard = standard if turned is None else standard @ turned
         seed = int(rng.integers(2**31))

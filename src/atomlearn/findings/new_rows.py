@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.convert import as_compressed, readable
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Loss, Rows
@@ -23,6 +21,7 @@ from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.findings.kept import Kept, Point, gap_of, linear_at, rows_that_stand
 from atomlearn.problem import Problem
+from atomlearn.storage.formats.format import stacked
 
 #: Folds whose rows are left out, and the most rows that are compared.
 N_FOLDS, MOST_ROWS = 5, 20_000
@@ -127,8 +126,8 @@ def monitor(
 
     References
     ----------
-    P. Good. Permutation, parametric and bootstrap tests of hypotheses. Springer, 2005. P. Westfall,
-    S. Young. Resampling-based multiple testing. Wiley, 1993 (the largest of several statistics).
+    P. H. Westfall, S. S. Young. Resampling-based multiple testing. Wiley, 1993 (the largest of
+    several statistics).
 
     Examples
     --------
@@ -286,7 +285,7 @@ def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple
 def _refitted(estimator: Any, X: tuple[Any, Any], y: tuple[Any, Any]) -> Any:
     """Return a fit to all rows that begins at the old one."""
     tables = [as_compressed(readable(part)) for part in X]
-    together = sp.vstack(tables, "csr") if is_sparse(tables[0]) else np.vstack(tables)
+    together = stacked(tables, "csr")
     model: Any = _at_one_level(estimator).set_params(warm_start=True)
     model.results_ = estimator.results_
     if hasattr(estimator, "classes_"):

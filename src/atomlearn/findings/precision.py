@@ -167,3 +167,29 @@ def means_of(X: Array, labels: Columns) -> Array:
     signs = np.where(np.einsum("ij,ij->j", X, X[:, first[labels]]) < 0, -1.0, 1.0)
     columns = np.arange(labels.size)
     return np.asarray(X @ sp.csr_array((signs / np.bincount(labels)[labels], (columns, labels))))
+
+
+def independent(X: Array, labels: Columns) -> tuple[sp.csr_array | None, Columns]:
+    """Return what makes columns of each group uncorrelated where they depend on each other.
+
+    X : (n, p) standardized; labels : (p,) groups. The k indicators of a category sum to one, so
+    that no knockoff could differ from its column. They become k - 1 columns of variance one that
+    span the same. Returns the map (p, q), None where there are none such, and the groups of the q
+    columns.
+    """
+    parts, rows, found = list[Array](), list[Columns](), list[Columns]()
+    for label in np.unique(labels):
+        mine = np.flatnonzero(labels == label)
+        part = np.eye(mine.size)
+        if 1 < mine.size < len(X):
+            sizes, vectors = np.linalg.eigh(X[:, mine].T @ X[:, mine] / len(X))
+            kept = sizes > 1e-8 * sizes[-1]
+            if kept.any() and not kept.all():
+                part = vectors[:, kept] / np.sqrt(sizes[kept])
+        parts.append(part)
+        rows.append(mine)
+        found.append(np.full(part.shape[1], label))
+    of = np.concatenate(found)
+    if of.size == labels.size:
+        return None, labels
+    return sp.csr_array(sp.block_diag(parts, "csr")[np.argsort(np.concatenate(rows))]), of

@@ -146,7 +146,8 @@ def subset_line(
     estimator: SubsetRegressor, X: Any, y: Any, data: Given, spread: float
 ) -> SubsetLine | None:
     """Return the lines of a fitted model of single columns, of one size and ridge; else None."""
-    if estimator.cv_scores_ is not None or estimator.groups is not None:
+    chosen = estimator.cv_scores_ is not None
+    if chosen or estimator.groups is not None or not estimator.fit_intercept:
         return None
     model = clone(estimator)
     problem = model._problem(model._checked(X, y, data.weight))[0].at(estimator.ridge_)

@@ -23,94 +23,14 @@ NOT_THE_WORLD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SubsetProof:
-    """What is proved of the best subset.
-
-    over : what the bound is over; sentences : what is proved, and what is not; near : of the other
-    subsets nearly as good, what they lack of the best one, what they have instead, and by how much
-    their objective is larger; twins : the same where that is one column.
-    """
-
-    over: str
-    sentences: tuple[str, ...]
-    near: Sequence[tuple[str, str, str]] = ()
-    twins: Sequence[Twins] = ()
-
-    @classmethod
-    def of(cls, view: View, refitted: bool) -> Self | None:
-        """Return what the search of a model of the best subset proved, None of other models.
-
-        refitted : whether another subset was scored on held-out rows.
-        """
-        model = view.model
-        if not isinstance(model, SubsetModel):
-            return None
-        result, names = model.result_, model.unit_names(view.names)
-        unit = "feature" if model.groups is None else "group"
-        k = f"{result.k:,} {unit}{'' if result.k == 1 else 's'}"
-        said = [_of_all(result, k), *_of_single(result, k, unit, names)]
-        best, near = result.columns if result.groups is None else result.groups, []
-        found = list[Twins]()
-        for each in (result.near or ())[1:]:
-            gone = np.setdiff1d(best, each.columns).tolist()
-            lost, come = (
-                ", ".join(names[at] for at in part)
-                for part in (gone, np.setdiff1d(each.columns, best).tolist())
-            )
-            rise = each.objective / result.objective - 1.0
-            near.append((lost, come, f"+{percent(rise)}"))
-            if len(gone) == 1 and unit == "feature":
-                found.append(Twins(gone[0], lost, (), rise, replaced_by=(come,)))
-        if result.near is not None:
-            said.append(_of_near(len(near), percent(model.within), result.near_complete))
-        if refitted:
-            said.append(
-                "The subset that held-out rows were scored with was found in the same way among "
-                "the other rows, without a proof."
-            )
-        return cls(f"all subsets of {k}", (*said, NOT_THE_WORLD), near, found)
-
-
-def _of_all(result: SubsetResult, k: str) -> str:
-    """Return what is proved of all other subsets."""
-    bound = f"no subset of {k} has an objective more than {percent(result.gap)} lower"
-    if result.status is SubsetStatus.OPTIMAL:
-        return f"This is the best subset of {k}: {bound}."
-    ended = str(result.status).partition(";")[0]
-    return f"Not proved to be the best subset of {k} ({ended}). Proved so far: {bound}."
-
-
-def _of_single(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -> list[str]:
-    """Return what is proved of single features: which are in no best subset, and which in all."""
-    if result.open_columns is None:
-        return [f"Nothing is proved of single {unit}s: they are too many to be listed."]
-    n_open, out = result.open_columns.size - result.proved_in.size, result.n_proved_out
-    words = f"{out:,} of {out + result.open_columns.size:,} {unit}s are in no best model of {k}"
-    said = [f"{words}; of {n_open:,} this is not known." if n_open else f"{words}."]
-    if result.proved_in.size:
-        said.append(
-            f"In every best model: {', '.join(names[at] for at in result.proved_in.tolist())}."
-        )
-    return said
-
-
-def _of_near(others: int, share: str, complete: bool) -> str:
-    """Return how many subsets are nearly as good."""
-    if not complete:
-        return f"{others:,} others within {share} were found; there may be more of them."
-    if not others:
-        return f"Every other subset has an objective more than {share} higher."
-    return (
-        f"{others:,} other{' has' if others == 1 else 's have'} an objective at most {share} "
-        "higher, and none is missing below: where features can stand for each other, no one subset "
-        "is the model."
-    )
-
-
 @dataclass
 class BoundsDisplay(Display):
     """The best objective found, and the bound on that of all subsets, over the seconds of a search.
+
+    References
+    ----------
+    H. Hazimeh, R. Mazumder, A. Saab. Sparse regression at scale: branch-and-bound rooted in
+    first-order optimization. Mathematical Programming 196 (2022) 347-388.
 
     Examples
     --------
@@ -157,3 +77,91 @@ class BoundsDisplay(Display):
         ]
         ax.set(xlabel="seconds", ylabel="objective")
         ax.legend()
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetProof:
+    """What is proved of the best subset.
+
+    over : what the bound is over; sentences : what is proved, and what is not; near : of the other
+    subsets nearly as good, what they lack of the best one, what they have instead, and by how much
+    their objective is larger; twins : the same where that is one column; bounds : over time.
+    """
+
+    over: str
+    sentences: tuple[str, ...]
+    near: Sequence[tuple[str, str, str]] = ()
+    twins: Sequence[Twins] = ()
+    bounds: Sequence[BoundsDisplay] = ()
+
+    @classmethod
+    def of(cls, view: View, refitted: bool) -> Self | None:
+        """Return what the search of a model of the best subset proved, None of other models.
+
+        refitted : whether another subset was scored on held-out rows.
+        """
+        model = view.model
+        if not isinstance(model, SubsetModel):
+            return None
+        result, names = model.result_, model.unit_names(view.names)
+        unit = "feature" if model.groups is None else "group"
+        k = f"{result.k:,} {unit}{'' if result.k == 1 else 's'}"
+        said = [_of_all(result, k), *_of_single(result, k, unit, names)]
+        best, near = result.columns if result.groups is None else result.groups, []
+        found = list[Twins]()
+        for each in (result.near or ())[1:]:
+            gone = np.setdiff1d(best, each.columns).tolist()
+            lost, come = (
+                ", ".join(names[at] for at in part)
+                for part in (gone, np.setdiff1d(each.columns, best).tolist())
+            )
+            rise = each.objective / result.objective - 1.0
+            near.append((lost, come, f"+{percent(rise)}"))
+            if len(gone) == 1 and unit == "feature":
+                found.append(Twins(gone[0], lost, (), rise, replaced_by=(come,)))
+        if result.near is not None:
+            said.append(_of_near(len(near), percent(model.within), result.near_complete))
+        if refitted:
+            said.append(
+                "The subset that held-out rows were scored with was found in the same way among "
+                "the other rows, without a proof."
+            )
+        drawn = BoundsDisplay.of_estimator(model)
+        said.append(NOT_THE_WORLD)
+        return cls(f"all subsets of {k}", tuple(said), near, found, [drawn] if drawn else [])
+
+
+def _of_all(result: SubsetResult, k: str) -> str:
+    """Return what is proved of all other subsets."""
+    bound = f"no subset of {k} has an objective more than {percent(result.gap)} lower"
+    if result.status is SubsetStatus.OPTIMAL:
+        return f"This is the best subset of {k}: {bound}."
+    ended = str(result.status).partition(";")[0]
+    return f"Not proved to be the best subset of {k} ({ended}). Proved so far: {bound}."
+
+
+def _of_single(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -> list[str]:
+    """Return what is proved of single features: which are in no best subset, and which in all."""
+    if result.open_columns is None:
+        return [f"Nothing is proved of single {unit}s: they are too many to be listed."]
+    n_open, out = result.open_columns.size - result.proved_in.size, result.n_proved_out
+    words = f"{out:,} of {out + result.open_columns.size:,} {unit}s are in no best model of {k}"
+    said = [f"{words}; of {n_open:,} this is not known." if n_open else f"{words}."]
+    if result.proved_in.size:
+        said.append(
+            f"In every best model: {', '.join(names[at] for at in result.proved_in.tolist())}."
+        )
+    return said
+
+
+def _of_near(others: int, share: str, complete: bool) -> str:
+    """Return how many subsets are nearly as good."""
+    if not complete:
+        return f"{others:,} others within {share} were found; there may be more of them."
+    if not others:
+        return f"Every other subset has an objective more than {share} higher."
+    return (
+        f"{others:,} other{' has' if others == 1 else 's have'} an objective at most {share} "
+        "higher, and none is missing below: where features can stand for each other, no one subset "
+        "is the model."
+    )

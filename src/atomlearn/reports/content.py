@@ -308,6 +308,7 @@ class Content:
         """All pictures of the page, in their order."""
         several, held_out = len(self.outputs) > 1 and len(self.selected) > 0, self.held_out
         found: list[Display] = [*self.curves, *self.evidence]
+        found += self.proof.bounds if self.proof else []
         if several:
             first = self.selected[:12]
             values = np.transpose([item.standardized for item in first])

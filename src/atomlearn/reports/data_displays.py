@@ -60,7 +60,10 @@ class PrecisionDisplay(SharesDisplay):
     """Precision against recall of held-out rows."""
 
     title = "Precision and recall on held-out rows"
-    about = "Of those called so, how many are; of those that are, how many were called so."
+    about = (
+        "Recall: the share of the class that is found. Precision: the share of what is found that "
+        "is of the class."
+    )
     across, up, diagonal = "recall", "precision", False
 
 
@@ -82,8 +85,8 @@ class CalibrationDisplay(SharesDisplay):
     """
 
     title = "Calibration on held-out rows"
-    about = "Bins of equally many rows: on the dashed line told probabilities are right."
-    across, up, marker = "told probability", "share that is true", "o"
+    about = "Bins of equally many rows. On the dashed line the predicted probabilities are right."
+    across, up, marker = "predicted probability", "share that is true", "o"
 
     needs = "tells no probabilities; fit a classifier whose loss has some: AtomicClassifier()"
 

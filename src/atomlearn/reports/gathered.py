@@ -20,7 +20,7 @@ from atomlearn.findings.held_out import rows_of, unproved
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.losses import as_loss
-from atomlearn.reports.best_subset import BoundsDisplay, SubsetProof
+from atomlearn.reports.best_subset import SubsetProof
 from atomlearn.reports.chromosomes import ChromosomesDisplay, Places, places_in
 from atomlearn.reports.content import (
     Content,
@@ -239,16 +239,12 @@ def content_of(
     labels, is_times = view.labels, y.dtype.names is not None
     found, covariates = without_covariates([*map(known, selected_of(view))], free)
     proof = SubsetProof.of(view, held_out is not None and held_out.refitted)
-    if looks:
-        found = with_twins(view, found, asked if proof is None else lambda: proof.twins)
+    found = with_twins(view, found, (lambda: proof.twins) if proof else asked) if looks else found
     selected = _with_shares(found, stability or (shares(halves) if halves else None))
-    counts = np.bincount(y, minlength=len(labels)).tolist() if labels else []
     warned, boxes = _seen(view, y, selected, target) if looks else ([], [])
     places = along_chromosomes(view, y, selected, positions)
     groups = None if "groups" in more else groups_of(view.model, selected)
-    chosen = [of.of_estimator(view.model) for of in (ValidationDisplay, BoundsDisplay)]
-    pictures = [places, groups, *boxes, *chosen, path]
-    names = outputs if len(outputs) == len(results) else ("all outputs",) * len(results)
+    pictures = [places, groups, *boxes, ValidationDisplay.of_estimator(view.model), path]
     return Content(
         target=target,
         task="survival" if is_times else "classification" if labels else "regression",
@@ -258,10 +254,10 @@ def content_of(
         outputs=outputs,
         selected=selected,
         covariates=covariates,
-        fits=tuple(map(FitSummary.of, names, results, gaps)),
+        fits=_fits_of(outputs, results, gaps),
         goal=float(view.model.tol) if results else 0.0,
         held_out=held_out,
-        class_counts=tuple(zip(labels or (), counts, strict=True)),
+        class_counts=tuple((label, int(np.sum(y == at))) for at, label in enumerate(labels or ())),
         curves=curves_of(view, selected, halves, outputs),
         evidence=[picture for picture in pictures if picture is not None],
         scale=_scale_of(view),
@@ -270,6 +266,13 @@ def content_of(
         warnings=(*(held_out.warnings if held_out else ()), *warned),
         **more,
     )
+
+
+def _fits_of(
+    outputs: tuple[str, ...], results: Sequence[Result], gaps: Sequence[float | None]
+) -> tuple[FitSummary, ...]:
+    names = outputs if len(outputs) == len(results) else ("all outputs",) * len(results)
+    return tuple(map(FitSummary.of, names, results, gaps))
 
 
 def _with_shares(

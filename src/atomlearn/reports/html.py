@@ -98,7 +98,7 @@ def verdict_words(content: Content) -> list[str]:
     words = [first, second]
     if verdict.power is not None:
         share = f"{verdict.power:.0%} of the trials"
-        words.append(f"A signal of a useful size, put into these data, was told in {share}.")
+        words.append(f"A signal of a useful size, put into these data, was found in {share}.")
     if content.again:
         # The features shown are not those scored: a reader of the box alone has to know that.
         words.append(

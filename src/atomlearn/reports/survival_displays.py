@@ -1,4 +1,4 @@
-"""Displays of survival: held-out rows by their told risk, and calibration at a time."""
+"""Displays of survival: held-out rows by their predicted risk, and calibration at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from atomlearn.core.interfaces import Array
 from atomlearn.reports.data_displays import SharesDisplay
 from atomlearn.reports.drawing import Display
 
-#: Groups of held-out rows by their told risk.
+#: Groups of held-out rows by their predicted risk.
 THIRDS = ("low risk", "middle", "high risk")
 
 
@@ -31,12 +31,12 @@ def at_risk(records: NDArray[Any], times: Array) -> Any:
 
 @dataclass
 class SurvivalDisplay(Display):
-    """Share of held-out rows without an event, of thirds by the risk they were told."""
+    """Share of held-out rows without an event, of thirds by their predicted risk."""
 
     records: NDArray[Any]
     risk: Array
     title = "Held-out rows without an event"
-    about = "Thirds by the told risk (Kaplan and Meier). Below each time: how many are at risk."
+    about = "Thirds by predicted risk (Kaplan and Meier). Below each time: how many are at risk."
     part = "prediction"
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
@@ -53,11 +53,11 @@ class SurvivalDisplay(Display):
 
 
 class CalibratedAtDisplay(SharesDisplay):
-    """Share without an event at a time, against the share that was told, of equal groups."""
+    """Share without an event at a time, against the predicted share, of equal groups."""
 
     title = "Calibration at a time"
     about = "Groups of equally many held-out rows, at the median time of their events."
-    across, up, marker = "told share without an event", "share without an event", "o"
+    across, up, marker = "predicted share without an event", "share without an event", "o"
 
     @classmethod
     def of(cls, records: NDArray[Any], told: Callable[[float], Array]) -> CalibratedAtDisplay:

@@ -115,7 +115,7 @@ class Search:
     @property
     def is_proved(self) -> bool:
         """Whether no set can be better than the best one by more than the gap."""
-        return self._least >= self._goal
+        return self._least >= self._above(-self.gap)
 
     @property
     def is_alone(self) -> bool:
@@ -130,28 +130,21 @@ class Search:
     def within_reach(self, within: float) -> list[Subset]:
         """Return all sets of k units (priced: of any size) within reach of the best, best first."""
         sets = [each for each in self.known.values() if self.price or each.units.size == self.k]
-        most = self.upper + within * abs(self.upper)
-        found = [each for each in sets if each.objective <= most]
+        found = [each for each in sets if each.objective <= self._above(within)]
         return sorted(found, key=lambda each: each.objective)
+
+    def _above(self, share: float) -> float:
+        return self.upper + share * abs(self.upper) if self.best is not None else math.inf
 
     @property
     def cutoff(self) -> float:
         """The bound from which on a branch holds nothing that is looked for."""
-        if self.within is not None:
-            return self.upper + self.within * abs(self.upper)
-        return self._goal
-
-    @property
-    def _goal(self) -> float:
-        upper = self.upper
-        return upper - self.gap * abs(upper) if math.isfinite(upper) else upper
+        return self._above(-self.gap if self.within is None else self.within)
 
     @property
     def limit(self) -> float:
         """The bound from which on a column is proved in or out: above the best set, or within."""
-        if self.within is not None:
-            return self.cutoff
-        return self.upper + WORSE * abs(self.upper) if self.best is not None else math.inf
+        return self._above(WORSE if self.within is None else self.within)
 
     # --- sets -------------------------------------------------------------------------------
 

@@ -82,7 +82,7 @@ def solve_subset(
     within : float, optional
         List all subsets of k columns whose objective is within this share of the best one.
     max_sets : int
-        The most that are listed: beyond it the search ends, and ``near_complete`` is False.
+        Once more are known, no others are looked for: ``near_complete`` is False.
     time_limit : float, optional
         Seconds after which the best subset so far is returned with what is proved of it.
     max_nodes : int, optional

@@ -16,8 +16,7 @@ namespace {
 
 // Of the Newton system, in units of L: after a step cut short, and when steps are whole again.
 constexpr double kLeastDamping = 1e-10, kFirstDamping = 1e-4, kMostDamping = 1e-1;
-// Gradient steps before Newton steps; of a branch, which begins near its optimum.
-constexpr Index kGradientSteps = 24, kFewSteps = 4;
+constexpr Index kGradientSteps = 24;  // before Newton steps, where so many are allowed
 
 using Numbers = std::vector<double>;
 
@@ -48,8 +47,8 @@ struct Point {
 
 class Fit {
   public:
-    Fit(const SupportQuadratic& problem, Index period)
-        : p_(problem), period_(period), gradient_(as_size(p_.count)), kinds_(as_size(p_.count)) {
+    explicit Fit(const SupportQuadratic& problem)
+        : p_(problem), gradient_(as_size(p_.count)), kinds_(as_size(p_.count)) {
         for (Index j = 0; j < p_.count; ++j)
             lipschitz_ =
                 std::max(lipschitz_, p_.gram ? column(j)[j] : dot(column(j), column(j), p_.rows));
@@ -61,7 +60,7 @@ class Fit {
         Index steps = 0;
         if (!(lipschitz_ > 0.0)) return 0;
         while (steps < most && std::isfinite(best_.value)) {
-            steps += gradient_steps();
+            steps += gradient_steps(std::min(kGradientSteps, (most + 1) / 2));
             Outcome outcome = Outcome::better;
             while (steps < most && outcome == Outcome::better) {
                 outcome = newton_step();
@@ -192,10 +191,10 @@ class Fit {
         return point;
     }
 
-    Index gradient_steps() {
+    Index gradient_steps(Index count) {
         Numbers before = best_.w, image_before = best_.image, move(as_size(p_.count));
         double momentum = 1.0;
-        for (Index step = 0; step < period_; ++step) {
+        for (Index step = 0; step < count; ++step) {
             const double following = 0.5 * (1.0 + std::sqrt(1.0 + 4.0 * momentum * momentum));
             const double push = step ? (momentum - 1.0) / following : 0.0;
             const Numbers v = beyond(best_.w, before, push);
@@ -225,7 +224,7 @@ class Fit {
             image_before.swap(best_.image);
             best_ = std::move(next);
         }
-        return period_;
+        return count;
     }
 
     static Numbers beyond(const Numbers& at, const Numbers& before, double push) {
@@ -373,7 +372,6 @@ class Fit {
     }
 
     const SupportQuadratic& p_;
-    const Index period_;  // gradient steps between Newton steps
     Point best_;
     Numbers gradient_;
     std::vector<Kind> kinds_;
@@ -389,7 +387,7 @@ Index ksupport_newton(const DoubleMatrix& data, bool gram, const Doubles& pull, 
                       double level, bool squared, const OutDoubles& weights, Index most) {
     const SupportQuadratic problem{data.data(), size_of(data), size_of(data, 1), gram, pull.data(),
                                    k,           level,         squared,          0.0};
-    return Fit(problem, kGradientSteps).run(weights.data(), most);
+    return Fit(problem).run(weights.data(), most);
 }
 
 // min over w of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + g(w_free)^2), g with `least`, over some
@@ -435,7 +433,7 @@ Index branch_newton(const DoubleMatrix& H, const Positions& free, const Position
                 reduced[as_size(i * count + j)] = reduced[as_size(j * count + i)];
         const SupportQuadratic problem{reduced.data(),     count, count, true, rest.data(),
                                        std::min(k, count), level, true,  least};
-        steps = Fit(problem, kFewSteps).run(w, most);
+        steps = Fit(problem).run(w, most);
     } else {
         std::fill_n(w, count, 0.0);
     }

@@ -92,9 +92,7 @@ class NewtonSystem:
     ) -> tuple[Array, Array]:
         """Cholesky of I + D^1/2 (sigma A diag(J) A' + sigma_q Q Q') D^1/2 over curved samples."""
         root = np.sqrt(self.curvature[curved])
-        outer = _of_samples(self.block, self.jacobian.diagonal)
-        if curved.size < root.size or curved.size < outer.shape[0]:
-            outer = outer[np.ix_(curved, curved)]
+        outer = _of_samples(self.block, self.jacobian.diagonal, curved)
         matrix = self.step * outer + self.step_free * (self.free[curved] @ self.free[curved].T)
         matrix *= root
         matrix *= root[:, None]
@@ -123,14 +121,14 @@ class NewtonSystem:
         return _solve(matrix, scaled * right)
 
 
-def _of_samples(block: Block, diagonal: Array) -> Array:
-    """Return A diag(diagonal) A' (n_samples, n_samples), diagonal >= 0."""
+def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array:
+    """Return A diag(diagonal) A' over these rows of A, diagonal >= 0."""
     base, places = block.distinct()
     sums: Array = np.bincount(places, diagonal, base.shape[1]).astype(np.float64, copy=False)
     used = np.flatnonzero(sums)
     if base.is_sparse:
-        return weighted_squares(base.stored()[:, used].T, sums[used])
-    array, roots, deadline = base.dense(), np.sqrt(sums), Deadline.current()
+        return weighted_squares(base.stored()[:, used][rows].T, sums[used])
+    array, roots, deadline = base.dense()[rows], np.sqrt(sums), Deadline.current()
     n_samples = array.shape[0]
 
     def product(part: slice) -> Array:

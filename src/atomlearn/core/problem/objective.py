@@ -2,8 +2,7 @@
 
 A gap is made of sums of floats. Each of them is off by what its terms lost, which is no part of the
 duality gap but has to be added to it, or "proved" would be a lie wherever numbers nearly cancel.
-Every bound here on what was lost is a ``growth`` (see ``rounding``) times magnitudes that are cheap
-to know.
+Each bound on what was lost is a ``growth`` (see ``rounding``) times magnitudes cheap to know.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from atomlearn.core.losses.shift import optimal_shift, without_surplus
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import EPS, Lengths, Measured, growth
 
-#: What gauges that an iteration finds, and points that count as inside of a ball or of bounds, may
-#: take off a gap, relative to the objective.
+#: Share of a gap that gauges found by iteration, and points taken as within bounds, may take off.
 UNPROVED = 1e-5
 
 
@@ -61,10 +59,7 @@ class Pricing:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """F(w, b) = f(X w + b) + (tau/2) ||w||^2 + R(w): the part of a Problem that prices points.
-
-    The fields are those of ``Problem``.
-    """
+    """F(w, b) = f(X w + b) + (tau/2) ||w||^2 + R(w): the part of a Problem that prices points."""
 
     loss: Loss
     design: Design
@@ -292,16 +287,15 @@ class Objective:
         else:
             found = pieces.conjugate(loss, y, v, s, -factor)
         inner = -factor * float(v @ prediction)
-        short = inner - value - found
-        if short > growth(v.size) * (abs(value) + abs(inner)):
-            lost = self._lost_in_loss(prediction, v, abs(value) + abs(found))
-            if short > 4.0 * lost:
-                raise ValueError(
-                    f"the loss {loss.name!r} proves nothing: its value f(z) = {value:.6g} and "
-                    f"conjugate f*(u) = {found:.6g} add up to less than <u, z> = {inner:.6g}, for "
-                    f"u = {factor:.6g} times the gradient; check conjugate(y, u, weight), which "
-                    "must be the supremum of <u, z> - value(y, z, weight) over z"
-                )
+        short, least = inner - value - found, growth(v.size) * (abs(value) + abs(inner))
+        size = abs(value) + abs(found)
+        if short > least and short > 4.0 * self._lost_in_loss(prediction, v, size):
+            raise ValueError(
+                f"the loss {loss.name!r} proves nothing: its value f(z) = {value:.6g} and "
+                f"conjugate f*(u) = {found:.6g} add up to less than <u, z> = {inner:.6g}, for "
+                f"u = {factor:.6g} times the gradient; check conjugate(y, u, weight), which "
+                "must be the supremum of <u, z> - value(y, z, weight) over z"
+            )
         return found
 
     # --- rounding ---------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Design, Rows
+from atomlearn.storage.formats.held import LIMITS
 from atomlearn.storage.formats.messages import listing, require_name, spread
 from atomlearn.storage.formats.table import (
     DataTable,
@@ -27,15 +28,8 @@ from atomlearn.storage.intake.plans import with_rows_of
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.typed import frame_of
 
-#: Entries of X that are looked at to tell counts from logarithms.
-LOOKED_AT = 2**20
 #: Above this, values are no logarithms of counts: e^20 is more than a cell has.
 MOST_LOG = 20.0
-
-
-def is_anndata(data: object) -> bool:
-    """Return whether this is an AnnData object, whose package need not be installed."""
-    return any(kind.__name__ == "AnnData" for kind in type(data).__mro__)
 
 
 def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
@@ -125,7 +119,7 @@ def _frame(path: Path, rows: Observations, names: Sequence[str], n_rows: int) ->
 def values_of(X: Any) -> str:
     """Return what the values of X look like, by some of its columns."""
     n_rows, n_columns = X.shape
-    count = min(n_columns, max(1, LOOKED_AT // n_rows))
+    count = min(n_columns, max(1, LIMITS.piece_bytes // (8 * n_rows)))
     columns = np.unique(np.linspace(0, n_columns - 1, count).astype(np.int64))
     block: Any = X.gather(columns).dense() if isinstance(X, Design) else X[:, columns]
     block = block.toarray() if is_sparse(block) else block

@@ -20,7 +20,7 @@ from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, within
 from atomlearn.storage.formats.registry import STORE, format_of
 from atomlearn.storage.formats.table import DataTable, Request
-from atomlearn.storage.intake.annotated import is_anndata, of_anndata
+from atomlearn.storage.intake.annotated import of_anndata
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ROLES
 from atomlearn.storage.intake.frame import TableFile, transposed
@@ -28,6 +28,7 @@ from atomlearn.storage.intake.matrices import matrix_table, read_matrix
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.tables import encoded_table
 from atomlearn.storage.intake.typed import frame_of
+from atomlearn.storage.store.files import is_anndata
 from atomlearn.storage.store.on_disk import OnDisk
 
 #: An option in a message, with its value: the next word, if it does not join a sentence.
