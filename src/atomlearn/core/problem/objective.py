@@ -75,8 +75,7 @@ class Objective:
 
     def objective(self, weights: Array, prediction: Array, gauge: float | None = None) -> float:
         """Return F at a point whose predictions (intercept included) are given."""
-        if gauge is None:
-            gauge = self.regularizer.norm.value(weights)
+        gauge = self.regularizer.norm.value(weights) if gauge is None else gauge
         smooth = self.loss_value(prediction)
         if self.tau:
             smooth += 0.5 * float(weights @ self.ridge_slope(weights))
@@ -330,16 +329,15 @@ class Objective:
         columns: Columns | None,
         lengths: Lengths | None,
     ) -> float:
-        """Return a bound on the rounding in a gap computed at this point and dual point.
+        """Return a bound on the rounding in a gap: of sums in f(z) + f*(-v), of X w + b, of X'v.
 
-        It has three parts: the sums in f(z) + f*(-v), the prediction z = X w + b itself, and the
-        scores X'v. The last two need the ``lengths`` of the columns in use. O(n_samples).
+        The last two need the ``lengths`` of the columns in use. O(n_samples).
         """
         total = self._lost_in_loss(prediction, dual, certificate.objective)
         if lengths is None or not weights.any():
             return total
-        (slope, count), regularizer = self.steepness(prediction, dual), self.regularizer
-        form, amount = regularizer.form, regularizer.amount
+        slope, count = self.steepness(prediction, dual)
+        form, amount = self.regularizer.form, self.regularizer.amount
         # The prediction is off by no more than this; f then is by its slope, and by its curvature.
         sizes, each = np.abs(weights), growth(weights.size)
         off = each * float(sizes @ lengths.summed)
@@ -361,7 +359,7 @@ class Objective:
         return total + off_polar + (ranges or 0.0)
 
     def steepness(self, prediction: Array, dual: Array) -> tuple[float, int]:
-        """Return the length of the slopes v of all samples, and how many samples there are."""
+        """Return the length of the slopes v, and how many there are."""
         return math.sqrt(dual @ dual), dual.size
 
     def _lost_in_loss(self, prediction: Array, dual: Array, size: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,16 +88,14 @@ class Dask(Design):
             )
         self._client, self._persist = client, bool(persist)
         grid = guarded(lambda: pieces.grid_of(X))
-        self._shape: tuple[int, int] = grid.shape
-        self._dtype: np.dtype[Any] = grid.dtype
-        self._names = grid.names
-        self._rows, self._columns = _parts(grid.rows), _parts(grid.columns)
+        made, self._rows, self._columns, self._dtype, self._names = grid
+        self._shape = self._rows[-1].stop, self._columns[-1].stop
         # (n_row_chunks, n_column_chunks) tasks that make and check a chunk each.
-        self._chunks = np.empty_like(grid.chunks)
+        self._chunks = np.empty_like(made)
         for i, row in enumerate(self._rows):
             for j, column in enumerate(self._columns):
                 shape = row.stop - row.start, column.stop - column.start
-                given = grid.chunks[i, j], grid.dtype, shape, row.start, column.start
+                given = made[i, j], self._dtype, shape, row.start, column.start
                 self._chunks[i, j] = task(pieces.held_chunk, *given)
         tallest = max(part.stop - part.start for part in self._rows)
         if len(self._rows) > 1 < len(self._columns) and (
@@ -155,7 +153,7 @@ class Dask(Design):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
         weights = np.ones(self._shape[0]) if curvature is None else curvature
-        return self._summed(pieces.norms_of_chunk, weights)
+        return self._summed(partial(pieces.of_design, "squared_norms"), weights)
 
     def _summed(self, call: Any, v: Array) -> Array:
         """Return the sums over rows of call(chunk, its part of v), column after column."""
@@ -174,7 +172,9 @@ class Dask(Design):
             return np.zeros(self._shape[0])
         sent = [sent_once(weights[self._columns[j]]) for j in used]
         sums = [
-            added([task(pieces.prediction_of, *pair) for pair in zip(row, sent, strict=True)])
+            added(
+                [task(pieces.of_design, "predict", *pair) for pair in zip(row, sent, strict=True)]
+            )
             for row in self.chunks_for_a_pass()[:, used]
         ]
         return np.concatenate(self.compute(sums))
@@ -236,10 +236,6 @@ class Dask(Design):
             return guarded(lambda: awaited(client, client.compute(tasks)))
         except LostDataError as error:
             raise LostDataError(f"{error}. {self._missing(client)}") from error
-
-
-def _parts(ends: Columns) -> list[slice]:
-    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
 
 def task(call: Callable[..., Any], *given: Any) -> Any:
