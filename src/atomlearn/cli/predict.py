@@ -273,8 +273,9 @@ def _of_samples(
     n_samples = len(samples.names)
     if count < n_samples and all(plan.fill is None for plan in asked):
         raise CommandError(
-            f"{n_samples - count} of {n_samples} samples are not in {path.name}, and the model has "
-            "no rule for covariates that are missing: add them, or fit with --missing median"
+            f"{n_samples - count} of {n_samples} samples are not in {path.name}, and the model "
+            "does not fill in missing covariates: add them, leave these samples out of the data "
+            "(plink2 --keep), or select with --missing median"
         )
     notes.append(f"{count} of {n_samples} samples are in {path.name}")
     return columns | encoded_again(frame, asked)
