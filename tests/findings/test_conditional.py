@@ -80,7 +80,7 @@ def test_a_cluster_is_found_where_its_columns_alone_are_not() -> None:
     assert len(one.units) == 1
     assert one.p_values[0] == pytest.approx(together.p_values[2])
     condition, sentence = one.sentences(list(X.columns))
-    assert sentence.startswith("columns g10, g11, g12, g13, g14: p = ")
+    assert sentence.startswith("effect of g10, g11, g12, g13, g14: p = ")
     assert "where rows are independent" in condition  # no value without its condition
 
 

@@ -202,19 +202,19 @@ class RunOptions:
     gap : number
         Relative gap to prove (default: 1e-6; 1e-4 with --best-subset).
     time_limit : seconds
-        Seconds for all fits.
+        Most seconds for all fits together; the best model found by then is written.
     checkpoint : folder
-        Keep the state of all fits here; killed anywhere, the same command goes on from it.
+        Keep the state of all fits here. If the command is killed, the same command goes on.
     jobs : number
         Threads to use (default: all).
     memory_limit : size
-        Memory, as 8G; larger data stay on disk.
+        Most memory to use, such as 8G; larger data stay on disk.
     config : file
         The summary.json of an earlier run, to repeat it.
     json : bool
         Print the result as JSON.
     verbose : bool
-        Say each pass over the data, its proved gap, and what was chosen.
+        Print each pass over the data, its proved gap, and what was chosen.
     quiet : bool
         No progress; only the result and errors.
     """

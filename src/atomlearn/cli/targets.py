@@ -111,7 +111,7 @@ def survival_of(
     entry = None if entry is None else numbers_in(entry, "--entry")
     y = survival_target(_seen(events, event), numbers, entry, stratum)
     if not y["event"].any():
-        raise CommandError(f"--event {event} says that no row has an event; nothing can be learned")
+        raise CommandError(f"--event {event} says that no row has an event; name another column")
     return Target(f"{time} until {event}", None, y)
 
 

@@ -87,10 +87,9 @@ class FeatureTests:
         ]
         for at in np.argsort(self.p_values, kind="stable")[:most]:
             unit = self.units[at].tolist()
-            called = ", ".join(str(j) if names is None else str(names[j]) for j in unit)
-            noun = "column" if len(unit) == 1 else "columns"
+            called = ", ".join(f"column {j}" if names is None else str(names[j]) for j in unit)
             told.append(
-                f"{noun} {called}: p = {self.p_values[at]:.2g}, adjusted for the number "
+                f"effect of {called}: p = {self.p_values[at]:.2g}, adjusted for the number "
                 f"of columns {self.adjusted[at]:.2g}"
             )
         return tuple(told)
