@@ -21,7 +21,8 @@ import numpy as np
 from error_control import FDR, Data
 
 from atomlearn import KnockoffSelector
-from atomlearn.findings.gaussian import generator, knockoffs_of, standardized
+from atomlearn.findings.gaussian import generator, knockoffs_of
+from atomlearn.findings.precision import standardized
 
 LOSSES = ("squared", "logistic")
 METHODS = {"default": 1, "e_values": 10}

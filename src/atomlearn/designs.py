@@ -35,7 +35,9 @@ from atomlearn.storage.device.on_device import (
 )
 from atomlearn.storage.device.tensors import is_foreign_sparse, is_tensor
 from atomlearn.storage.spread.chunks import is_dask, names_of_dask
-from atomlearn.storage.spread.distributed import Dask, LostDataError
+from atomlearn.storage.spread.distributed import Dask
+from atomlearn.storage.spread.sites import Site, Sites
+from atomlearn.storage.spread.waiting import LostDataError
 from atomlearn.storage.store.files import (
     array_of_anndata,
     is_anndata,
@@ -95,6 +97,8 @@ __all__ = [
     "RepeatedBlock",
     "RowSubset",
     "ShiftedScores",
+    "Site",
+    "Sites",
     "SparseBlock",
     "SparseDesign",
     "Standardized",

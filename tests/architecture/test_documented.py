@@ -47,7 +47,7 @@ RECEIVED = {
     "reports.model": "values that a model file holds",
     "reports.data_displays": "figures: no paper to name",
     "storage.device.on_device.RecheckedScores": "what OnDevice answers with",
-    "storage.spread.distributed.LostDataError": "an error",
+    "storage.spread.waiting.LostDataError": "an error",
     "storage.store.plink.Variants": "what read_variants returns",
     "storage.store.store_file": "an error",
 }

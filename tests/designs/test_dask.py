@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from atomlearn import (
     FeatureGenerator,
     norms,
     solve,
+    solvers,
 )
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.interfaces.design import Array, Design
@@ -335,6 +337,36 @@ def test_killed_workers_change_nothing(cluster: Any) -> None:
 
 
 @pytest.mark.filterwarnings("default")
+def test_kills_at_random_moments_of_solves_over_sums(cluster: Any) -> None:
+    """Each solve ends in time, with the answer or with an error that says what was lost."""
+    rng = np.random.default_rng()
+    X, y = problem(300, 150)
+    of: dict[str, Any] = {"loss": "logistic", "level": 2.0, "gap": 1e-8, "intercept": True}
+    expected = solve(X, np.sign(y), **of)
+    array = da.from_array(X, chunks=(100, 60))
+    took = 1.0
+    for _ in range(3):
+        cluster.wait_for_workers(2)
+        pid = list(cluster.run(os.getpid).values())[rng.integers(2)]
+        design = Dask(array, client=cluster)
+        killer = threading.Timer(rng.uniform(0.0, took), os.kill, (pid, signal.SIGKILL))
+        killer.start()
+        began = time.monotonic()
+        try:
+            found = solve(design, np.sign(y), **of)
+            while killer.is_alive():  # the moment was after the end: solve on until it comes
+                found = solve(design, np.sign(y), **of)
+            assert found.converged
+            assert found.sent[0] > found.passes
+            assert found.objective == pytest.approx(expected.objective, rel=1e-7)
+        except LostDataError:
+            continue  # what it says is tested below
+        finally:
+            killer.join()
+        assert time.monotonic() - began < 60.0
+
+
+@pytest.mark.filterwarnings("default")
 def test_data_that_cannot_be_made_again(cluster: Any) -> None:
     X, _ = problem()
     cluster.wait_for_workers(2)
@@ -354,5 +386,40 @@ def test_data_that_cannot_be_made_again(cluster: Any) -> None:
             design.scores(np.ones(90))
             time.sleep(0.1)
 
-    with pytest.raises(LostDataError, match="a worker was lost"):
+    with pytest.raises(LostDataError, match=r"(?s)a worker was lost.*Checkpoint.*of X") as told:
         until_noticed()
+    print(told.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_that_loses_all_workers_ends_and_another_goes_on(tmp_path: Path) -> None:
+    """The solve ends with what to do; its checkpoint resumes on another cluster, or on none."""
+    distributed = pytest.importorskip("distributed")
+    X, y = problem(300, 120)
+    array = da.from_array(X, chunks=(100, 120))
+    kept = tmp_path / "kept"
+
+    def end_it(progress: Any) -> None:
+        if progress.passes == 2:
+            local.scale(0)
+            while client.nthreads():
+                time.sleep(0.05)
+
+    of: dict[str, Any] = {"loss": "huber", "level": 40.0, "gap": 1e-9}
+    of["solver"] = solvers.ColumnGeneration(batch=1)
+    timeout = {"distributed.scheduler.no-workers-timeout": "2s"}
+    with (
+        dask.config.set(timeout),
+        distributed.LocalCluster(
+            n_workers=1, processes=False, dashboard_address=None, silence_logs=50
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        design = Dask(array, client=client)
+        with pytest.raises(LostDataError, match=r"no workers for .* Checkpoint"):
+            solve(design, y, observers=[solvers.Checkpoint(kept), end_it], **of)
+    found = solve(Dask(array), y, observers=[solvers.Checkpoint(kept)], **of)
+    assert found.converged
+    assert found.history[0].passes >= 1
+    expected = solve(X, y, loss="huber", level=40.0, gap=1e-9)
+    assert found.objective == pytest.approx(expected.objective, rel=1e-9)

@@ -29,10 +29,10 @@ from atomlearn.findings import (
     meinshausen_buhlmann,
     unimodal,
 )
-from atomlearn.findings.gaussian import _ends, generator, knockoffs_of, standardized
+from atomlearn.findings.gaussian import _ends, generator, knockoffs_of
 from atomlearn.findings.importance import path_with_scores
 from atomlearn.findings.knockoffs import e_threshold, e_values
-from atomlearn.findings.precision import independent, means_of, near_duplicates
+from atomlearn.findings.precision import independent, means_of, near_duplicates, standardized
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:No features were selected:UserWarning",

@@ -252,7 +252,7 @@ def test_few_rows_are_judged_by_permutations_of_the_whole_cross_validation(
 
 def test_the_interval_of_a_nearly_perfect_area_is_as_wide_as_that_of_a_guess() -> None:
     y, draws = np.arange(40) % 2, [0.4, 0.45, 0.55, 0.6] * 10
-    trial = Trial(lambda *rows: np.zeros(0), "classification", y)
+    trial = Trial(lambda *rows: np.zeros(0), "classification", y, 0)
     width = 1.645 * np.std(draws)
     found = trial._judged(0.998, draws, 40, 5)
     assert found.interval == pytest.approx((0.998 - width, 1.0), abs=1e-3)
@@ -268,7 +268,7 @@ def test_permutations_end_as_soon_as_the_p_value_is_above_the_level() -> None:
 
     y = np.random.default_rng(0).standard_normal(40)
     rows = np.arange(40)
-    found = Trial(decide, "regression", y).verdict(rows[:28], rows[28:], y[28:], 0.0)
+    found = Trial(decide, "regression", y, 0).verdict(rows[:28], rows[28:], y[28:], 0.0)
     assert not found.better
     assert len(decided) < 5 * 199
     moved = [order for order in decided if order is not None]

@@ -73,7 +73,7 @@ def make_content(name: str = "gene", **changes: object) -> Content:
 
 def verdict(word: str = "better") -> Verdict:
     how = dict.fromkeys(("score", "interval", "p_value", "verdict"), "somehow")
-    return Verdict(word, 0.93, "AUC", (0.8, 0.98), 0.5, 0.0001, 0.7, 10, how)  # type: ignore[arg-type]
+    return Verdict(word, 0.93, "AUC", (0.8, 0.98), 0.5, 0.0001, 0.7, 10, how, 0)  # type: ignore[arg-type]
 
 
 class Page(HTMLParser):

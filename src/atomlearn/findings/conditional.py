@@ -7,7 +7,7 @@ and the *other* columns stays as it is. Both tests here are of that kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,21 +17,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, false_discovery_control
 from sklearn.base import clone, is_classifier
 
-from atomlearn.core.interfaces import Array, Columns, Design, Loss, WarmStart, whole_number
-from atomlearn.core.norms.names import named_columns
+from atomlearn.core.data.parts import dense_part
+from atomlearn.core.interfaces import Array, Columns, Loss, WarmStart, whole_number
 from atomlearn.designs import as_design, feature_names
 from atomlearn.estimators.dependent_rows import held_out
-from atomlearn.findings.gaussian import generator, knockoffs_of, rescaled, standardized
+from atomlearn.findings.gaussian import generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients, loss_for
-from atomlearn.findings.precision import means_of, near_duplicates, warn_of_duplicates
-from atomlearn.norms import L1, Groups
+from atomlearn.findings.nodewise import BARRED, GAP
+from atomlearn.findings.precision import columns_named, grouped, members_of
+from atomlearn.findings.verdict import numbers_of
+from atomlearn.norms import L1
 from atomlearn.paths import Settings
 from atomlearn.problem import Problem, Regularizer
 
-#: A price at which no column enters; an infinite one would keep the fast solvers of l1 away.
-BARRED = 1e6
-#: Gap of the fits: what it leaves open of a residual is far below its noise.
-GAP = 1e-4
 #: Draws that do as well as the data, after which more of them would tell nothing new.
 ENOUGH = 10
 CONDITION = (
@@ -118,33 +116,16 @@ class Units:
         design, names = as_design(X), feature_names(X)
         n_columns = design.shape[1]
         every = np.arange(n_columns)
-        standard, _, scales = standardized(_dense(design))
-        labels = every
-        if isinstance(groups, str) and groups == "auto":
-            labels = near_duplicates(standard)
-            standard, _, scales = standardized(means_of(standard, labels))
-        elif groups is None:
-            warn_of_duplicates(standard)
-        else:
-            norm = Groups(groups) if names is None else Groups(groups).with_names(names)
-            labels = norm.on(n_columns).parts(n_columns)[0].labels
-        members = _split(labels)
+        standard, _, scales, found = grouped(dense_part(design, every), groups, names)
+        labels = every if found is None else found
+        members = members_of(labels)
         joint = standard.shape[1] == n_columns
-        places = members if joint else tuple(np.arange(len(members))[:, None])
-        asked = every
-        if columns is not None:
-            asked = np.atleast_1d(named_columns(columns, names, "columns")).astype(np.int64)
-            if not asked.size or asked.min() < 0 or asked.max() >= n_columns:
-                raise ValueError(f"columns={columns!r} is not among the {n_columns} columns of X")
+        places = members if joint else list(np.arange(len(members))[:, None])
+        asked = every if columns is None else columns_named(columns, names, n_columns)
         chosen = np.unique(labels[asked])
         made = knockoffs_of(standard, rescaled(covariance, scales))
         pick = [tuple(part[at] for at in chosen.tolist()) for part in (places, members)]
         return cls(standard, made.own, pick[0], pick[1], made.words)
-
-
-def _split(labels: Columns) -> tuple[Columns, ...]:
-    order = np.argsort(labels, kind="stable")
-    return tuple(np.split(order, np.cumsum(np.bincount(labels))[:-1]))
 
 
 def p_values(
@@ -208,71 +189,47 @@ def p_values(
     # By columns: what fits read of X is in one piece.
     table = np.asfortranarray(units.X)
     level = coefficients(table, target, L1(), found, n_alphas, cv, rng)[1] * len(target)
-    squares = np.zeros(len(units.places))
-    rank = np.zeros(len(units.places))
-    residuals = [_Residuals.of(table, one, found, level) for one in _targets(target, found)]
+    targets = [target]
+    if found.task == "classification":
+        codes = np.unique(target, return_inverse=True)[1]
+        targets = list(2.0 * numbers_of(found.task, codes).T - 1.0)
+    squares, rank = np.zeros((2, len(units.places)))
+    residuals = [_residuals(table, one, found, level) for one in targets]
     for at, unit in enumerate(units.places):
-        left = np.column_stack([one.without(unit) for one in residuals])
-        squares[at], rank[at] = _square(units.own[:, unit], left)
+        left = np.column_stack([without(unit) for without in residuals])
+        # The length of own'left in errors, squared, and how many numbers it is made of.
+        sums = (units.own[:, unit, None] * left[:, None, :]).reshape(len(left), -1)
+        total, covariance = sums.sum(axis=0), sums.T @ sums
+        inverse, rank[at] = la.pinvh(covariance, return_rank=True)
+        squares[at] = total @ inverse @ total
     tested = rank > 0
     values = np.ones(rank.size)
     values[tested] = chi2.sf(squares[tested], rank[tested])
     return FeatureTests(units.members, values, np.sqrt(squares), units.law)
 
 
-def _targets(y: NDArray[Any], loss: Loss) -> Iterator[Any]:
-    """Yield the targets as the loss takes them: of more than two classes one a class."""
-    if loss.task != "classification":
-        yield y
-        return
-    classes = np.unique(y)
-    for label in classes[1:] if classes.size == 2 else classes:
-        yield np.where(y == label, 1.0, -1.0)
+def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns], Array]:
+    """Return what gives the residuals of a lasso of y without some columns."""
+    penalty = Regularizer(L1(), "penalized", level)
+    free = loss.task != "survival"  # a hazard has no intercept
+    problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=free)
 
+    def left(problem: Problem, start: WarmStart | None = None) -> tuple[Array, WarmStart]:
+        result = Settings(gap=GAP).run(problem, start)
+        return -problem.loss_gradient(result.predict(problem.design)), result.warm_start()
 
-def _square(own: Array, left: Array) -> tuple[float, int]:
-    """Return the length of own'left in errors, squared, and how many numbers it is made of."""
-    sums = (own[:, :, None] * left[:, None, :]).reshape(len(own), -1)
-    total, covariance = sums.sum(axis=0), sums.T @ sums
-    inverse, rank = la.pinvh(covariance, return_rank=True)
-    return float(total @ inverse @ total), int(rank)
+    whole, start = left(problem)
 
-
-@dataclass(frozen=True, slots=True)
-class _Residuals:
-    """What a lasso leaves of y, with all columns or without some of them.
-
-    problem : of the lasso; start : its solution; whole : (n,) its residuals.
-    """
-
-    problem: Problem
-    start: WarmStart
-    whole: Array
-
-    @classmethod
-    def of(cls, X: Array, y: Any, loss: Loss, level: float) -> _Residuals:
-        penalty = Regularizer(L1(), "penalized", level)
-        free = loss.task != "survival"  # a hazard has no intercept
-        problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=free)
-        result = Settings(gap=GAP).run(problem)
-        return cls(problem, result.warm_start(), _left(problem, result))
-
-    def without(self, unit: Columns) -> Array:
-        """Return the residuals of the fit without these columns."""
-        keep = ~np.isin(self.start.columns, unit)
-        if keep.all():
-            return self.whole
-        prices = np.ones(self.problem.design.shape[1])
+    def without(unit: Columns) -> Array:
+        kept = ~np.isin(start.columns, unit)
+        if kept.all():
+            return whole
+        prices = np.ones(X.shape[1])
         prices[unit] = BARRED
-        start = replace(
-            self.start, columns=self.start.columns[keep], weights=self.start.weights[keep]
-        )
-        problem = self.problem.with_norm(L1(weights=prices))
-        return _left(problem, Settings(gap=GAP).run(problem, start))
+        near = replace(start, columns=start.columns[kept], weights=start.weights[kept])
+        return left(problem.with_norm(L1(weights=prices)), near)[0]
 
-
-def _left(problem: Problem, result: Any) -> Array:
-    return -problem.loss_gradient(result.predict(problem.design))
+    return without
 
 
 def conditional_importance(
@@ -328,7 +285,8 @@ def conditional_importance(
     True
     """
     units, target, random = Units.of(X, columns, groups, covariance), np.asarray(y), generator(rng)
-    table = _dense(as_design(X))
+    design = as_design(X)
+    table = dense_part(design, np.arange(design.shape[1]))
     codes = np.unique(target, return_inverse=True)[1] if is_classifier(estimator) else None
     train, test = held_out(len(target), test_fraction, rng, codes)
     model = clone(estimator).fit(table[train], target[train])
@@ -346,11 +304,6 @@ def conditional_importance(
     return FeatureTests(units.members, values, sizes, units.law)
 
 
-def _dense(design: Design) -> Array:
-    every = np.arange(design.shape[1])
-    return np.asarray(design.gather(every).dense(), dtype=np.float64)
-
-
 def _losses_of(model: Any, y: NDArray[Any]) -> Callable[[Array], float]:
     """Return what gives the mean loss of rows whose target is known."""
     if not is_classifier(model):
@@ -363,9 +316,13 @@ def _losses_of(model: Any, y: NDArray[Any]) -> Callable[[Array], float]:
 
 
 def _permuted(
-    loss: Callable[[Array], float], X: Array, columns: Columns, part: Array, n_draws: int,
+    loss: Callable[[Array], float],
+    X: Array,
+    columns: Columns,
+    part: Array,
+    n_draws: int,
     rng: np.random.Generator,
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """Return the share of permutations of a part that do as well as none, and the mean rise."""
     before, drawn, changed, as_well = loss(X), list[float](), X.copy(), 0
     while len(drawn) < n_draws and as_well < ENOUGH:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.data.standardized import column_moments
 from atomlearn.core.interfaces import Array, Design, Mask, Rows
+from atomlearn.findings.precision import standardized
 from atomlearn.findings.ranking import MOST_DRAWN
 
 #: Distance, over the median one, below which rows are nearly the same, which tells subjects where
@@ -50,7 +52,7 @@ def known_already(design: Design, train: Rows, test: Rows) -> Mask:
         return none
     some = [rng.permutation(of)[: MOST_ROWS * of.size // n_rows + 1] for of in rows]
     columns = np.sort(rng.permutation(np.flatnonzero(scale))[:MOST_COLUMNS])
-    block = np.asarray(design.gather(columns).dense(), dtype=np.float64)[np.concatenate(some)]
+    block = dense_part(design, columns)[np.concatenate(some)]
     by_chance = _keys_by_chance(block, rng)
     places = np.split(np.arange(len(block)), [some[0].size])
     for found, alike in ((same, _same), (near, _near)):
@@ -81,9 +83,7 @@ def _near(keys: Array, train: Rows, test: Rows, wider: float = 1.0) -> Mask:
 
 def _keys_by_chance(block: Array, rng: np.random.Generator) -> list[Array]:
     """Return the sums over rows of tables that are as this one, but of independent rows."""
-    scales = block.std(axis=0)
-    weights = rng.standard_normal((block.shape[1], SUMS))
-    weights /= np.where(scales > 0, scales, 1.0)[:, None]
+    weights = rng.standard_normal((block.shape[1], SUMS)) / standardized(block)[2][:, None]
     return [(table(block, rng) @ weights).T for table in (surrogate, crossed)]
 
 
@@ -93,10 +93,7 @@ def surrogate(block: Array, rng: np.random.Generator) -> Array:
     Normal numbers with the covariance of the columns give the order; the values of a column are
     put into it.
     """
-    centered = block - block.mean(axis=0)
-    scales = centered.std(axis=0)
-    centered /= np.where(scales > 0, scales, 1.0)
-    normal = rng.standard_normal((len(block), len(block))) @ centered
+    normal = rng.standard_normal((len(block), len(block))) @ standardized(block)[0]
     order = np.argsort(np.argsort(normal, axis=0), axis=0)
     return np.take_along_axis(np.sort(block, axis=0), order, axis=0)
 
@@ -107,7 +104,7 @@ def crossed(block: Array, rng: np.random.Generator) -> Array:
     Pieces end where neighbors are least correlated: categories and powers mostly stay together.
     """
     found, (n_rows, n_columns) = np.empty_like(block), block.shape
-    scaled = (block - block.mean(axis=0)) / np.maximum(block.std(axis=0), 1e-300)
+    scaled = standardized(block)[0]
     alike = np.abs(np.mean(scaled[:, 1:] * scaled[:, :-1], axis=0))
     cuts = np.sort(np.argsort(alike, kind="stable")[:3]) + 1
     for piece in np.split(np.arange(n_columns), cuts):

@@ -13,12 +13,9 @@ from scipy.stats import t as student
 from sklearn.base import clone
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.norms.names import named_columns
-from atomlearn.designs import as_design
-from atomlearn.estimators.base import AtomicModel
+from atomlearn.designs import as_design, is_opened
 from atomlearn.estimators.checks import amount_of, input_names
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
@@ -30,6 +27,7 @@ from atomlearn.findings.held_out import rows_of
 from atomlearn.findings.intervals import Estimates
 from atomlearn.findings.lasso_line import LassoLine, lasso_line
 from atomlearn.findings.nodewise import directions
+from atomlearn.findings.precision import columns_named
 from atomlearn.findings.subset_line import SubsetLine, subset_line
 from atomlearn.findings.truncated import truncated
 from atomlearn.norms import L1
@@ -166,16 +164,9 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
     """Return the columns that were named, as numbers: one array for each that is tested."""
     names = input_names(estimator)
     entries = [columns] if isinstance(columns, str) else list(columns)
-    units = []
-    for entry in entries:
-        listed = [entry] if np.ndim(entry) == 0 else list(entry)
-        unit = np.unique(np.asarray(named_columns(listed, names, "columns"), dtype=np.int64))
-        if not unit.size or unit[0] < 0 or unit[-1] >= n_columns:
-            raise ValueError(f"columns: {entry!r} is not among the {n_columns} columns of X")
-        units.append(unit)
-    if not units:
+    if not entries:
         raise ValueError("columns names none; name at least one, or leave it out for selected ones")
-    return units
+    return [columns_named(entry, names, n_columns) for entry in entries]
 
 
 def _chosen(data: Given, step: Step) -> Array:
@@ -191,9 +182,16 @@ def _chosen(data: Given, step: Step) -> Array:
 
 
 def _student(
-    columns: Columns, penalized: Array, values: Array, errors: Array, left: int, level: float,
-    how: Any, groups: tuple[Columns, ...] = (), tests: Array | None = None,
-) -> Estimates:  # fmt: skip
+    columns: Columns,
+    penalized: Array,
+    values: Array,
+    errors: Array,
+    left: int,
+    level: float,
+    how: Any,
+    groups: tuple[Columns, ...] = (),
+    tests: Array | None = None,
+) -> Estimates:
     width = float(student.isf((1 - level) / 2, left)) * errors
     p_values = 2 * student.sf(np.abs(values) / errors, left)
     intervals = np.column_stack([values - width, values + width])
@@ -222,8 +220,7 @@ def _selected(
     n_rows, target = data.y.size, np.asarray(y)
     codes = data.y > 0 if data.loss.task == "classification" else None
     train, rest = held_out(n_rows, 1 - fraction, rng, codes, groups=data.units)
-    mine = isinstance(estimator, AtomicModel)
-    part = part_of(as_design(X), rows=train) if mine else rows_of(X, train)
+    part = rows_of(as_design(X) if is_opened(X) else X, train)
     own = fit_parameters(estimator, train, data.units)
     if np.ptp(data.weight):
         own["sample_weight"] = data.weight[train]
@@ -327,9 +324,14 @@ def _told(
 
 
 def _carved(
-    data: Given, train: Columns, columns: Columns, weights: Array, fitted: Any, spread: float,
+    data: Given,
+    train: Columns,
+    columns: Columns,
+    weights: Array,
+    fitted: Any,
+    spread: float,
     level: float,
-) -> list[Found]:  # fmt: skip
+) -> list[Found]:
     """Return what all rows say of these columns, given that a lasso of some rows selected them.
 
     ``spread`` : the variance of the noise, from rows that did not select.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.designs import as_design, feature_names, map_of
 from atomlearn.estimators.base import AtomicModel
@@ -70,7 +71,7 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
         rows, background = estimator._expanded(given), estimator._expanded(compared)
         map = estimator.feature_map_
     columns, weights = nonzero_coefficients(estimator.coef_)
-    here, there = _values(rows, columns), _values(background, columns)
+    here, there = dense_part(rows, columns), dense_part(background, columns)
     pairs = map.inputs_of(map.term_of(columns))
     first = pairs[:, 0]
     second = np.where(pairs[:, 1] < 0, first, pairs[:, 1])
@@ -87,17 +88,13 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
         shares = [here[:, place] - means[place]]
         if i != j:
             both = np.array([i, j])
-            x, m = _values(given, both), _values(compared, both).mean(axis=0)
+            x, m = dense_part(given, both), dense_part(compared, both).mean(axis=0)
             shares = _shares(shares[0], here[:, place], x, m)
         for owner, share in zip(np.searchsorted(used, [i, j]), shares, strict=False):
             total[:, owner] += np.outer(share, weights[:, place])
     names = input_names(estimator) or feature_names(X)
     labels = [f"x{j}" for j in used] if names is None else [str(names[j]) for j in used]
     return Explanation(base, total, labels, used)
-
-
-def _values(design: Any, columns: Columns) -> Array:
-    return np.asarray(design.gather(columns).dense(), dtype=np.float64)
 
 
 def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:

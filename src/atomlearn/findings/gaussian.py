@@ -20,7 +20,13 @@ from scipy.sparse.linalg import eigsh
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from atomlearn.core.interfaces import Array
-from atomlearn.findings.precision import inverse_of, scaled_by, shrunk, sparse_precision
+from atomlearn.findings.precision import (
+    inverse_of,
+    scaled_by,
+    shrunk,
+    sparse_precision,
+    standardized,
+)
 
 #: What ``covariance`` may be beside an array.
 COVARIANCES = ("auto", "factors", "sparse_precision", "ledoit_wolf")
@@ -108,17 +114,6 @@ def generator(rng: Any) -> np.random.Generator:
     if isinstance(rng, (int, np.integer)):
         return np.random.default_rng([int(rng), 0x6B6E6F63])
     return np.random.default_rng(rng)
-
-
-def standardized(X: Array) -> tuple[Array, Array, Array]:
-    """Return the columns with mean 0 and variance 1, means and scales; constants become 0."""
-    means = X.mean(axis=0)
-    centered = X - means
-    scales = np.sqrt(np.mean(centered**2, axis=0))
-    constant = scales <= 1e-12 * np.maximum(np.abs(X).max(axis=0, initial=0.0), 1e-300)
-    centered[:, constant] = 0.0
-    scales = np.where(constant, 1.0, scales)
-    return np.asarray(centered / scales), means, scales
 
 
 def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.base import clone, is_classifier
 
-from atomlearn.core.data.parts import part_of
+from atomlearn.core.data.parts import dense_part, part_of
 from atomlearn.core.data.standardized import column_moments
 from atomlearn.core.interfaces import Array, Columns, Design, Loss
 from atomlearn.estimators.base import AtomicModel
@@ -20,6 +20,11 @@ from atomlearn.estimators.regressor import AtomicRegressor
 
 #: Newton steps of a refit to selected columns.
 MOST_STEPS = 50
+
+
+def of_single_rows(loss: Loss) -> bool:
+    """Return whether this is a smooth loss that is a sum over rows, of one number each."""
+    return loss.coupled == 1 and loss.smoothed(1.0) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,7 @@ class Given:
         if (
             len(checked.targets) != 1
             or int(np.prod(known, dtype=np.int64)) != n_columns
-            or loss.coupled != 1
-            or loss.smoothed(1.0) is not None
+            or not of_single_rows(loss)
             or not checked.design.listable
         ):
             raise ValueError(
@@ -77,7 +81,7 @@ class Given:
         return np.asarray(np.sqrt(weight.sum()) * np.where(deviations > 0, deviations, 1.0))
 
     def columns_of(self, columns: Columns) -> Array:
-        return np.asarray(self.design.gather(columns).dense(), dtype=np.float64)
+        return dense_part(self.design, columns)
 
     def projected(self, V: Array) -> Array:
         """Return W^1/2 v without what an intercept and the free columns explain, of each column."""

@@ -74,7 +74,7 @@ def masks_of_parts(
         )
     else:
         together = _together(problem, parts, levels, most, model._settings())
-        paths = (_sizes(results, n_columns) for results in together)
+        paths = ((np.abs(result.coef) for result in results) for results in together)
     return [first_columns(sizes, most) for sizes in paths]
 
 
@@ -101,13 +101,6 @@ def _together(
     if drive(problem.design, waiting):
         raise KeyboardInterrupt("stability selection was interrupted")
     return [task.results for task in waiting]
-
-
-def _sizes(results: Sequence[Result], n_columns: int) -> Iterator[Array]:
-    for result in results:
-        sizes = np.zeros(n_columns)
-        sizes[result.columns] = np.abs(result.weights)
-        yield sizes
 
 
 def _lasso_sizes(

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_response_method
 
 from atomlearn.core.data.convert import as_compressed
+from atomlearn.core.data.parts import dense_part, part_of
 from atomlearn.core.interfaces import Array, Columns, Design, Loss, Mask, Rows, Task
 from atomlearn.core.paths.folds import Fold
 from atomlearn.designs import as_design
@@ -116,7 +117,7 @@ def trial_of(
     fitted: Any, X: Any, y: NDArray[Any], rng: int, groups: Any = None, order: Any = None
 ) -> Trial:
     """Return how this estimator is judged on these rows."""
-    task, values, known = _asked_of(fitted, X, y)
+    task, values, known, ranks = _asked_of(fitted, X, y)
     model = clone(fitted)
     for part in models_of(model):  # no closer gap than a test needs, that fits very often
         part.set_params(tol=max(part.tol, LOOSE_GAP))
@@ -134,7 +135,7 @@ def trial_of(
         inputs: Design | None = as_design(X)
     except (TypeError, ValueError):  # words, or missing values
         inputs = None
-    return Trial(decide, task, values, _is_long_tailed(fitted), known, inputs, groups, order, rng)
+    return Trial(decide, task, values, rng, ranks, known, inputs, groups, order)
 
 
 def models_of(estimator: Any) -> list[AtomicModel]:
@@ -157,20 +158,26 @@ def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
     if is_classifier(fitted):
         mine = np.flatnonzero(np.isin(y, fitted.classes_))
     X, y = rows_of(X, mine), y[mine]
-    task, values, known = _asked_of(fitted, X, y)
-    decisions, ranks = decisions_of(fitted, X, known is not None), _is_long_tailed(fitted)
+    task, values, known, ranks = _asked_of(fitted, X, y)
+    decisions = decisions_of(fitted, X, known is not None)
     return verdict_on(task, values, decisions, rng, ranks=ranks, known=known)
 
 
-def _asked_of(fitted: Any, X: Any, y: NDArray[Any]) -> tuple[Task, NDArray[Any], Array | None]:
-    """Return the task, the target in numbers, and the values of covariates, if there are any."""
+def _asked_of(
+    fitted: Any, X: Any, y: NDArray[Any]
+) -> tuple[Task, NDArray[Any], Array | None, bool]:
+    """Return task, target in numbers, values of covariates if there are any, and whether to rank.
+
+    That is so where predictions are means through a link, of amounts with a long tail.
+    """
+    loss = fitted.get_params(deep=False).get("loss")
+    ranks = (loss.name if isinstance(loss, Loss) else loss) in LONG_TAILED
     columns, known = covariates_of(fitted, X), None
     if columns is not None:
-        block = as_design(_model_and_table(fitted, X)[1]).gather(columns)
-        known = np.asarray(block.dense(), dtype=np.float64)
+        known = dense_part(as_design(_model_and_table(fitted, X)[1]), columns)
     if is_classifier(fitted):
-        return "classification", np.searchsorted(fitted.classes_, y), known
-    return "regression" if y.dtype.names is None else "survival", y, known
+        return "classification", np.searchsorted(fitted.classes_, y), known, ranks
+    return "regression" if y.dtype.names is None else "survival", y, known, ranks
 
 
 def covariates_of(fitted: Any, X: Any) -> Rows | None:
@@ -204,12 +211,8 @@ def decisions_of(fitted: Any, X: Any, before_link: bool = False) -> Array:
     return told
 
 
-def _is_long_tailed(fitted: Any) -> bool:
-    """Whether predictions are means through a link, of amounts with a long tail."""
-    loss = fitted.get_params(deep=False).get("loss")
-    return (loss.name if isinstance(loss, Loss) else loss) in LONG_TAILED
-
-
 def rows_of(X: Any, rows: Columns) -> Any:
-    """Return some rows of a data frame, an array, a sparse matrix or lists."""
+    """Return some rows of a data frame, an array, a sparse matrix, lists or a design."""
+    if isinstance(X, Design):
+        return part_of(X, rows=rows)
     return _safe_indexing(as_compressed(X), rows)

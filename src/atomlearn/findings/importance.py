@@ -32,6 +32,7 @@ from atomlearn.estimators.cross_validated import (
     AtomicSurvivalCV,
 )
 from atomlearn.estimators.dependent_rows import folds
+from atomlearn.findings.given import of_single_rows
 from atomlearn.losses import Cox, as_loss
 from atomlearn.paths import End, NoImprovement, Settings, largest_useful_level, level_grid, path_of
 from atomlearn.problem import Problem, Regularizer
@@ -87,10 +88,13 @@ def coefficients(
     if found.task == "classification":
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         n_classes, rarest = classes.size, int(counts.min())
-    # The formula knows smooth losses that are sums over rows.
-    smooth = found.coupled == 1 and found.smoothed(1.0) is None
     independent = cv is None and groups is None and order is None
-    if independent and n_classes <= 2 and smooth and l1_weights(norm, X.shape[1]) is not None:
+    if (
+        independent
+        and n_classes <= 2
+        and of_single_rows(found)
+        and l1_weights(norm, X.shape[1]) is not None
+    ):
         target: Any = y if codes is None else 2.0 * codes - 1.0
         levels, results, scores = path_with_scores(X, target, found, norm, n_alphas, RATIO)
         best = int(np.argmin(scores))

@@ -7,13 +7,12 @@ are the same at u = w where Q spans y - X w. So Q'X and Q'y, a row for each colu
 more, are rows that can stand for the old ones in a proof: the optimum over them and the new rows
 is at most that over all, and near it as long as few other columns come into use.
 
-Of other losses X'v is kept, with v minus the slopes at w, and f_old*(-c v) at some c in [0, 1].
-With f = a f_old + b f_new (a, b the shares of rows) any c and d give the bound
+Of other losses X'v and f_old*(-v) are kept, with v minus the slopes at w. With
+f = a f_old + b f_new (a, b the shares of rows) any d gives the bound
 
-    F* >= -a f_old*(-c v_old) - b f_new*(-d v_new) - R*(a c X_old'v_old + b d X_new'v_new).
+    F* >= -a f_old*(-v_old) - b f_new*(-d v_new) - R*(a X_old'v_old + b d X_new'v_new).
 
-f_old* is convex along c, so that straight lines between its values are above it, and the bound
-stays one. It is seldom better than the share of the new rows.
+It is seldom much better than the share of the new rows.
 """
 
 from __future__ import annotations
@@ -23,23 +22,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns, Design, Rows, WarmStart
 from atomlearn.core.losses import pieces
 from atomlearn.designs import as_design
+from atomlearn.findings.nodewise import GAP
 from atomlearn.paths import Settings
 from atomlearn.problem import Problem
 
 #: Columns, weights and intercept of a model.
 Point = tuple[Columns, Array, float]
-#: Shares c of the dual point at which the conjugate is kept: near 1, where the best c is, more.
-ALONG = np.concatenate([np.linspace(0.0, 0.9, 10), np.linspace(0.91, 1.0, 31)])
 #: What floats may lose where rows are projected, of an objective of 1.
 PROJECTED = 1e-10
-#: Entries of the new rows that are solved for at once (1 GB).
-MOST_ENTRIES = 2**27
-#: Gap of the problem that is solved for a bound: it is no part of what is wrong with the model.
-GAP = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ class Kept:
 
     n_rows : of them; point : columns, weights and intercept of the model; loss : its mean loss;
     rounding : what floats may have lost, of an objective of 1; rows : (k, p + 2) of the squared
-    loss Q'X, Q'y and Q'1, of others (1, p) the scores X'v; along : f*(-c v) at each c of ``ALONG``;
+    loss Q'X, Q'y and Q'1, of others (1, p) the scores X'v; conjugate : f*(-v) of others;
     left_out : (r, 2) residual and prediction of rows by a fit without them, and
     fold : (r,) the number of that fit; fits : columns, weights and intercept of each.
     """
@@ -58,7 +53,7 @@ class Kept:
     loss: float
     rounding: float
     rows: Array
-    along: Array
+    conjugate: float
     left_out: Array
     fold: Rows
     fits: Sequence[Point]
@@ -70,16 +65,16 @@ def linear_at(design: Design, point: Point) -> Array:
     return np.asarray(design.gather(columns).dot(weights) + intercept, dtype=np.float64)
 
 
-def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, Array, float]:
+def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float]:
     """Return what is kept of X, the conjugates along c, and what floats may have lost in them."""
     linear = linear_at(problem.design, point)
     certificate = problem.price(point[0], point[1], linear).certificate
     lost = certificate.rounding / max(certificate.objective, np.finfo(float).tiny)
     v = problem.negative_gradient(linear)
     if problem.loss.is_quadratic:
-        return _projected(problem, point[0], v), np.zeros(0), lost + PROJECTED
+        return _projected(problem, point[0], v), 0.0, lost + PROJECTED
     scores = np.asarray(problem.design.scores(v).full(), dtype=np.float64)
-    return scores[None], np.array([_conjugate(problem, v, c) for c in ALONG]), lost
+    return scores[None], _conjugate(problem, v, 1.0), lost
 
 
 def _conjugate(problem: Problem, v: Array, c: float) -> float:
@@ -89,8 +84,7 @@ def _conjugate(problem: Problem, v: Array, c: float) -> float:
 def _projected(problem: Problem, columns: Columns, v: Array) -> Array:
     """Return Q'X, Q'y and Q'1, Q a basis of these columns, the constant, and v."""
     ones = np.ones(problem.y.size)
-    spanned = np.column_stack([ones, problem.design.gather(columns).dense()])
-    Q = np.linalg.qr(spanned.astype(np.float64))[0]
+    Q = np.linalg.qr(np.column_stack([ones, dense_part(problem.design, columns)]))[0]
     rest = v - Q @ (Q.T @ v)
     rest -= Q @ (Q.T @ rest)
     length = float(np.linalg.norm(rest))
@@ -117,31 +111,24 @@ def gap_of(problem: Problem, kept: Kept) -> float:
 def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, new: float) -> float:
     """Return the optimum over rows that stand for the old ones, and the new ones, less its gap."""
     n_new, n_columns = problem.design.shape
-    if n_new * n_columns > MOST_ENTRIES:
-        raise ValueError(
-            f"monitor holds new rows in memory, and {n_new:,} x {n_columns:,} are too many; give "
-            "them in pieces, or fit again"
-        )
-    own = problem.design.gather(np.arange(n_columns)).dense()
-    table = np.vstack([kept.rows[:, :-2], own])
-    target, constant = (
-        np.append(kept.rows[:, -2], problem.y),
-        np.append(kept.rows[:, -1], np.ones(n_new)),
-    )
+    own = dense_part(problem.design, np.arange(n_columns))
+    new_rows = np.column_stack([own, problem.y, np.ones(n_new)])
+    table, target, constant = np.split(np.vstack([kept.rows, new_rows]), [-2, -1], axis=1)
+    target, constant = target[:, 0], constant[:, 0]
     if problem.fit_intercept:  # the best one at every u
         share = constant / float(constant @ constant)
         table -= np.outer(constant, share @ table)
         target = target - constant * float(share @ target)
     weight = np.full(target.size, new / n_new)
-    part = Problem.of_checked(as_design(np.asfortranarray(table)), target, weight, problem.loss,
-                              problem.regularizer, False)  # fmt: skip
+    design = as_design(np.asfortranarray(table))
+    part = Problem.of_checked(design, target, weight, problem.loss, problem.regularizer, False)
     start = WarmStart(kept.point[0], kept.point[1], 0.0)
     result = Settings(gap=GAP).run(part, start)
     return result.objective - result.gap
 
 
 def _bound_by_dual(problem: Problem, kept: Kept, linear: Array, new: float) -> float:
-    """Return the best bound at dual points that are shares of the old ones and of the new ones."""
+    """Return the best bound at the old dual point beside shares of the new one."""
     penalty, old, best = problem.regularizer, 1 - new, 0.0
     # Minus the slopes sum to 0 at the intercept that is best for these rows.
     shift = problem.optimal_intercept(linear) if problem.fit_intercept else 0.0
@@ -149,12 +136,6 @@ def _bound_by_dual(problem: Problem, kept: Kept, linear: Array, new: float) -> f
     scores = problem.design.scores(v).full()
     for share in np.linspace(0.0, 1.0, 21).tolist():
         z = ArrayScores(old * kept.rows[0] + new * share * scores)
-        polar, c = penalty.norm.polar_bounds(z, True)[1], 1.0
-        if penalty.form == "penalized" and polar > penalty.amount:
-            c = penalty.amount / polar
-        # Within the polar ball the conjugate of a penalty is 0.
-        rest = 0.0 if penalty.form == "penalized" else penalty.conjugate(c * polar, np.inf)
-        of_old = old * float(np.interp(c, ALONG, kept.along))
-        found = -of_old - new * _conjugate(problem, v, c * share) - rest
-        best = max(best, found) if found == found else best
+        rest = penalty.conjugate(penalty.norm.polar_bounds(z, True)[1], np.inf)
+        best = max(best, -old * kept.conjugate - new * _conjugate(problem, v, share) - rest)
     return best

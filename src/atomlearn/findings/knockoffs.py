@@ -21,18 +21,12 @@ from atomlearn.core.interfaces import (
     is_number,
     whole_number,
 )
-from atomlearn.core.norms.partition import Partition
 from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.categories import indicators_of
-from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled, standardized
+from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients
-from atomlearn.findings.precision import (
-    independent,
-    means_of,
-    near_duplicates,
-    warn_of_duplicates,
-)
+from atomlearn.findings.precision import grouped, independent
 from atomlearn.norms import Groups, KSupport, as_norm
 
 
@@ -193,31 +187,22 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         structured = np.asarray(y).dtype.names is not None
         target = np.asarray(y) if structured else checked_target(self, y, len(array))
         rng = generator(self.rng)
-        standard, means, scales = standardized(array)
-        given = None if labels is None else self._partition(labels, array.shape[1])
-        if self.groups is None and labels is None:
-            warn_of_duplicates(standard)
-        if isinstance(self.groups, str) and self.groups == "auto":
-            labels = near_duplicates(standard)
-            standard, means, scales = standardized(means_of(standard, labels))
-        elif self.groups is not None:
-            given = self._partition(self.groups, array.shape[1])
-            labels = given.labels
-        turned, partition = None, given
-        if given is not None:
-            turned, of = independent(standard, given.labels)
-            partition = given if turned is None else self._partition(of, of.size)
+        asked = self.groups if labels is None else labels
+        standard, means, scales, labels = grouped(array, asked, input_names(self))
+        turned, of = None, None
+        if labels is not None and labels.size == standard.shape[1]:  # they are no clusters
+            turned, of = independent(standard, labels)
         draws, self.covariance_ = self._draws(standard, means, scales, rng, turned)
         standard = standard if turned is None else standard @ turned
         seed = int(rng.integers(2**31))
         found, self.alphas_ = [], []
         for knockoffs in draws:
             columns = np.vstack([standard.T, knockoffs.T]).T  # each in one piece
-            norm = self._norm(partition)
+            norm = self._norm(of)
             sizes, alpha = coefficients(
                 columns, target, norm, self.loss, self.n_alphas, self.cv, seed, groups, order
             )
-            found.append(_of_units(sizes, partition))
+            found.append(_of_units(sizes, of))
             self.alphas_.append(alpha)
         self.coefficients_ = np.array(found)
         self._record()
@@ -271,18 +256,12 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             draws.append(turn((values - means) / scales))
         return draws, "knockoffs as given"
 
-    def _partition(self, groups: Any, n_features: int) -> Partition:
-        names = input_names(self)
-        norm = Groups(groups) if names is None else Groups(groups).with_names(names)
-        norm.on(n_features)
-        return norm.parts(n_features)[0]
-
-    def _norm(self, partition: Partition | None) -> Norm:
+    def _norm(self, of: Columns | None) -> Norm:
         """Return the norm over columns and knockoffs; their groups are twice as many."""
         norm = as_norm(self.norm)
-        if partition is None:
+        if of is None:
             return norm
-        labels = np.concatenate([partition.labels, partition.labels + partition.n_groups])
+        labels = np.concatenate([of, of + of.max() + 1])
         if isinstance(norm, KSupport):
             return KSupport(norm.k, labels)
         return Groups(labels)
@@ -301,10 +280,10 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         return chosen[np.argsort(-self.statistics_[chosen], kind="stable")]
 
 
-def _of_units(sizes: Array, partition: Partition | None) -> Array:
+def _of_units(sizes: Array, of: Columns | None) -> Array:
     """Return (n_units, 2): the size of each column, or group, and that of its knockoff."""
     pairs = sizes.reshape(2, -1)
-    if partition is None:
+    if of is None:
         return pairs.T
-    squares = [np.bincount(partition.labels, row**2, partition.n_groups) for row in pairs]
+    squares = [np.bincount(of, row**2) for row in pairs]
     return np.sqrt(np.array(squares)).T

@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from atomlearn.core.data.convert import as_compressed, readable
 from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Loss, Rows
+from atomlearn.core.interfaces import Array, Rows
 from atomlearn.designs import as_design, part_of
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import checked_design
+from atomlearn.estimators.checks import checked_design, input_names
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.search import CrossValidatedModel
+from atomlearn.findings.given import of_single_rows
 from atomlearn.findings.kept import Kept, Point, gap_of, linear_at, rows_that_stand
+from atomlearn.findings.trials import LOOSE_GAP
 from atomlearn.problem import Problem
 from atomlearn.storage.formats.format import stacked
 
@@ -27,8 +29,6 @@ from atomlearn.storage.formats.format import stacked
 N_FOLDS, MOST_ROWS = 5, 20_000
 #: Permutations of the test.
 N_DRAWS = 999
-#: Bound on the distance from the optimum beyond which a re-fit pays.
-PAYS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Monitored:
     model: Any = None
 
     def __str__(self) -> str:
-        pays = "a re-fit pays" if self.gap > PAYS else "a re-fit would change little"
+        pays = "a re-fit pays" if self.gap > LOOSE_GAP else "a re-fit would change little"
         return (
             f"on all {self.n_old + self.n_new:,} rows the objective of the old model is within "
             f"{100 * self.gap:.2g}% of the optimum, which is proved: {pays}\n"
@@ -61,9 +61,9 @@ class Monitored:
 def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
     """Return what ``monitor`` needs of the rows that a model was fitted to, once they are gone.
 
-    A few passes over X, and five fits without a fifth of the rows each; of a search that has made
-    such fits none. It holds p numbers for each column in use with the squared loss, p in all with
-    others, beside 3 n (n at most 20,000), and can be pickled.
+    A few passes over X, and five fits without a fifth of the rows each. It holds p numbers for each
+    column in use with the squared loss, p in all with others, beside 3 n (n at most 20,000), and
+    can be pickled.
 
     Parameters
     ----------
@@ -76,14 +76,17 @@ def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
     """
     model, problem = _problem(estimator, X, y)
     point = _point(estimator)
-    table, along, lost = rows_that_stand(problem, point)
-    fits, rows, fold = _left_out(estimator, model, problem, np.asarray(y), rng)
-    told = np.empty((rows.size, 2))
-    for number, fit in enumerate(fits):
-        mine = fold == number
-        told[mine] = _told(problem, fit, rows[mine])
+    table, conjugate, lost = rows_that_stand(problem, point)
+    n_rows, target = problem.y.size, np.asarray(y)
+    codes = problem.y > 0 if problem.loss.task == "classification" else None
+    told, fold, fits = np.empty((n_rows, 2)), np.empty(n_rows, dtype=np.int64), []
+    for number, (train, test) in enumerate(folds(n_rows, N_FOLDS, rng, codes)):
+        part = part_of(problem.design, rows=train)
+        fits.append(_point(clone(model).fit(part, target[train])))
+        told[test], fold[test] = _told(problem, fits[-1], test), number
+    some = np.random.default_rng([rng, 1]).permutation(n_rows)[:MOST_ROWS]
     value = problem.loss_value(linear_at(problem.design, point))
-    return Kept(problem.y.size, point, value, lost, table, along, told, fold, fits)
+    return Kept(n_rows, point, value, lost, table, conjugate, told[some], fold[some], fits)
 
 
 def monitor(
@@ -115,7 +118,7 @@ def monitor(
     The gap needs one pass over the new rows, and with the squared loss the optimum over them and
     rows that stand for the old ones. It is of the objective with alpha as it is, says nothing of
     another alpha, and is a bound: the model may be nearer. With other losses than the squared one
-    it is seldom better than the share of the new rows. The test compares new rows
+    it is seldom much better than the share of the new rows. The test compares new rows
     with old ones that were left out of a fit, of which each new row is given one at random; rows
     are exchanged between both within a fit. Three numbers are compared: residuals, their sizes,
     and their products with the predictions; p is of the largest difference of the three, so it is
@@ -159,7 +162,7 @@ def monitor(
     gap = gap_of(problem, kept)
     p_value, differs = _difference(problem, kept, np.random.default_rng([rng, 0x6D6F6E]))
     again = None
-    if refit and old is not None and gap > PAYS:
+    if refit and old is not None and gap > LOOSE_GAP:
         again = _refitted(estimator, (old[0], X), (old[1], y))
     return Monitored(gap, p_value, differs, kept.n_rows, problem.y.size, again)
 
@@ -169,18 +172,20 @@ def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
     if not isinstance(estimator, AtomicModel) or not len(estimator.results_):
         raise TypeError(f"monitor is of fitted models of ours, got {type(estimator).__name__}")
     model, X = _at_one_level(estimator), checked_design(estimator, X, reset=False)
-    classes = getattr(estimator, "classes_", None)
-    data = model._checked(X, y, None) if classes is None else _labelled(model, X, y, classes)
+    known = is_classifier(estimator)
+    data = _labelled(model, X, y, estimator.classes_) if known else model._checked(X, y, None)
     problems = model._problems(data, *model._regularized_by())
     problem = problems[0]
     scores = ArrayScores(np.zeros(problem.design.shape[1])) if problem.design.listable else None
     if (
-        len(estimator.results_) != 1 or scores is None or estimator.features != "linear"
-        or problem.free is not None or problem.loss.coupled != 1
-        or problem.loss.smoothed(1.0) is not None
-        or getattr(estimator, "class_weight", None) is not None
+        len(estimator.results_) != 1
+        or scores is None
+        or estimator.features != "linear"
+        or problem.free is not None
+        or not of_single_rows(problem.loss)
+        or estimator.get_params(deep=False).get("class_weight") is not None
         or problem.regularizer.norm.excess(scores) is not None
-    ):  # fmt: skip
+    ):
         raise ValueError(
             "monitor is of models of plain columns with one output, a smooth loss of single rows, "
             "no covariates, no class weights and no bounds on coefficients"
@@ -211,7 +216,7 @@ def _at_one_level(estimator: Any) -> AtomicModel:
     kind = AtomicClassifier if estimator.task == "classification" else AtomicRegressor
     form = estimator.form or estimator._candidates()[0].usual_form
     names = ("loss", "tol", "features", "unpenalized", "fit_intercept")
-    same = {name: getattr(estimator, name) for name in names}
+    same = {name: estimator.get_params(deep=False)[name] for name in names}
     model: AtomicModel = kind(norm, alpha, form=form, radius=alpha, **same)
     return model
 
@@ -221,38 +226,11 @@ def _point(estimator: Any) -> Point:
     return result.columns, result.weights, float(result.intercept)
 
 
-def _left_out(
-    estimator: Any, model: AtomicModel, problem: Problem, y: Any, rng: int
-) -> tuple[list[Point], Rows, Rows]:
-    """Return fits that lack some rows each, these rows, and which fit lacks each of them."""
-    known = getattr(estimator, "_out_of_fold", None)
-    random = np.random.default_rng([rng, 1])
-    if known is not None:
-        fits = [(known.columns, w[0], float(b[0])) for w, b in
-                zip(known.weights, known.intercepts, strict=True)]  # fmt: skip
-        rows, fold = known.rows, known.folds
-    else:
-        codes = problem.y > 0 if problem.loss.task == "classification" else None
-        parts = folds(y.size, N_FOLDS, rng, codes)
-        design = problem.design
-        fits = []
-        for train, _ in parts:
-            fitted = clone(model).fit(part_of(design, rows=train), y[train])
-            fits.append(_point(fitted))
-        rows = np.concatenate([test for _, test in parts])
-        fold = np.repeat(np.arange(len(parts)), [test.size for _, test in parts])
-    some = random.permutation(rows.size)[:MOST_ROWS]
-    return fits, rows[some], fold[some]
-
-
 def _told(problem: Problem, fit: Point, rows: Rows) -> Array:
     """Return the residuals, and the predictions, of rows by a fit, (r, 2)."""
     linear = linear_at(problem.design, fit)[rows]
-    return np.column_stack([_residual(problem.loss, problem.y[rows], linear), linear])
-
-
-def _residual(loss: Loss, y: Array, linear: Array) -> Array:
-    return np.asarray(-loss.gradient(y, linear, np.ones(y.size)))
+    residual = -problem.loss.gradient(problem.y[rows], linear, np.ones(rows.size))
+    return np.column_stack([residual, linear])
 
 
 def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple[float, str]:
@@ -288,9 +266,9 @@ def _refitted(estimator: Any, X: tuple[Any, Any], y: tuple[Any, Any]) -> Any:
     together = stacked(tables, "csr")
     model: Any = _at_one_level(estimator).set_params(warm_start=True)
     model.results_ = estimator.results_
-    if hasattr(estimator, "classes_"):
+    if is_classifier(estimator):
         model.classes_ = estimator.classes_
     model.fit(together, np.concatenate([np.asarray(part) for part in y]))
-    if hasattr(estimator, "feature_names_in_"):
+    if input_names(estimator) is not None:
         model.feature_names_in_ = estimator.feature_names_in_
     return model

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Columns, Design
+from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.solvers.schedule import drive
@@ -21,6 +22,8 @@ from atomlearn.result import Result
 MOST_GROWTH = 1.25
 #: A price at which no column enters; an infinite one would keep the fast solvers of l1 away.
 BARRED = 1e6
+#: Gap of fits whose residuals alone count: what it leaves open of them is far below their noise.
+GAP = 1e-4
 #: Levels of a path, and the last one as a share of the first.
 N_LEVELS, LAST = 30, 0.01
 
@@ -48,61 +51,58 @@ def directions(
     C.-H. Zhang, S. Zhang. Confidence intervals for low dimensional parameters in high dimensional
     linear models. JRSS B 76 (2014) 217-242, section 2.3.
     """
-    tasks, paths, settings = [], [], Settings(gap=1e-4)
+    tasks, found, settings = [], list[list[Array]](), Settings(gap=GAP)
     for unit in units:
         prices = np.where(np.isin(np.arange(price.size), unit), BARRED * price, price)
         penalty = Regularizer(L1(weights=prices), "penalized", 1.0)
-        targets = np.asarray(design.gather(unit).dense(), dtype=np.float64)
-        for x in targets.T:
+        for x in dense_part(design, unit).T:
             problem = Problem.build(
-                design, x, as_loss("squared"), penalty, fit_intercept=True, sample_weight=weight,
+                design,
+                x,
+                as_loss("squared"),
+                penalty,
+                fit_intercept=True,
+                sample_weight=weight,
                 unpenalized=free if free.size else None,
-            )  # fmt: skip
+            )
             first = largest_useful_level(problem)
-            paths.append(_Direction(design, weight, x))
+            found.append([x - np.average(x, weights=weight)])
             levels = first * np.geomspace(1.0, LAST, N_LEVELS)
-            tasks.append((problem, levels, paths[-1]))
+            tasks.append((problem, levels, _followed(design, weight, x, found[-1])))
     if tasks:
         pools = Pool(tasks[0][0]).of_each(len(tasks))
         waiting = [
-            settings.task(problem, levels, pool, reached=path.reached)
-            for (problem, levels, path), pool in zip(tasks, pools, strict=True)
+            settings.task(problem, levels, pool, reached=reached)
+            for (problem, levels, reached), pool in zip(tasks, pools, strict=True)
         ]
         if drive(design, waiting):
             raise KeyboardInterrupt("interrupted before the directions of all columns were known")
-    found = iter(path.found for path in paths)
-    return [np.column_stack([next(found) for _ in unit]) for unit in units]
+    last = iter(directions[-1] for directions in found)
+    return [np.column_stack([next(last) for _ in unit]) for unit in units]
 
 
-@dataclass(slots=True)
-class _Direction:
-    """The path of one column x, followed to where its standard error begins to grow.
+def _followed(design: Design, weight: Array, x: Array, found: list[Array]) -> Reached:
+    """Return what follows the path of a column to where its standard error begins to grow.
 
-    found : (n,), the direction of the last level that was good; limit : the largest error allowed.
+    ``found`` : the directions of the levels that were good.
     """
+    limit = np.inf
 
-    design: Design
-    weight: Array
-    x: Array
-    found: Array = field(init=False)
-    limit: float = np.inf
-
-    def __post_init__(self) -> None:
-        self.found = self.x - np.average(self.x, weights=self.weight)
-
-    def reached(self, problem: Problem, result: Result) -> bool:
-        """Take the direction of the next level, unless it is the first that is not good."""
-        z = self.x - result.predict(self.design)
-        length = float(np.sqrt(self.weight @ z**2))
-        slope = float((self.weight * z) @ self.x)
+    def reached(problem: Problem, result: Result) -> bool:
+        nonlocal limit
+        z = x - result.predict(design)
+        length = float(np.sqrt(weight @ z**2))
+        slope = float((weight * z) @ x)
         error = length / slope if slope > 0 else np.inf
-        if error > self.limit:
+        if error > limit:
             return True
-        self.found = z
-        n_rows, n_columns = self.design.shape
+        found.append(z)
+        n_rows, n_columns = design.shape
         noise = np.sqrt(2 * np.log(n_columns) / n_rows)
         # A bound on the cosine of z and any column, of which noise has so much.
         bound = problem.regularizer.amount / max(length, np.finfo(float).tiny)
-        if bound <= noise and self.limit == np.inf:
-            self.limit = MOST_GROWTH * error
+        if bound <= noise and limit == np.inf:
+            limit = MOST_GROWTH * error
         return False
+
+    return reached

@@ -11,13 +11,11 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
 
-from atomlearn.core.data.standardized import moments_of
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, whole_number
 from atomlearn.designs import as_design
+from atomlearn.findings.precision import standardized
 from atomlearn.findings.stability import selected_by
-
-#: Sizes of effects that are tried: from what is hardly ever found to what hardly anything misses.
-SIZES = (0.1, 0.2, 0.3, 0.5, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class PowerCurve:
 def power(
     selector: Any,
     X: Any,
-    sizes: Sequence[float] = SIZES,
+    sizes: Sequence[float] = (0.1, 0.2, 0.3, 0.5, 0.8),
     *,
     n_true: int = 10,
     n_draws: int = 20,
@@ -104,9 +102,8 @@ def power(
     told = np.zeros((asked.size, n_draws, 2))
     for draw in range(n_draws):
         true = np.sort(random.choice(n_columns, n_true, replace=False))
-        means, scales = moments_of(design, true)
-        columns = np.asarray(design.gather(true).dense(), dtype=np.float64) - means
-        effect = columns @ (random.choice([-1.0, 1.0], n_true) / np.where(scales > 0, scales, 1.0))
+        columns = standardized(dense_part(design, true))[0]
+        effect = columns @ random.choice([-1.0, 1.0], n_true)
         noise = random.standard_normal(n_rows)
         tosses = random.random(n_rows)
         for at, size in enumerate(asked):

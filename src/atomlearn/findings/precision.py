@@ -8,6 +8,7 @@ formed.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from scipy.spatial.distance import squareform
 from sklearn.utils import gen_batches
 
 from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.norms.names import named, named_columns
+from atomlearn.norms import Groups
 
 #: Columns that each one is regressed on: the most correlated ones.
 N_NEIGHBORS = 8
@@ -84,9 +87,7 @@ def _edges(columns: Array, count: int) -> sp.csr_array:
         numbers = np.arange(rows.start, rows.stop)
         size[np.arange(numbers.size), numbers] = -1.0
         neighbors = np.argpartition(size, -count, axis=1)[:, -count:]
-        around = columns[neighbors]
-        gram = around @ around.transpose(0, 2, 1) / n_rows + 1e-10 * np.eye(count)
-        right = around @ columns[rows][:, :, None] / n_rows
+        _, gram, right = _moments(columns, numbers, neighbors, 1e-10)
         inverse = np.linalg.inv(gram)
         slopes = (inverse @ right)[:, :, 0]
         variance = np.maximum(1.0 - np.sum(slopes * right[:, :, 0], axis=1), 1e-8)
@@ -96,6 +97,15 @@ def _edges(columns: Array, count: int) -> sp.csr_array:
         to.append(neighbors[keep])
     pairs = np.concatenate(at), np.concatenate(to)
     return sp.csr_array((np.ones(pairs[0].size), pairs), shape=(n_columns, n_columns))
+
+
+def _moments(
+    columns: Array, js: Columns, neighbors: Columns, ridge: float
+) -> tuple[Array, Array, Array]:
+    """Return of each column its neighbors, their correlations, and those with the column."""
+    around, n_rows = columns[neighbors], columns.shape[1]
+    gram = around @ around.transpose(0, 2, 1) / n_rows + ridge * np.eye(neighbors.shape[1])
+    return around, gram, around @ columns[js][:, :, None] / n_rows
 
 
 def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
@@ -110,9 +120,8 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
             some = np.flatnonzero(n_neighbors[rows] == count)
             js = rows.start + some
             places = graph.indptr[js][:, None] + np.arange(count)
-            around = columns[graph.indices[places]]
-            gram = around @ around.transpose(0, 2, 1) / n_rows + 1e-6 * np.eye(count)
-            slopes = np.linalg.solve(gram, around @ columns[js][:, :, None] / n_rows)[:, :, 0]
+            around, gram, right = _moments(columns, js, graph.indices[places], 1e-6)
+            slopes = np.linalg.solve(gram, right)[:, :, 0]
             left = residuals[some] - np.einsum("jk,jkn->jn", slopes, around)
             residuals[some], squares = left, np.sum(left**2, axis=1)
             variances[js] = np.maximum(squares / max(n_rows - count, 1), 1e-6)
@@ -134,9 +143,9 @@ def near_duplicates(X: Array) -> Columns:
     near = sp.vstack(
         [sp.csr_array(np.abs(rough[:, some].T @ rough) > NEAR * n_rows) for some in pieces]
     )
-    of = connected_components(near)[1]
+    of = connected_components(near)[1].astype(np.int64)
     labels, count = np.zeros(n_columns, dtype=np.int64), 0
-    for part in np.split(np.argsort(of, kind="stable"), np.cumsum(np.bincount(of))[:-1]):
+    for part in members_of(of):
         own = np.ones(1, dtype=np.int64)
         if part.size > 1:
             far = 1.0 - np.abs(X[:, part].T @ X[:, part]) / n_rows
@@ -147,7 +156,56 @@ def near_duplicates(X: Array) -> Columns:
     return labels
 
 
-def warn_of_duplicates(X: Array) -> None:
+def members_of(labels: Columns) -> list[Columns]:
+    """Return the columns with each label 0, 1, ..."""
+    return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+
+
+def columns_named(columns: Any, names: Sequence[str] | None, n_columns: int) -> Columns:
+    """Return columns given by number or name, one or several, as increasing numbers."""
+    listed = [columns] if np.ndim(columns) == 0 else list(columns)
+    found = np.unique(np.asarray(named_columns(listed, names, "columns"), dtype=np.int64))
+    if not found.size or found[0] < 0 or found[-1] >= n_columns:
+        raise ValueError(f"columns: {columns!r} is not among the {n_columns} columns of X")
+    return found
+
+
+def labels_of(groups: Any, n_columns: int, names: Sequence[str] | None = None) -> Columns:
+    """Return the number of the group of each column; groups of columns by number or by name."""
+    norm: Any = named(Groups(groups), names).on(n_columns)
+    return np.asarray(norm.parts(n_columns)[0].labels)
+
+
+def grouped(
+    X: Array, groups: Any, names: Sequence[str] | None
+) -> tuple[Array, Array, Array, Columns | None]:
+    """Return standardized columns, with means and scales, and their groups, None for none.
+
+    ``groups`` "auto" : the columns are then the means of clusters of near-duplicates, and the
+    groups are these clusters. None: a warning says where there are some.
+    """
+    standard, means, scales = standardized(X)
+    if groups is None:
+        _warn_of_duplicates(standard)
+        return standard, means, scales, None
+    if isinstance(groups, str) and groups == "auto":
+        labels = near_duplicates(standard)
+        return *standardized(means_of(standard, labels)), labels
+    return standard, means, scales, labels_of(groups, X.shape[1], names)
+
+
+def standardized(X: Array) -> tuple[Array, Array, Array]:
+    """Return the columns with mean 0 and variance 1, means and scales; constants become 0."""
+    means = X.mean(axis=0)
+    centered = X - means
+    scales = np.sqrt(np.mean(centered**2, axis=0))
+    constant = scales <= 1e-12 * np.maximum(np.abs(X).max(axis=0, initial=0.0), 1e-300)
+    centered[:, constant] = 0.0
+    scales = np.where(constant, 1.0, scales)
+    return np.asarray(centered / scales), means, scales
+
+
+def _warn_of_duplicates(X: Array) -> None:
     """Say how many of the standardized columns are near-duplicates, and what to do about it."""
     counts = np.bincount(near_duplicates(X))
     alike = counts > 1
@@ -157,7 +215,7 @@ def warn_of_duplicates(X: Array) -> None:
             "all correlated by more than 0.95: nothing tells these apart, and alone they have "
             'hardly any power; groups="auto" asks for each of these clusters as one',
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

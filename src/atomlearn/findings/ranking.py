@@ -78,8 +78,8 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
     # The area is a sum over rows: ranks times whether a row is positive, both centered.
     weights = (positive - shares) / (codes.size**2 * shares * (1.0 - shares) * shares.size)
     ranks -= ranks.mean(axis=0)
-    none = np.zeros((codes.size, 0))
-    return Ranked(score, _length(influence), 0.5, _permuted(weights, ranks, 0.5, rng, none))
+    null = _permuted(weights, ranks, 0.5, rng, np.zeros((codes.size, 0)))
+    return Ranked(score, float(np.linalg.norm(influence)), 0.5, null)
 
 
 def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
@@ -122,12 +122,13 @@ def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
 
 
 def correlations(
-    truth: Array, predicted: Array, known: Array | None, rng: np.random.Generator
+    truth: Array, predicted: Array, known: Array | None, rng: np.random.Generator | None
 ) -> Ranked | None:
     """Return the correlation of what linear functions of ``known`` (n, q) do not explain.
 
     The mean over the columns of truth and predicted, (n, m) both. None where ``known`` has nearly
-    as many columns as there are rows. The null permutes what is left of ``predicted``.
+    as many columns as there are rows. The null permutes what is left of ``predicted``;
+    without ``rng`` there is none.
     """
     left = _basis(known, len(truth))
     freedom = len(truth) - left.shape[1]
@@ -137,16 +138,11 @@ def correlations(
     each = np.sum(x * y, axis=0)
     score = float(each.mean())
     influence = (x * y - 0.5 * each * (x**2 + y**2)).mean(axis=1)
-    error = _length(influence) * np.sqrt(len(y) / max(freedom - 3, 1)) / max(1 - score**2, 1e-12)
-    return Ranked(score, float(error), 0.0, _permuted(y / y.shape[1], x, 0.0, rng, left))
-
-
-def correlation_of(truth: Array, predicted: Array, known: Array | None) -> float:
-    """Return that correlation alone, 0 where there is none."""
-    left = _basis(known, len(truth))
-    if len(truth) - left.shape[1] < 3:
-        return 0.0
-    return float(np.sum(_free_of(left, truth) * _free_of(left, predicted)) / truth.shape[1])
+    error = (
+        np.linalg.norm(influence) * np.sqrt(len(y) / max(freedom - 3, 1)) / max(1 - score**2, 1e-12)
+    )
+    null = np.zeros(0) if rng is None else _permuted(y / y.shape[1], x, 0.0, rng, left)
+    return Ranked(score, float(error), 0.0, null)
 
 
 def _basis(known: Array | None, n_rows: int) -> Array:
@@ -206,11 +202,7 @@ def ranked_concordance(
     for _ in range(999):
         moved = risk[np.lexsort((rng.random(risk.size), records["stratum"]))]
         draws.append(concordance_of(moved, first, second))
-    return Ranked(value, _length(influence / first.size), 0.5, np.array(draws))
-
-
-def _length(values: Array) -> float:
-    return float(np.sqrt(np.sum(values**2)))
+    return Ranked(value, float(np.linalg.norm(influence)) / first.size, 0.5, np.array(draws))
 
 
 def plain_interval(ranked: Ranked) -> tuple[float, float]:

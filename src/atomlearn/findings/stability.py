@@ -37,7 +37,7 @@ from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.halves import first_columns, masks_of_parts
 from atomlearn.findings.held_out import rows_of, unsearched
-from atomlearn.norms import Groups
+from atomlearn.findings.precision import labels_of
 
 
 def selected_by(estimator: Any) -> tuple[Mask, Array]:
@@ -174,7 +174,8 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
         self.estimator_ = clone(base).fit(X, y, **told, **params)
         _check_feature_names(self, X, reset=True)
         self.n_features_in_ = _num_features(X)
-        labels = self._unit_labels(self.n_features_in_)
+        every = np.arange(self.n_features_in_)
+        labels = every if self.groups is None else labels_of(self.groups, every.size)
         n_units = int(labels.max()) + 1
         target = np.asarray(y)
         rng = np.random.default_rng(self.rng)
@@ -204,13 +205,6 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
             )
         if isinstance(self.n_resamples, bool) or int(self.n_resamples) < 2:
             raise ValueError(f"n_resamples must be at least 2, got {self.n_resamples!r}")
-
-    def _unit_labels(self, n_features: int) -> Columns:
-        if self.groups is None:
-            return np.arange(n_features)
-        norm = Groups(self.groups)
-        norm.on(n_features)
-        return norm.parts(n_features)[0].labels
 
     def _masks(
         self,

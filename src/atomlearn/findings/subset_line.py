@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.base import clone
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.given import Given
@@ -47,8 +48,7 @@ class SubsetLine:
     depth: float
 
     def _objective(self, columns: Columns) -> Array:
-        X = np.asarray(self.problem.design.gather(columns).dense(), dtype=np.float64)
-        X = self.data.projected(X)
+        X = self.data.projected(dense_part(self.problem.design, columns))
         ridge = self.data.y.size * self.problem.regularizer.amount * np.eye(columns.size)
         pull = X.T @ self._targets
         fitted = pull.T @ la.solve(X.T @ X + ridge, pull, assume_a="pos")

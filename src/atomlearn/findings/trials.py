@@ -18,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Design, Mask, Rows, Task
 from atomlearn.core.paths.folds import Fold
 from atomlearn.estimators.dependent_rows import folds, permuted_rows, unit_numbers
 from atomlearn.findings.copies import known_already
+from atomlearn.findings.precision import standardized
 from atomlearn.findings.ranking import (
     LEVEL,
     Ranked,
-    comparable,
-    concordance_of,
     correlation_interval,
-    correlation_of,
+    correlations,
     mean_area,
     plain_interval,
 )
@@ -40,6 +40,7 @@ from atomlearn.findings.verdict import (
     numbers_of,
     verdict_on,
 )
+from atomlearn.survival.cox import concordance
 from atomlearn.survival.target import checked_survival
 
 #: Held-out rows below which they alone tell too little: 50 at an area of 0.65 do so every second
@@ -49,7 +50,7 @@ FEW_ROWS = 50
 N_REPEATS = 199
 #: ... so many seconds of the processor; one split decides where not even 19 are.
 MOST_SECONDS = 10.0
-#: Relative gap of their fits, whose differences decide nothing.
+#: Relative gap below which differences of fits decide nothing.
 LOOSE_GAP = 1e-2
 #: Tables with a signal put in: rows are too few where less than half of them are told, ...
 N_PLANTED = 9
@@ -75,12 +76,12 @@ class Trial:
     decide: Decide
     task: Task
     values: NDArray[Any]
+    rng: int
     ranks: bool = False
     known: Array | None = None
     inputs: Design | None = None
     groups: Any = None
     order: Any = None
-    rng: int = 0
     repeats: bool = True
     say: Callable[[str], None] = field(default=lambda line: None)
 
@@ -192,28 +193,25 @@ class Trial:
 
     def _judged(self, score: float, null: list[float], n_rows: int, n_folds: int) -> Verdict:
         """Return the verdict on a score by what permuted rows score."""
-        draws = np.array(null)
-        numbers = self._baseline == 0.0
+        draws, (name, baseline) = np.array(null), self._asked
+        numbers = baseline == 0.0
         error = float(np.std(np.arctanh(np.clip(draws, -0.999, 0.999)) if numbers else draws))
-        ranked = Ranked(score, error, self._baseline, draws)
+        ranked = Ranked(score, error, baseline, draws)
         interval = correlation_interval(ranked) if numbers else plain_interval(ranked)
         words = "as wide as scores of permuted rows spread"
         guess = "a guess" if self.known is None else "the covariates alone"
-        return judged(ranked, interval, self._name, n_rows, words, n_folds, guess)
+        return judged(ranked, interval, name, n_rows, words, n_folds, guess)
 
     @property
-    def _name(self) -> str:
+    def _asked(self) -> tuple[str, float]:
+        """What the score is called, and what a guess has."""
         if self.known is not None:
-            return "partial correlation"
+            return "partial correlation", 0.0
         if self.task == "regression":
-            return "rank correlation" if self.ranks else "correlation"
+            return "rank correlation" if self.ranks else "correlation", 0.0
         if self.task == "survival":
-            return "concordance"
-        return "AUC" if self.values.max() == 1 else "mean AUC"
-
-    @property
-    def _baseline(self) -> float:
-        return 0.0 if self.known is not None or self.task == "regression" else 0.5
+            return "concordance", 0.5
+        return "AUC" if self.values.max() == 1 else "mean AUC", 0.5
 
     def _score(
         self, parts: Sequence[Fold], values: NDArray[Any] | None = None, order: Rows | None = None
@@ -237,22 +235,23 @@ class Trial:
 
     def _measure(self, truth: NDArray[Any], rows: list[Rows], told: list[Array]) -> float:
         """Return how well these decisions tell the target of rows, in each part by itself."""
+        baseline = self._asked[1]
         if not rows:
-            return self._baseline
-        if self._baseline == 0.0:
-            return self._correlation(truth, rows, told)
-        scores = np.array([self._order_told(truth[r], d) for r, d in zip(rows, told, strict=True)])
-        sizes = np.array([r.size for r in rows])[~np.isnan(scores)]
-        return float(np.average(scores[~np.isnan(scores)], weights=sizes)) if sizes.size else 0.5
-
-    def _order_told(self, truth: NDArray[Any], decisions: Array) -> float:
-        """Return the area, its mean over classes, or the concordance; NaN where there is none."""
-        if self.task == "classification":
-            return mean_area(truth, decisions)[0]
-        return concordance_of(decisions[:, 0], *comparable(checked_survival(truth)))
-
-    def _correlation(self, truth: NDArray[Any], rows: list[Rows], told: list[Array]) -> float:
-        """Return the correlation given the means of parts, and what a guess knows."""
+            return baseline
+        if baseline > 0.0:
+            areas = self.task == "classification"
+            scores = np.array(
+                [
+                    mean_area(truth[r], d)[0]
+                    if areas
+                    else concordance(checked_survival(truth[r]), d[:, 0])
+                    for r, d in zip(rows, told, strict=True)
+                ]
+            )
+            known = ~np.isnan(scores)
+            sizes = np.array([r.size for r in rows])
+            return float(np.average(scores[known], weights=sizes[known])) if known.any() else 0.5
+        # The correlation given the means of parts, and what a guess knows.
         numbers, every = numbers_of(self.task, truth), np.concatenate(rows)
         if self.ranks and self.known is None:
             numbers = rankdata(numbers, axis=0)
@@ -261,7 +260,8 @@ class Trial:
         if self.known is not None:
             known = np.hstack([known, self.known[every]])
         decisions = np.concatenate(told)[:, : numbers.shape[1]]
-        return correlation_of(numbers[every], decisions, known)
+        ranked = correlations(numbers[every], decisions, known, None)
+        return 0.0 if ranked is None else ranked.score
 
     def _with_power(self, found: Verdict, parts: Sequence[Fold]) -> Verdict:
         """Return a verdict that is not "better" with its power: how often signals are told.
@@ -271,27 +271,21 @@ class Trial:
         """
         if self.inputs is None or not self.inputs.listable or self.values.ndim > 1:
             return found
-        rng, told = np.random.default_rng([self.rng, 1]), 0
+        rng, told, (n_rows, n_columns) = np.random.default_rng([self.rng, 1]), 0, self.inputs.shape
+        units = unit_numbers(n_rows, self.groups)
+        survives = self.task == "survival"
+        by = -checked_survival(self.values)["time"] if survives else self.values
+        ordered = self.values[np.argsort(by, kind="stable")]
         for _ in range(N_PLANTED):
-            told += self._score(parts, self._planted(rng)) >= found.critical
+            columns = np.sort(rng.permutation(n_columns)[:FEATURES_PLANTED])
+            block = standardized(dense_part(self.inputs, columns))[0]
+            signal = block @ rng.choice([-1.0, 1.0], columns.size)
+            noise = rng.standard_normal(n_rows)[units]  # rows of a group share what is not told
+            signal = standardized((np.bincount(units, signal) / np.bincount(units))[units, None])[0]
+            score = USEFUL * signal[:, 0] + np.sqrt(1 - USEFUL**2) * noise
+            place = np.argsort(np.argsort(score, kind="stable"))
+            told += self._score(parts, ordered[place]) >= found.critical
         power = told / N_PLANTED
         return replace(
             found, power=power, verdict="no better" if power >= 0.5 else "too few rows to tell"
         )
-
-    def _planted(self, rng: np.random.Generator) -> NDArray[Any]:
-        assert self.inputs is not None
-        n_rows, n_columns = self.inputs.shape
-        columns = np.sort(rng.permutation(n_columns)[:FEATURES_PLANTED])
-        block = np.asarray(self.inputs.gather(columns).dense(), dtype=np.float64)
-        spread = block.std(axis=0)
-        signal = (block / np.where(spread > 0, spread, 1.0)) @ rng.choice([-1.0, 1.0], columns.size)
-        units = unit_numbers(n_rows, self.groups)
-        noise = rng.standard_normal(n_rows)[units]  # rows of a group share what is not told
-        signal = (np.bincount(units, signal) / np.bincount(units))[units]
-        signal = (signal - signal.mean()) / (signal.std() or 1.0)
-        r = USEFUL
-        place = np.argsort(np.argsort(r * signal + np.sqrt(1 - r**2) * noise, kind="stable"))
-        survives = self.task == "survival"
-        by = -checked_survival(self.values)["time"] if survives else self.values
-        return self.values[np.argsort(by, kind="stable")][place]

@@ -30,9 +30,9 @@ class Twins:
     feature: int
     name: str
     correlated: tuple[tuple[str, float], ...]
-    rise: float | None = None
-    rise_error: float = 0.0
-    replaced_by: tuple[str, ...] = ()
+    rise: float | None
+    rise_error: float
+    replaced_by: tuple[str, ...]
 
     @property
     def words(self) -> str:
@@ -120,12 +120,11 @@ def twins(
         columns = np.array([column, *(j for j, _ in others)], dtype=np.int64)
         called = named(columns)
         near_to = tuple((name, r) for name, (_, r) in zip(called[1:], others, strict=True))
-        twin = Twins(column, called[0], near_to)
+        rise, error, instead = None, 0.0, list[str]()
         if possible:
             rise, error, grown = _without(estimator, problems, results, column)
-            instead = tuple(named(grown)) if grown.size else ()
-            twin = replace(twin, rise=rise, rise_error=error, replaced_by=instead)
-        found.append(twin)
+            instead = named(grown) if grown.size else []
+        found.append(Twins(column, called[0], near_to, rise, error, tuple(instead)))
     return found
 
 

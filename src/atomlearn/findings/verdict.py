@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -86,8 +86,8 @@ class Verdict:
     p_value: float
     critical: float
     n_rows: int
-    how: dict[str, str] = field(default_factory=dict)
-    n_folds: int = 0
+    how: dict[str, str]
+    n_folds: int
     guess: str = "a guess"
     power: float | None = None
 
@@ -145,7 +145,7 @@ def no_verdict(reason: str) -> Verdict:
     """Return the verdict where nothing can be said, with the reason."""
     nothing = float("nan")
     interval, how = (nothing, nothing), {"verdict": reason}
-    return Verdict("too few rows to tell", nothing, "", interval, nothing, 1.0, nothing, 0, how)
+    return Verdict("too few rows to tell", nothing, "", interval, nothing, 1.0, nothing, 0, how, 0)
 
 
 def verdict_on(
@@ -304,4 +304,4 @@ def judged(
         f"few rows where a useful signal ({useful:g}) would have been missed more often than not",
     }
     measured = (word, ranked.score, name, interval, ranked.baseline, p_value, critical, n_rows)
-    return Verdict(*measured, how, n_folds=n_folds, guess=guess)
+    return Verdict(*measured, how, n_folds, guess)

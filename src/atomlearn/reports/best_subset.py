@@ -118,7 +118,7 @@ class SubsetProof:
             rise = each.objective / result.objective - 1.0
             near.append((lost, come, f"+{percent(rise)}"))
             if len(gone) == 1 and unit == "feature":
-                found.append(Twins(gone[0], lost, (), rise, replaced_by=(come,)))
+                found.append(Twins(gone[0], lost, (), rise, 0.0, (come,)))
         if result.near is not None:
             said.append(_of_near(len(near), percent(model.within), result.near_complete))
         if refitted:

@@ -87,8 +87,12 @@ class Hunt:
         self._whole = result
         used = np.flatnonzero(state.weights)
         used = used[np.argsort(state.columns[used])]
-        weights, prediction = state.weights[used], state.prediction
-        self.root = Point(state.columns[used], weights, state.intercept, prediction)
+        columns, weights = state.columns[used], state.weights[used]
+        # Where rows are elsewhere, the state has no predictions of them.
+        linear = problem.design.gather(columns).dot(weights)
+        intercept = problem.optimal_intercept(linear, state.intercept)
+        prediction = linear + intercept
+        self.root = Point(columns, weights, intercept, prediction)
         dual = problem.negative_gradient(prediction)
         self._rate(self.norm.ratings(problem.design.scores(dual)))
         lengths = problem.measured.of(self.counted, problem.weight, self.root.columns)
@@ -317,12 +321,8 @@ class Hunt:
             search_gap=None,
             history=[],
         )
-        if problem.loss.free is None:
-            return fitted
-        g, shift = problem.loss.free.free_part(problem.y, point.prediction, problem.weight)
-        if problem.free is None:
-            return replace(fitted, intercept=fitted.intercept + shift)
-        return fitted.with_free(problem.free, np.asarray(g[: problem.free.size]), shift)
+        free = problem.free_part(point.prediction)
+        return fitted if free is None else fitted.with_free(problem.free, *free)
 
 
 #: What a fit says of its end where a search ends so.

@@ -47,6 +47,11 @@ def part_of(
     return design if columns is None else ColumnSubset(design, columns)
 
 
+def dense_part(design: Design, columns: Columns) -> Array:
+    """Return some columns as an array in double precision, (n_samples, n_columns)."""
+    return np.asarray(design.gather(columns).dense(), dtype=np.float64)
+
+
 class RowSubset(Forwarding):
     """Some rows of a design, in any order, repeats allowed, without copying X.
 

@@ -161,6 +161,10 @@ class Counted(Forwarding):
         """Passes over the data so far."""
         return self._counts.passes
 
+    def around(self, design: Design) -> Counted:
+        """Return another design, whose passes count into this one."""
+        return Counted(design, self._counts)
+
     def _read(self, vectors: int) -> None:
         self._counts.passes += min(vectors, 1) if self.inner.reads_at_once else vectors
 
@@ -192,4 +196,4 @@ class Counted(Forwarding):
 
     def with_rows(self, rows: Rows) -> Counted:
         """Return the design of these rows; it counts into this one."""
-        return Counted(RowSubset(self.inner, rows), self._counts)
+        return self.around(RowSubset(self.inner, rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,13 +17,31 @@ def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 
     Its derivative vanishes to rounding there. Where the minimum lies at infinity (one class only)
     b stops where the loss has no slope left.
     """
-    b = start = loss.best_shift(y, linear, s, start)
+    start = loss.best_shift(y, linear, s, start)
     if loss.smoothed(1.0) is not None:
         return start  # a quantile: at a kink the slope jumps across zero
-    low, high, stretch = -math.inf, math.inf, 1.0
-    best, best_slope, noise = start, math.inf, 2e-16 * (4.0 + math.sqrt(y.size))
+    return least_shift(
+        lambda b: pieces.slope(loss, y, linear, s, b),
+        lambda b: pieces.curvature(loss, y, linear, s, b),
+        start,
+        y.size,
+    )
+
+
+def least_shift(
+    slope_at: Callable[[float], tuple[float, float]],
+    curvature_at: Callable[[float], float],
+    start: float,
+    count: int,
+) -> float:
+    """Return the b where the slope is 0 up to rounding: a sum of so many terms, and of their sizes.
+
+    The curvature is asked only of a b whose slope was asked before.
+    """
+    b, low, high, stretch = start, -math.inf, math.inf, 1.0
+    best, best_slope, noise = start, math.inf, 2e-16 * (4.0 + math.sqrt(count))
     for _ in range(200):
-        slope, size = pieces.slope(loss, y, linear, s, b)
+        slope, size = slope_at(b)
         # Twice within the rounding of its sum: further steps would only wander there.
         twice = max(abs(slope), abs(best_slope)) <= noise * size
         if abs(slope) < abs(best_slope):
@@ -30,7 +49,7 @@ def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 
         if (twice or abs(slope) <= 4e-16 * size) and math.isfinite(size):
             break
         low, high = (b, high) if slope < 0 else (low, b)
-        curvature = pieces.curvature(loss, y, linear, s, b)
+        curvature = curvature_at(b)
         proposal = b - slope / curvature if curvature > 0 else math.nan
         if not (low < proposal < high and abs(proposal - b) <= 1e3 * stretch):
             if abs(slope) <= noise * size and math.isfinite(size):

@@ -75,8 +75,7 @@ class Objective:
 
     def objective(self, weights: Array, prediction: Array, gauge: float | None = None) -> float:
         """Return F at a point whose predictions (intercept included) are given."""
-        if gauge is None:
-            gauge = self.regularizer.norm.value(weights)
+        gauge = self.regularizer.norm.value(weights) if gauge is None else gauge
         smooth = self.loss_value(prediction)
         if self.tau:
             smooth += 0.5 * float(weights @ self.ridge_slope(weights))
@@ -330,15 +329,15 @@ class Objective:
         columns: Columns | None,
         lengths: Lengths | None,
     ) -> float:
-        """Return a bound on the rounding in a gap computed at this point and dual point.
+        """Return a bound on the rounding in a gap: of sums in f(z) + f*(-v), of X w + b, of X'v.
 
-        It has three parts: the sums in f(z) + f*(-v), the prediction z = X w + b itself, and the
-        scores X'v. The last two need the ``lengths`` of the columns in use. O(n_samples).
+        The last two need the ``lengths`` of the columns in use. O(n_samples).
         """
         total = self._lost_in_loss(prediction, dual, certificate.objective)
         if lengths is None or not weights.any():
             return total
-        slope, form, amount = math.sqrt(dual @ dual), self.regularizer.form, self.regularizer.amount
+        slope, count = self.steepness(prediction, dual)
+        form, amount = self.regularizer.form, self.regularizer.amount
         # The prediction is off by no more than this; f then is by its slope, and by its curvature.
         sizes, each = np.abs(weights), growth(weights.size)
         off = each * float(sizes @ lengths.summed)
@@ -346,7 +345,7 @@ class Objective:
         square = off * off + shift * shift * self.y.size
         total += slope * off + self.curved(square, prediction)
         # Each score is off by its column's length; twice, as v sums to 0 up to rounding only.
-        scores = ArrayScores(2.0 * growth(prediction.size) * slope * lengths.scored)
+        scores = ArrayScores(2.0 * growth(count) * slope * lengths.scored)
         reach, ranges = self._reach(columns, scores)
         # How much R* grows with the polar: the gauge that the optimum can have.
         size = certificate.polar if form == "squared" else certificate.objective
@@ -359,9 +358,12 @@ class Objective:
             off_polar = min(off_polar, max(scaled.gap - certificate.gap, 0.0))
         return total + off_polar + (ranges or 0.0)
 
+    def steepness(self, prediction: Array, dual: Array) -> tuple[float, int]:
+        """Return the length of the slopes v, and how many there are."""
+        return math.sqrt(dual @ dual), dual.size
+
     def _lost_in_loss(self, prediction: Array, dual: Array, size: float) -> float:
         """Return what rounding may hide in f(z) + f*(-v) - <-v, z>, of terms of this size."""
-        # What has no weight is no term of any sum, however large it is.
         at = where_weighted(prediction, self.weight)
         square = float(at @ at)
         total = growth(at.size) * (size + math.sqrt(dual @ dual) * math.sqrt(square))

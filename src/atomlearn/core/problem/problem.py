@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
 
 import numpy as np
 
@@ -74,7 +75,8 @@ class Problem(Objective):
     ) -> Problem:
         """Check every part, and that the parts fit together, before any arithmetic."""
         n_samples = design.shape[0]
-        target = loss.check_target(y)
+        # Where targets lie with the rows, none are given.
+        target = np.ones(n_samples) if y is None else loss.check_target(y)
         if target.shape[0] != n_samples:
             raise ValueError(
                 f"X has {n_samples} rows and y has {target.shape[0]} targets; "
@@ -85,7 +87,13 @@ class Problem(Objective):
         problem = cls.of_checked(design, target, weight, loss, regularizer, fit_intercept)
         if tau:
             problem = replace(problem, tau=float(tau))
-        return problem.with_offset(offset).freed(unpenalized)
+        problem = problem.with_offset(offset).freed(unpenalized)
+        if y is not None:
+            return problem
+        summed = over_sums(design, replace(problem, y=np.zeros(0)))
+        if not summed.y.size:
+            loss.check_target(y)  # which tells what targets it takes
+        return summed
 
     @classmethod
     def of_checked(
@@ -222,6 +230,16 @@ class Problem(Objective):
         lost += self.curved(float(off @ off), prediction)
         return float(max(value - self.loss_value(prediction), 0.0)) + lost
 
+    def free_part(self, prediction: Array) -> tuple[Array, float] | None:
+        """Return coefficients and intercept that the loss itself has; None where it has none."""
+        free = self.loss.free
+        return None if free is None else free.free_part(self.y, prediction, self.weight)
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        """Questions to rows that are elsewhere so far, and the bytes of them and of answers."""
+        return 0, 0
+
     @property
     def plain_loss(self) -> Loss:
         """The loss without free columns: that at given coefficients of them."""
@@ -234,7 +252,15 @@ class Problem(Objective):
 
     def task_intercepts(self, prediction: Array) -> Array:
         """Return the intercepts of tasks that have one each, (n_tasks,); of other problems none."""
-        if self.loss.free is None:
-            return np.zeros(0)
-        g, _ = self.loss.free.free_part(self.y, prediction, self.weight)
+        g, _ = self.free_part(prediction) or (np.zeros(0), 0.0)
         return np.asarray(g[self.n_free :])
+
+
+@singledispatch
+def over_sums(design: Design, problem: Problem) -> Problem:
+    """Return the same problem over sums that are formed where the rows are.
+
+    Itself where X has no rows elsewhere, or the problem needs more of them than sums. Designs whose
+    rows are elsewhere register what they do.
+    """
+    return problem

@@ -69,6 +69,9 @@ class Result:
         and ``weights`` are then the entries under norms of vectors only, and ``low_rank`` the rest.
     search_gap : float or None
         The gap if the search for atoms was exhaustive, for norms whose oracle is a search.
+    sent : (int, int)
+        Of rows that are elsewhere (Dask, Sites): rounds of questions, and bytes of them and of
+        their answers, added up over all places.
     norm : Norm or None
         The norm of the problem, for ``warm_start``.
     problem : Problem or None
@@ -105,6 +108,7 @@ class Result:
     shape: tuple[int, ...] | None = None
     matrix_parts: tuple[MatrixPart, ...] | None = None
     search_gap: float | None = None
+    sent: tuple[int, int] = (0, 0)
     norm: Norm | None = field(default=None, repr=False)
     state: Any = field(default=None, repr=False)
     problem: Any = field(default=None, repr=False)
@@ -202,11 +206,13 @@ class Result:
             lifted=(self.columns, self.weights),
         )
 
-    def with_free(self, free: Columns, coefficients: Array, intercept: float) -> Result:
+    def with_free(self, free: Columns | None, coefficients: Array, intercept: float) -> Result:
         """Return the result with the coefficients of the free columns, and their intercept.
 
-        ``coefficients`` : those of columns of X come first.
+        ``free`` None: the intercept alone. ``coefficients`` : those of columns of X come first.
         """
+        if free is None:
+            return replace(self, intercept=self.intercept + intercept)
         columns = np.union1d(self.columns, free)
         weights = np.zeros(columns.size)
         weights[np.searchsorted(columns, self.columns)] = self.weights
@@ -266,6 +272,8 @@ class Result:
             f"cost          {self.iterations:,} steps, {self.passes:.6g} passes, "
             f"{self.seconds:.3g} seconds",
         ]
+        if self.sent[0]:
+            lines.append(f"sent          {self.sent[1]:,} bytes in {self.sent[0]:,} rounds")
         if self.matrix_parts is not None:
             ranks = [p.factored.weights.size for p in self.matrix_parts if p.factored is not None]
             lines.insert(4, f"matrix        {self.shape}, terms of rank or atoms {ranks}")

@@ -170,11 +170,14 @@ class ColumnGeneration(Solver):
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
         restricted = problem.restricted_to(block, columns)
         refit = self._refit(restricted, weights, state, problem.design.shape[1])
+        prediction = refit.prediction
+        if restricted.design is not block:  # it has predictions of its own
+            prediction = block.dot(refit.weights)
         following = ActiveState(
             columns=columns,
             weights=refit.weights,
             intercept=refit.intercept - float(lengths.offsets @ refit.weights),
-            prediction=refit.prediction,
+            prediction=prediction,
             lengths=lengths,
             certificate=state.certificate,
             iteration=state.iteration + 1,

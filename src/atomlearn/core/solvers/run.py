@@ -19,7 +19,7 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.deadline import Work
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.atom_generation import AtomGeneration
 from atomlearn.core.solvers.column_generation import ColumnGeneration
@@ -221,12 +221,13 @@ class Run:
             shape=inner.regularizer.norm.matrix_shape or design.matrix_shape,
             matrix_parts=state.matrix_parts(),
             search_gap=certificate.search_gap,
+            sent=inner.sent,
             state=state,
         )
         if self.lift is not None:
             result = result.lowered(self.lift)
-        if self.problem.free is not None:
-            free = inner.loss.free.free_part(inner.y, state.prediction, inner.weight)
+        free = inner.free_part(state.prediction)
+        if free is not None:
             result = result.with_free(self.problem.free, *free)
         result.norm = self.problem.regularizer.norm
         return result
@@ -257,7 +258,12 @@ class SteppedLevels(Task):
     ) -> None:
         self.counted = Counted.of(problem.design)
         self.problem = replace(problem, design=self.counted)
-        self.inner, self.lift = self.problem.centered().entered(how.solver.lifts)
+        inner = self.problem.centered()
+        if how.solver.lifts:  # which asks for columns, of which sums may be enough
+            summed = over_sums(self.counted.design, inner)
+            if summed is not inner:
+                inner = replace(summed, design=self.counted.around(summed.design))
+        self.inner, self.lift = inner.entered(how.solver.lifts)
         self.levels, self.how, self.warm, self.reached = levels, how, warm, reached
         self.results = []
         self.run: Run | None = None

@@ -6,7 +6,7 @@ here imports Dask.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,26 +19,11 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.frames import frame_to_array, narrowest
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Columns
+from atomlearn.storage.spread.rows import Rows, Sums
 
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A collection cut into chunks.
-
-    chunks : (n_row_chunks, n_column_chunks) objects, each a Dask Delayed; rows, columns : where
-    each chunk begins, and the end; dtype : float32 or float64; names : of the columns, or None.
-    """
-
-    chunks: NDArray[Any]
-    rows: Columns
-    columns: Columns
-    dtype: np.dtype[Any]
-    names: list[str] | None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_samples, n_features)."""
-        return int(self.rows[-1]), int(self.columns[-1])
+#: A collection cut into chunks: objects (n_row_chunks, n_column_chunks), each a Dask Delayed; the
+#: rows and the columns of the chunks; float32 or float64; the names of columns, or None.
+Grid = tuple[NDArray[Any], list[slice], list[slice], np.dtype[Any], list[str] | None]
 
 
 def is_dask(X: object) -> bool:
@@ -97,8 +82,9 @@ def _without_empty(
     sizes = [np.array([int(size) for size in axis], dtype=np.int64) for axis in (rows, columns)]
     check_shape(tuple(int(axis.sum()) for axis in sizes), chunks)
     kept = chunks[np.ix_(*(np.flatnonzero(axis) for axis in sizes))]
-    ends = [np.concatenate([[0], np.cumsum(axis[axis > 0])]).astype(np.int64) for axis in sizes]
-    return Grid(kept, ends[0], ends[1], dtype, names)
+    ends = [pairwise(accumulate(axis[axis > 0].tolist(), initial=0)) for axis in sizes]
+    rows, columns = ([slice(*pair) for pair in axis] for axis in ends)
+    return kept, rows, columns, dtype, names
 
 
 class Chunk:
@@ -164,14 +150,10 @@ def scores_of(chunk: Chunk, V: Array) -> Array:
     return np.array([scores.full() for scores in design.scores_many(V)])
 
 
-def norms_of_chunk(chunk: Chunk, v: Array) -> Array:
-    """Return sum_i v_i x_ij^2 over a chunk."""
-    return chunk.design.squared_norms(aligned(v))
-
-
-def prediction_of(chunk: Chunk, weights: Array) -> Array:
-    """Return X w over a chunk."""
-    return chunk.design.predict(aligned(weights))
+def of_design(name: str, chunk: Chunk, array: Array) -> Array:
+    """Return the answer of a chunk's design to a question about an array."""
+    answer: Array = getattr(chunk.design, name)(aligned(array))
+    return answer
 
 
 def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
@@ -180,3 +162,16 @@ def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
     if block.is_sparse:
         return block.stored()
     return sp.csc_array(block.dense()) if is_sparse(chunk.held) else block.dense()
+
+
+def beside(parts: list[Chunk]) -> Chunk:
+    """Return chunks of the same rows as one."""
+    held: list[Any] = [part.held for part in parts]
+    return Chunk(sp.hstack(held, "csc") if any(map(is_sparse, held)) else np.hstack(held))
+
+
+def answer(chunk: Chunk, rows: Rows, question: Sums) -> Sums:
+    """Return what the rows of a chunk answer."""
+    rows = Rows(rows.loss, aligned(rows.y), aligned(rows.weight))
+    point = {name: aligned(question[name]) for name in ("columns", "weights")}
+    return rows.answer(chunk.design, question | point)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,19 +13,18 @@ from numpy.typing import NDArray
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.convert import existing_columns, one_weight_each
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.storage.spread import chunks as pieces
+from atomlearn.storage.spread.rows import Rows, Sums, summed
+from atomlearn.storage.spread.summed import problem_of_sums, splits
+from atomlearn.storage.spread.waiting import LostDataError, awaited, current_client, guarded
 
 #: Sums are put together from so many at a time.
 FAN_IN = 8
-
-Result = TypeVar("Result")
-
-
-class LostDataError(RuntimeError):
-    """A part of X is gone with its worker, and Dask does not know how to make it again."""
 
 
 class Dask(Design):
@@ -89,17 +88,22 @@ class Dask(Design):
             )
         self._client, self._persist = client, bool(persist)
         grid = guarded(lambda: pieces.grid_of(X))
-        self._shape: tuple[int, int] = grid.shape
-        self._dtype: np.dtype[Any] = grid.dtype
-        self._names = grid.names
-        self._rows, self._columns = _parts(grid.rows), _parts(grid.columns)
+        made, self._rows, self._columns, self._dtype, self._names = grid
+        self._shape = self._rows[-1].stop, self._columns[-1].stop
         # (n_row_chunks, n_column_chunks) tasks that make and check a chunk each.
-        self._chunks = np.empty_like(grid.chunks)
+        self._chunks = np.empty_like(made)
         for i, row in enumerate(self._rows):
             for j, column in enumerate(self._columns):
                 shape = row.stop - row.start, column.stop - column.start
-                given = grid.chunks[i, j], grid.dtype, shape, row.start, column.start
+                given = made[i, j], self._dtype, shape, row.start, column.start
                 self._chunks[i, j] = task(pieces.held_chunk, *given)
+        tallest = max(part.stop - part.start for part in self._rows)
+        if len(self._rows) > 1 < len(self._columns) and (
+            tallest * self._shape[1] <= LIMITS.most_dense
+        ):  # Whole rows answer with sums over them.
+            together = [task(pieces.beside, list(row)) for row in self._chunks]
+            self._chunks = np.array([*together, None], dtype=object)[:-1, None]
+            self._columns = [slice(0, self._shape[1])]
 
     def __getstate__(self) -> dict[str, Any]:
         # A connection does not travel; where a copy arrives, the current scheduler is asked.
@@ -128,6 +132,11 @@ class Dask(Design):
         return self._names
 
     @property
+    def rows_of_chunks(self) -> list[slice]:
+        """The rows of each row of chunks."""
+        return self._rows
+
+    @property
     def n_chunks(self) -> tuple[int, int]:
         """How many chunks there are along rows and along columns."""
         return len(self._rows), len(self._columns)
@@ -144,16 +153,16 @@ class Dask(Design):
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
         weights = np.ones(self._shape[0]) if curvature is None else curvature
-        return self._summed(pieces.norms_of_chunk, weights)
+        return self._summed(partial(pieces.of_design, "squared_norms"), weights)
 
     def _summed(self, call: Any, v: Array) -> Array:
         """Return the sums over rows of call(chunk, its part of v), column after column."""
         sent = [sent_once(v[part]) for part in self._rows]
         sums = [
             added([task(call, *pair) for pair in zip(column, sent, strict=True)])
-            for column in self._chunks_for_a_pass().T
+            for column in self.chunks_for_a_pass().T
         ]
-        return np.concatenate(self._compute(sums), axis=-1)
+        return np.concatenate(self.compute(sums), axis=-1)
 
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass, which leaves out the chunks where w is zero."""
@@ -163,10 +172,12 @@ class Dask(Design):
             return np.zeros(self._shape[0])
         sent = [sent_once(weights[self._columns[j]]) for j in used]
         sums = [
-            added([task(pieces.prediction_of, *pair) for pair in zip(row, sent, strict=True)])
-            for row in self._chunks_for_a_pass()[:, used]
+            added(
+                [task(pieces.of_design, "predict", *pair) for pair in zip(row, sent, strict=True)]
+            )
+            for row in self.chunks_for_a_pass()[:, used]
         ]
-        return np.concatenate(self._compute(sums))
+        return np.concatenate(self.compute(sums))
 
     def gather(self, columns: Columns) -> Block:
         columns = existing_columns(columns, self._shape[1])
@@ -178,7 +189,7 @@ class Dask(Design):
         for j in np.unique(owner):
             within = sent_once(columns[owner == j] - starts[j])
             tasks += [task(pieces.chunk_columns, chunk, within) for chunk in self._chunks[:, j]]
-        found, n_rows = self._compute(tasks), len(self._rows)
+        found, n_rows = self.compute(tasks), len(self._rows)
         stacks = [found[start : start + n_rows] for start in range(0, len(found), n_rows)]
         # Where each column stands among those that came, chunk after chunk.
         order = np.argsort(np.argsort(owner, kind="stable"), kind="stable")
@@ -188,31 +199,43 @@ class Dask(Design):
         array = np.hstack([np.vstack(stack) for stack in stacks])
         return DenseBlock(np.asfortranarray(array[:, order]))
 
-    def _chunks_for_a_pass(self) -> NDArray[Any]:
+    def chunks_for_a_pass(self) -> NDArray[Any]:
         """Return the chunks, from the first call on in the workers' memory if they are to stay."""
         if self._persist:
-            import dask
-
-            persist = dask.persist if self._client is None else self._client.persist
-            chunks = self._chunks.ravel().tolist()
-            # A list for a client, arguments for Dask itself.
-            given = chunks if self._client is None else [chunks]
-            kept = guarded(lambda: persist(*given))
-            self._chunks.ravel()[:] = list(kept)
+            self._chunks.ravel()[:] = self.kept(self._chunks.ravel().tolist())
             self._persist = False
         return self._chunks
 
-    def _compute(self, tasks: list[Any]) -> list[Any]:
-        """Return the results of tasks, in their order."""
-        if self._client is not None:
-            return guarded(lambda: list(self._client.compute(tasks, sync=True)))
+    def kept(self, tasks: list[Any]) -> list[Any]:
+        """Return the tasks with their results in the workers' memory, where they stay."""
         import dask
 
-        return guarded(lambda: list(dask.compute(*tasks)))
+        if self._client is None:
+            return guarded(lambda: list(dask.persist(*tasks)))
+        return guarded(lambda: list(self._client.persist(tasks)))
 
+    def _missing(self, client: Any) -> str:
+        """Return which chunks of X no worker has."""
+        holders = client.who_has()
+        lost = [
+            f"rows {row.start} to {row.stop}, columns {column.start} to {column.stop}"
+            for i, row in enumerate(self._rows)
+            for j, column in enumerate(self._columns)
+            if not holders.get(self._chunks[i, j].key)
+        ]
+        return f"Of {self._chunks.size} chunks of X {len(lost)} are on no worker: {lost[:3]}"
 
-def _parts(ends: Columns) -> list[slice]:
-    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+    def compute(self, tasks: list[Any]) -> list[Any]:
+        """Return the results of tasks, in their order."""
+        import dask
+
+        client = self._client or current_client()
+        if client is None:
+            return guarded(lambda: list(dask.compute(*tasks)))
+        try:
+            return guarded(lambda: awaited(client, client.compute(tasks)))
+        except LostDataError as error:
+            raise LostDataError(f"{error}. {self._missing(client)}") from error
 
 
 def task(call: Callable[..., Any], *given: Any) -> Any:
@@ -222,34 +245,35 @@ def task(call: Callable[..., Any], *given: Any) -> Any:
     return delayed(call, pure=False)(*given)
 
 
-def sent_once(array: NDArray[Any]) -> Any:
-    """Return an array as a task, so that those which use it need not have it sent for each."""
+def sent_once(array: object) -> Any:
+    """Return it as a task, so that it is not sent for each of the tasks that use it."""
     from dask import delayed
 
-    return delayed(array, pure=False)
+    return delayed(array, pure=False, traverse=False)
 
 
-def added(tasks: list[Any]) -> Any:
+def added(tasks: list[Any], add: Callable[[Any], Any] = sum) -> Any:
     """Return the sum of results, some at a time in this order: the same wherever it is formed."""
     while len(tasks) > 1:
         groups = [tasks[start : start + FAN_IN] for start in range(0, len(tasks), FAN_IN)]
-        tasks = [task(sum, group) for group in groups]
+        tasks = [task(add, group) for group in groups]
     return tasks[0]
 
 
-def guarded(call: Callable[[], Result]) -> Result:
-    """Call, and say what can be done where Dask gives up."""
-    try:
-        return call()
-    except Exception as error:
-        # What Dask raises where a worker took something with it that cannot be made again.
-        losses = "KilledWorker", "FutureCancelledError", "CancelledError", "FutureLostError"
-        if type(error).__name__ not in losses:
-            raise
-        raise LostDataError(
-            f"a worker was lost with data of X that Dask could not make again "
-            f"({type(error).__name__}: {str(error)[:500]}). Make X from files or arrays "
-            "(dask.array.from_zarr, from_delayed, from_array) rather than from scattered data, or "
-            "give the workers more memory; where workers come and go, let Dask's "
-            "distributed.scheduler.allowed-failures be more"
-        ) from error
+@over_sums.register
+def _of_chunks(design: Dask, problem: Problem) -> Problem:
+    """Return the problem over sums, where rows alone are cut."""
+    (n_rows, n_columns), y, s = design.n_chunks, problem.y, problem.weight
+    if n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
+        return problem
+    loss, parts = problem.loss, design.rows_of_chunks
+    rows = design.kept([task(Rows, *map(sent_once, (loss.part(i), y[i], s[i]))) for i in parts])
+
+    def asked(question: Sums) -> Sums:
+        chunks, sent = design.chunks_for_a_pass()[:, 0], sent_once(question)
+        pairs = zip(chunks, rows, strict=True)
+        return dict(
+            design.compute([added([task(pieces.answer, *p, sent) for p in pairs], summed)])[0]
+        )
+
+    return problem_of_sums(problem, n_rows, asked)

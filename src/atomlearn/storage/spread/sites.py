@@ -1,0 +1,218 @@
+"""Data that may not leave its sites: each answers with sums over its rows, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any, NoReturn
+
+import numpy as np
+
+from atomlearn.core.data.convert import as_design
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, whole_number
+from atomlearn.core.losses import Offset
+from atomlearn.core.losses.registry import BY_NAME
+from atomlearn.core.problem.checks import check_offset, check_weight
+from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.storage.spread.rows import Rows, Sums, summed
+from atomlearn.storage.spread.summed import problem_of_sums, splits
+
+#: A transport: takes a question to a site, and brings back its answer.
+Transport = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Site:
+    """The rows of one site: asked a question, it answers with sums over them.
+
+    Run it where the data is, behind any transport. A question is a dictionary of texts, numbers and
+    one-dimensional arrays; so is an answer, but for Hessians, which have two dimensions.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
+    y : array (n_samples,)
+    sample_weight, offset : array (n_samples,), optional
+        As in ``solve``.
+    least_rows : int, default=10
+        Rows with a weight below which the site answers nothing. It also tells no products of
+        columns unless its rows are so many more than the columns.
+
+    Raises
+    ------
+    ValueError
+        For too few rows, in ``site(question)`` for too many columns, or a question that is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.designs import Site
+    >>> site = Site(np.eye(30), np.arange(30.0))
+    >>> answer = site({"ask": "about"})
+    >>> answer["rows"], answer["columns"]
+    (30, 30)
+    """
+
+    def __init__(
+        self,
+        X: object,
+        y: object,
+        *,
+        sample_weight: object = None,
+        offset: object = None,
+        least_rows: int = 10,
+    ) -> None:
+        self.design = as_design(X)
+        self._y = y
+        size = self.design.shape[0]
+        self._weight = check_weight(sample_weight, size)
+        self._offset = None if offset is None else check_offset(offset, size)
+        self._least = whole_number("Site", "least_rows", least_rows)
+        self.n_rows = int(np.count_nonzero(self._weight))
+        if self.n_rows < self._least:
+            raise ValueError(
+                f"this site has {self.n_rows} rows with a weight and answers for {self._least} at "
+                "least, because sums over fewer tell too much of each; pool it with another site"
+            )
+
+    def __call__(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a question of ``Sites``."""
+        kind, (n_rows, n_columns) = question.get("ask"), self.design.shape
+        if kind == "about":
+            names = list(self.design.names or ())
+            return {"rows": n_rows, "columns": n_columns, "names": names}
+        if kind not in ("look", "bend", "price"):
+            raise ValueError(f"a site answers about, look, bend and price, not {kind!r}")
+        size = len(question["columns"])
+        if kind == "bend" and size + self._least > self.n_rows:
+            raise ValueError(
+                f"asked for products of {size} columns, this site of {self.n_rows} rows answers "
+                f"for {self.n_rows - self._least} at most: those of as many columns as rows tell "
+                "the rows; solve with ColumnGeneration(batch=...) of fewer columns"
+            )
+        if question["loss"] not in BY_NAME:
+            raise ValueError(f"this site knows the losses {sorted(BY_NAME)}")
+        loss = BY_NAME[question["loss"]](**question["parameters"])
+        y = loss.check_target(self._y)
+        if y.size != n_rows:
+            raise ValueError(f"X has {n_rows} rows and y {y.size} targets")
+        loss = loss if self._offset is None else Offset(loss, self._offset)
+        return Rows(loss, y, self._weight).answer(self.design, question)
+
+
+class Sites(Design):
+    """Rows that stay at their sites: each answers with sums, and the joint problem is solved.
+
+    ``solve(Sites([...]), None, ...)`` and ``paths.path`` have the answer that the pooled rows have,
+    with the same proof. Targets, weights and offsets lie at the sites, so y is None.
+
+    Parameters
+    ----------
+    sites : sequence of callables
+        Transports: each takes a question, has the ``Site`` there answer it, and returns the answer.
+        A ``Site`` is one, for rows of this process.
+    add : callable, optional
+        Adds the answers up, list of dict -> dict: the place of secure summation, of which only the
+        total can be read. Every answer is a sum over rows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For sites of different columns, and what sums over rows do not tell: losses with kinks or
+        of several predictions, norms over other than columns.
+
+    Notes
+    -----
+    The sites see coefficients and intercept on the way. Who solves sees sums over the rows of each
+    site (with secure summation: of all): the value of f and of f*, X'v, and the Hessian of the
+    columns in use, which for squared loss is their Gram matrix. A site that is asked often about
+    many columns tells nearly all: see the page on data that is spread.
+
+    References
+    ----------
+    [V] section 2, for the dual point, which is formed site by site.
+    K. Bonawitz et al. 2017, doi:10.1145/3133956.3133982, for secure summation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve
+    >>> from atomlearn.designs import Site, Sites
+    >>> X = np.random.default_rng(0).standard_normal((2000, 9))
+    >>> y = X[:, 2] + 1.0
+    >>> here, there = Site(X[:900], y[:900]), Site(X[900:], y[900:])
+    >>> found = solve(Sites([here, there]), None, level=200.0, intercept=True)
+    >>> found.columns, found.converged
+    (array([2]), True)
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(
+        self,
+        sites: Sequence[Transport],
+        *,
+        add: Callable[[Sequence[Sums]], Sums] = summed,
+    ) -> None:
+        self.sites, self.add = list(sites), add
+        if not (self.sites and all(callable(site) for site in self.sites)):
+            raise TypeError("Sites needs a list of callables, one a site, such as Site(X, y)")
+        self._about = self.asked({"ask": "about"})
+        first = self._about[0]
+        for number, about in enumerate(self._about):
+            if any(about[part] != first[part] for part in ("columns", "names")):
+                raise ValueError(
+                    f"site {number} has {about['columns']} columns {about['names'][:3]}, site 0 "
+                    f"has {first['columns']} {first['names'][:3]}; all need the same, in one order"
+                )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return sum(int(about["rows"]) for about in self._about), int(self._about[0]["columns"])
+
+    @property
+    def names(self) -> list[str] | None:
+        return list(self._about[0]["names"]) or None
+
+    def asked(self, question: dict[str, Any]) -> list[Sums]:
+        """Return the answers of all sites, which are asked at the same time."""
+        with ThreadPoolExecutor(len(self.sites)) as pool:
+            return list(pool.map(lambda site: site(question), self.sites))
+
+    def scores(self, v: Array) -> Scores:
+        _stay()
+
+    def gather(self, columns: Columns) -> Block:
+        _stay()
+
+
+def _stay() -> NoReturn:
+    raise TypeError(
+        "the rows stay at their sites: solve(Sites([...]), None, ...) and paths.path(...) take "
+        "them, where y is None, sample_weight and offset are given to each Site, and every column "
+        "has a penalty; a result predicts where the rows are: result.predict(X)"
+    )
+
+
+@over_sums.register
+def _of_sites(design: Sites, problem: Problem) -> Problem:
+    """Return the problem over the sums of sites."""
+    if problem.y.size or (problem.weight != 1.0).any():
+        _stay()
+    if problem.offset is not None:
+        raise ValueError("offsets lie at the sites: Site(X, y, offset=...)")
+    if not splits(problem):
+        raise TypeError(
+            f"sums over rows do not tell all of loss {problem.loss.name!r} with "
+            f"{type(problem.regularizer.norm).__name__}: Sites take smooth losses of one "
+            "prediction a row, and norms over columns such as l1, groups and k-support"
+        )
+    loss = problem.loss
+    if BY_NAME.get(loss.name) is not type(loss):
+        raise TypeError(f"sites know the losses {sorted(BY_NAME)}, not {type(loss).__name__}")
+    known = {"loss": loss.name, "parameters": asdict(loss)}  # type: ignore[call-overload]
+
+    def asked(question: Sums) -> Sums:
+        return design.add(design.asked(question | known))
+
+    return problem_of_sums(problem, len(design.sites), asked)

@@ -1,0 +1,71 @@
+"""Waiting for the workers of a cluster, which may be lost: what a fit says then."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+NO_WORKERS_LEFT = (
+    "the cluster had no workers for longer than distributed.scheduler.no-workers-timeout (5 "
+    "minutes where that is not set); start some, and solve again: a Checkpoint among the "
+    "observers, if there was one, goes on where this ended, on any cluster"
+)
+
+Result = TypeVar("Result")
+
+
+class LostDataError(RuntimeError):
+    """A part of X is gone with its worker, and Dask does not know how to make it again."""
+
+
+def guarded(call: Callable[[], Result]) -> Result:
+    """Call, and say what can be done where Dask gives up."""
+    try:
+        return call()
+    except Exception as error:
+        # What Dask raises where a worker took something with it that cannot be made again.
+        name = type(error).__name__
+        if name == "NoWorkerError":
+            raise LostDataError(NO_WORKERS_LEFT) from error
+        if name not in ("KilledWorker", "FutureLostError") and "Cancelled" not in name:
+            raise
+        raise LostDataError(
+            f"a worker was lost with data of X that Dask could not make again "
+            f"({type(error).__name__}: {str(error)[:500]}). Make X from files or arrays "
+            "(dask.array.from_zarr, from_delayed, from_array) rather than from scattered data, or "
+            "give the workers more memory; where workers come and go, let Dask's "
+            "distributed.scheduler.allowed-failures be more. A Checkpoint among the observers, if "
+            "there was one, goes on where this ended, on any cluster"
+        ) from error
+
+
+def current_client() -> Any:
+    """Return the client that Dask would use, None where threads of this process do the work."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    with suppress(ValueError):  # there is none
+        return distributed.get_client()
+    return None
+
+
+def awaited(client: Any, futures: list[Any]) -> list[Any]:
+    """Return the results of futures; LostDataError where no worker is left to make them.
+
+    Dask itself waits for workers without end unless ``no-workers-timeout`` is set: here that, or 5
+    minutes, and workers are counted once a second.
+    """
+    import dask
+    from dask.utils import parse_timedelta
+    from distributed import wait
+
+    limit = dask.config.get("distributed.scheduler.no-workers-timeout", None)
+    limit, alone = parse_timedelta(limit or "5 minutes"), 0
+    while alone <= limit:
+        with suppress(TimeoutError):
+            wait(futures, timeout=1.0)
+            return list(client.gather(futures))
+        alone = 0 if client.nthreads() else alone + 1
+    raise LostDataError(NO_WORKERS_LEFT)
