@@ -79,9 +79,9 @@ def test_a_cluster_is_found_where_its_columns_alone_are_not() -> None:
     one = p_values(X, y, ["g12"], groups="auto")
     assert len(one.units) == 1
     assert one.p_values[0] == pytest.approx(together.p_values[2])
-    [sentence] = one.sentences(list(X.columns))
-    assert sentence.startswith("columns g10, g11, g12, g13, g14: p = ")
-    assert "where rows are independent" in sentence  # no value without its condition
+    condition, sentence = one.sentences(list(X.columns))
+    assert sentence.startswith("effect of g10, g11, g12, g13, g14: p = ")
+    assert "where rows are independent" in condition  # no value without its condition
 
 
 def test_importance_on_rows_left_out_is_of_what_a_column_has_of_its_own() -> None:

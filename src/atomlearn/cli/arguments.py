@@ -47,9 +47,9 @@ examples:
     atomlearn select houses.csv --target price --additive --n-features 10 --out selected/
 
 what happens:
-  The rows are split. The model is selected on one part and scored on the held-out part; then the
+  The rows are split. A model is selected on one part and scored on the held-out part. Then the
   same selection is made on ALL rows, and that is the model in the files. The scores belong to the
-  model of the first part. --test-fraction 0 leaves the split out.
+  model of the first part. --test-fraction 0 leaves the split out, and there are no scores.
   Ctrl-C keeps the best model found so far, writes the files, and ends with exit code 130.
 
 files written:
@@ -127,47 +127,51 @@ class ModelOptions:
     """How features are selected.
 
     n_features : number
-        Select exactly N features (or auto: the fewest within a standard error of the best in
-        cross-validation; feature generation, the default, with N = 50); with more than two classes
-        N for each class, where FeatureGenerator(n_features=N) shares them.
+        Select exactly N features (the default way, with N = 50), or auto: the fewest within a
+        standard error of the best in cross-validation. With more than two classes each class has N
+        of its own, where FeatureGenerator(n_features=N) shares them.
     best_subset : bool
-        With --n-features: the best N features of all subsets, with a bound on how much better any
-        other subset can be.
+        With --n-features: search for the best N features of all subsets, and bound how much better
+        any other subset can be.
     norm : text
-        Instead: fit with this norm, NAME or NAME:k=K: l1, l2, linf, ksupport, elasticnet,
-        chains:length=5; with groups (of --groups, or of categories): groups, latentgroups,
-        ksupport, latentksupport:k=3. Several values, as in ksupport:k=5,10, are chosen among;
-        ksupport and elasticnet without k choose it from all.
+        Instead of --n-features: fit with the norm NAME, or NAME:k=K. Of columns: l1, l2, linf,
+        ksupport, elasticnet, chains:length=5. Of groups (--groups, or categories): groups,
+        latentgroups, ksupport, latentksupport:k=3. Cross-validation chooses among several k, as in
+        ksupport:k=5,10, and among all where ksupport or elasticnet has none.
     fdr : share
-        Instead: by knockoffs, with at most this share of false features on average (0.1).
+        Instead of --n-features: select by knockoffs, with at most this share of false features on
+        average, such as 0.1.
     power : bool
-        With --fdr: also tell which effects would have been found, by targets made up on these data.
+        With --fdr: also say how large an effect must be to be found, by targets made up on
+        these data.
     p_values : bool
-        Also give selected features p-values: of no effect given all other columns, in selected.csv
-        (p_value, and p_adjusted for the number of columns) and on the page.
+        Also test whether each selected feature has an effect given all other columns: p_value in
+        selected.csv, p_adjusted for the number of columns, and both on the page. Of columns like
+        genotypes somewhat too many are small.
     stability : bool
-        Instead: select what most random halves of the rows select.
+        Instead of --n-features: select the features that most random halves of the rows select.
     alpha : number
         Weight of the norm against the mean loss (with --norm; default: chosen by
         cross-validation).
     cv : bool
         Choose alpha by cross-validation (what --norm does without --alpha).
     one_se : bool
-        In cross-validation take the sparsest within one standard error of the best.
+        In cross-validation, take the model with the fewest features within one standard error of
+        the best.
     groups : file
-        Groups to select whole: a .gmt file, or lines of a name and its columns, patterns (x_*) or
-        regions (chr:start-end); windows:500kb for genotypes.
+        Groups to select whole: a .gmt file, or a file with a group in each line: its name, then
+        columns, patterns (x_*) or regions (chr:start-end). Of genotypes also windows:500kb.
     form : word
         How the norm enters (with --norm; default: squared for ksupport, else penalized).
     loss : name
         Name of a loss, such as squared_hinge (default: squared for regression, logistic for
-        classification); one for regression settles that numbers are no classes.
+        classification). With a loss for regression, a target of few numbers is no set of classes.
     C : number
-        Weight of the loss with --n-features, or auto: chosen by cross-validation (default: 10, or
-        auto with --n-features auto). A small one may select fewer than N.
+        Weight of the loss with --n-features (default: 10), or auto: cross-validation chooses it (as
+        with --n-features auto). A small weight may select fewer than N features.
     batch : number
-        Features taken in at a time with --n-features (default: N / 10, at most 10, but N / 50
-        where that is more).
+        How many features join at a time with --n-features (default: N / 10, but at most 10, or
+        N / 50 if that is more).
     """
 
     n_features: CountOrAuto = None
@@ -198,19 +202,19 @@ class RunOptions:
     gap : number
         Relative gap to prove (default: 1e-6; 1e-4 with --best-subset).
     time_limit : seconds
-        Seconds for all fits.
+        Most seconds for all fits together; the best model found by then is written.
     checkpoint : folder
-        Keep the state of all fits here; killed anywhere, the same command goes on from it.
+        Keep the state of all fits here. If the command is killed, the same command goes on.
     jobs : number
         Threads to use (default: all).
     memory_limit : size
-        Memory, as 8G; larger data stay on disk.
+        Most memory to use, such as 8G; larger data stay on disk.
     config : file
         The summary.json of an earlier run, to repeat it.
     json : bool
         Print the result as JSON.
     verbose : bool
-        Say each pass over the data, its proved gap, and what was chosen.
+        Print each pass over the data, its proved gap, and what was chosen.
     quiet : bool
         No progress; only the result and errors.
     """

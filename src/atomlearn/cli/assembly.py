@@ -102,7 +102,7 @@ def tested(source: Dataset, fitted: Fitted, tests: FeatureTests) -> str:
     found = tests.of_columns()
     used = sorted((found[j], source.names[j]) for j in fitted.columns.tolist() if j in found)
     told = [f"{name} {p:.2g} (adjusted {rate:.2g})" for (p, rate), name in used[:20]]
-    return f"p-values {tests.condition}: {'; '.join(told) or 'no column is selected'}"
+    return f"{tests.sentences(most=0)[0]}: {'; '.join(told) or 'no column is selected'}"
 
 
 def _known(

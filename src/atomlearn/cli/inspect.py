@@ -57,7 +57,7 @@ def _matrix(form: Format, path: Path, reading: Reading) -> tuple[int, Sequence[C
     n_rows, n_columns = table.X.shape
     names = [table.schema.name(column) for column in range(min(n_columns, 5))]
     known = "" if table.y is None else " with a target"
-    print(f"{path.name}: {n_rows:,} rows{known}, {n_columns:,} columns of numbers")
+    print(f"{path.name}: {n_rows:,} rows{known}, {n_columns:,} columns, covariates included")
     print(f"  named {', '.join(names)}{', ...' if n_columns > 5 else ''}")
     for note in table.notes:
         print(f"  {note}")

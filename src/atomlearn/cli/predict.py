@@ -246,8 +246,8 @@ def _side_by_side(model: SavedModel, columns: dict[str, Any], n_rows: int) -> Ar
     lost = next((name for name in names if name not in columns), None)
     if lost is not None:  # the model was edited, or damaged
         raise CommandError(
-            f"the model reads {clipped(lost)!r}, which none of its columns makes of these data; "
-            "give data of the format it was fitted to, or write it again with `atomlearn select`"
+            f"the model needs {clipped(lost)!r}, and no column of these data gives it; "
+            "give data of the format it was fitted to, or fit again with `atomlearn select`"
         )
     return np.column_stack([np.zeros((n_rows, 0)), *(columns[name] for name in names)])
 
@@ -273,8 +273,9 @@ def _of_samples(
     n_samples = len(samples.names)
     if count < n_samples and all(plan.fill is None for plan in asked):
         raise CommandError(
-            f"{n_samples - count} of {n_samples} samples are not in {path.name}, and the model has "
-            "no rule for covariates that are missing: add them, or fit with --missing median"
+            f"{n_samples - count} of {n_samples} samples are not in {path.name}, and the model "
+            "does not fill in missing covariates: add them, leave these samples out of the data "
+            "(plink2 --keep), or select with --missing median"
         )
     notes.append(f"{count} of {n_samples} samples are in {path.name}")
     return columns | encoded_again(frame, asked)

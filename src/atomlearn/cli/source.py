@@ -83,7 +83,7 @@ def _places(cells: NDArray[Any], name: str) -> Rows:
         keys = [f"{day + 1e6:09.0f} {time:>32}" for day, time in zip(days, times, strict=True)]
     places = np.unique(keys, return_inverse=True)[1].astype(np.int64)
     if places.max() == 0:
-        raise CommandError(f"--order {name} has one value only, which orders nothing")
+        raise CommandError(f"--order {name} has one value only; name another column")
     return places
 
 

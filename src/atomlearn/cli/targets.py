@@ -46,7 +46,10 @@ class Target:
         """How many events there are, in words; nothing where the target is no survival."""
         if not self.is_survival:
             return ""
-        return f"; {int(self.values['event'].sum()):,} of all {self.values.size:,} have an event"
+        return (
+            f"; {int(self.values['event'].sum()):,} of all {self.values.size:,} have an event"
+            f" (strata: {np.unique(self.values['stratum']).size})"
+        )
 
     @property
     def codes(self) -> NDArray[np.int64] | None:
@@ -90,7 +93,7 @@ def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) 
     if len(labels) < 2:
         raise CommandError(
             f"target {name!r} has the same value {labels[0]!r} in every row; there is nothing "
-            "to tell apart: choose another --target, or rows that differ"
+            "to tell apart: choose another --target (genotypes: --pheno), or rows that differ"
         )
     return Target(name, labels, codes, guessed)
 
@@ -108,7 +111,7 @@ def survival_of(
     entry = None if entry is None else numbers_in(entry, "--entry")
     y = survival_target(_seen(events, event), numbers, entry, stratum)
     if not y["event"].any():
-        raise CommandError(f"--event {event} says that no row has an event; nothing can be learned")
+        raise CommandError(f"--event {event} says that no row has an event; name another column")
     return Target(f"{time} until {event}", None, y)
 
 

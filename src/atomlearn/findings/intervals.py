@@ -18,7 +18,8 @@ CONDITIONS = {
     "among these columns alone, for independent rows that follow the model",
     "split": "of effects among these columns alone, which other rows selected",
     "exact": "given that all rows select exactly these columns, which is proved, of effects among "
-    "these columns alone, for independent normal errors of the spread that was estimated or given",
+    "these columns alone, for independent normal errors of the spread that was estimated or given "
+    "(if it was estimated, too few draws were made to judge how often intervals hold)",
     "quadratic": "given that all rows select exactly these columns, of effects among these columns "
     "alone, as far as the likelihood is quadratic around the fit, as it is of many rows",
 }
@@ -67,20 +68,16 @@ class Estimates:
         return size - int(np.argmin(np.append(told, False)))
 
     def sentences(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Return a sentence for each column that holds estimate, interval, and condition.
-
-        The last one is of all signs together.
-        """
+        """Return the condition, a sentence for each column, and one for all signs together."""
         rows = zip(self.columns, self.values, *self.intervals.T, strict=True)
         signs = (
             f"with {self.level:.0%} confidence at most {self.wrong_signs} of these "
-            f"{self.columns.size} effects have another sign than told, or none, {self.condition}"
+            f"{self.columns.size} effects are zero or have the other sign"
         )
-        return (*(
-            f"effect of {f'column {j}' if names is None else names[j]}: {value:.4g}, with a "
-            f"{self.level:.0%} interval from {low:.4g} to {high:.4g}"
-            f"{'' if np.isfinite(high - low) else ' (to that side the data sets no bound)'} "
-            f"{self.condition}"
+        return (f"{self.level:.0%} intervals {self.condition}", *(
+            f"effect of {f'column {j}' if names is None else names[j]}: {value:.4g}, "
+            f"interval {low:.4g} to {high:.4g}"
+            f"{'' if np.isfinite(high - low) else ' (the data set no bound to that side)'}"
             for j, value, low, high in rows
         ), signs)  # fmt: skip
 

@@ -76,7 +76,7 @@ class BoundsDisplay(Display):
             )
         ]
         ax.set(xlabel="seconds", ylabel="objective")
-        ax.legend()
+        ax.legend(loc="center left")
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class SurvivalDisplay(Display):
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         ticks = np.linspace(0.0, self.records["time"].max(), 5)
-        below = [[f"{tick:.3g}" for tick in ticks]]
+        below = [[f"{tick:.6g}" for tick in ticks]]
         for name, rows in zip(THIRDS, np.array_split(np.argsort(self.risk), 3), strict=True):
             times, left = kaplan_meier(self.records[rows])
             ax.step(np.r_[0.0, times], np.r_[1.0, left], where="post", label=name, **options)

@@ -40,15 +40,15 @@ class TextForm:
     Parameters
     ----------
     delimiter : str
-        Of text (default: found out); tab for tabs.
+        What separates the cells of a text file (default: found out); tab for tabs.
     decimal : str
-        Decimal mark (default: found out).
+        Decimal mark of a text file (default: found out).
     encoding : str
-        Of text, such as latin-1 (default: UTF-8, else cp1252).
+        Encoding of a text file, such as latin-1 (default: UTF-8, else cp1252).
     header : bool
-        Whether the first line has names; columns are x0, x1, ... else.
+        Whether the first line has names (default: found out); if not, columns are x0, x1, ...
     na : sequence of str
-        Cells that stand for no value, beside empty ones and "." and "?", NA, NaN and null.
+        More cells that stand for no value. Empty ones, ".", "?", NA, NaN and null always do.
     """
 
     delimiter: str = ""

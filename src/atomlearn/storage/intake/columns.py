@@ -73,16 +73,17 @@ ROLES = {
     "target": "",
     "id": "",
     "weights": "column of sample weights",
-    "offset": "column that is added to Xw + b",
-    "exposure": "column whose logarithm is the offset (counts)",
+    "offset": "column that is a known part of the prediction: it is added as it is",
+    "exposure": "column of how long or how much was watched (counts): its logarithm is the offset",
     "time": "column of times until an event (survival)",
     "event": "column that says if it happened (0 or 1)",
     "entry": """column of times from which a row was seen: late entry, or the start of an interval
         of time-varying (start-stop) data, whose end is --time""",
     "stratum": "column of strata, each with a baseline hazard of its own (survival)",
-    "split": "column that says which rows are train and which test (validation counts as train)",
-    "rows_of": """column of whom rows are, as patient_id: rows of one are held out, folded and
-        halved together (default: an identifier that repeats; none: each row by itself)""",
+    "split": "column that says train or test for each row (validation counts as train)",
+    "rows_of": """column that names whom a row is of, such as patient_id: rows of one are held out,
+        folded and halved together (default: an identifier that repeats; none: each row by
+        itself)""",
     "order": """column of dates or positions of a series: its end is held out, not random rows""",
 }
 #: Roles that a row may lack.

@@ -42,7 +42,7 @@ def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], lis
             hardy_weinberg(copies - 2 * both, both, known) >= reading.hwe
         )
     for option, enough in passed.items():
-        notes.append(f"{option} leaves out {int((keep & ~enough).sum())} variants")
+        notes.append(f"{option} leaves out {int((keep & ~enough).sum())} of {keep.sum()} variants")
         keep &= enough
     if not keep.any():
         raise ValueError("no variant passes --maf, --geno and --hwe; loosen them")

@@ -87,7 +87,7 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
         if key in known:
             raise ValueError(
                 f"{path} has sample {' '.join(key)!r} on two lines, the second on "
-                f"{frame.line(row)}; keep one of them"
+                f"{frame.line(row)}; keep one of them (names are taken from {' and '.join(keys)})"
             )
         known[key] = row
     places = _places(own, known)

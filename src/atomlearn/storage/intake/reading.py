@@ -29,21 +29,22 @@ class Reading:
     target : str, optional
         Column to predict, or key, or .npy file (libsvm and .npz: y by default).
     missing : str
-        Missing values: refuse (the default); median: fill them in (categories: the most frequent
-        value); indicator: and add a 0/1 column that is selected together with the value; drop:
-        leave rows out. Rows without a target are left out in any case.
+        Missing values: refuse them (the default); fill in the median (of a category, the most
+        frequent value); indicator: fill in, and add a 0/1 column that is selected together with
+        the value; drop such rows. Rows without a target are left out in any case. A missing
+        genotype counts as the mean of its variant.
     id : str, optional
         Column of row names; it is no feature.
     drop : str or sequence of str
-        Columns to leave out; x_* means all that begin so.
+        Columns to leave out; x_* means all that begin with x_.
     covariates : str or sequence of str
-        Columns that are in the model in any case, without penalty.
+        Columns that every model has, without penalty, whatever else is selected.
     pheno : file, optional
         Table of targets, joined by sample (FID and IID, or the names of rows).
     pheno_name : str, optional
         Column of the table of targets to predict.
     covar : file, optional
-        Table of covariates, joined the same way, unpenalized.
+        Table of covariates (without penalty), joined by sample. Samples it lacks are left out.
     transpose : bool
         Samples are columns, for example in a table with a gene in each row.
     sheet : str, optional
@@ -62,14 +63,14 @@ class Reading:
         Layer of AnnData to read in place of X, or raw. Columns of obs are named as those of tables
         are.
     pseudobulk : str, optional
-        Column of obs of AnnData, such as donor (or several by commas), whose rows become one: the
-        sum of raw counts as log2(1 + counts per million), of other values the mean.
+        Column of obs of AnnData, such as donor, or several by commas. All cells with the same value
+        become one row: raw counts are added, as log2(1 + counts per million); else the mean.
     maf : float, optional
-        Leave out variants rarer than this share.
+        Leave out variants whose rarer allele has a smaller frequency than this.
     geno : float, optional
-        Leave out variants missing in more than this share.
+        Leave out variants missing in more than this share of the samples.
     hwe : float, optional
-        Leave out variants with a smaller p of the exact test of Hardy and Weinberg.
+        Leave out variants whose exact test of Hardy-Weinberg equilibrium has a smaller p.
     pcs : int
         Add this many principal components as covariates.
     """
