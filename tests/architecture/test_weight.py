@@ -22,29 +22,31 @@ import pytest
 from atomlearn import AtomicRegressor
 from tests.oracles.sources import PACKAGE, nodes, trees
 
-#: Raised from 348,374 tokens by what came since: best subsets with proof (15,000, and 900 of C++),
-#: intervals after a selection, sets of predictions and power (8,000), pages, terminal and remedies
-#: (6,000), the search over k (3,000), later searches of pairs (1,500).
+#: Raised from 348,374 tokens by what came since: best subsets with proof (16,500, and 1,000 of
+#: C++), intervals after a selection, sets of predictions and power (8,000), exact intervals,
+#: p-values, new rows and categories of knockoffs (12,500), pages, terminal and remedies (7,000),
+#: sums where the rows are, and sites (4,800), the search over k (3,000), AnnData and survival
+#: (3,000), later searches of pairs (1,500); and lowered by what went (4,500).
 CEILINGS = {
-    "tokens of Python": 381_125,
-    "tokens of C++": 70_264,
-    "files": 378,
-    "functions": 3644,
-    "numbers that decide": 313,
-    "isinstance": 214,
-    "getattr and hasattr": 57,
-    "fmt: skip": 10,
-    "public names that stand twice": 6,
+    "tokens of Python": 400_971,
+    "tokens of C++": 70_448,
+    "files": 392,
+    "functions": 3781,
+    "numbers that decide": 319,
+    "isinstance": 219,
+    "getattr and hasattr": 59,
+    "fmt: skip": 9,
+    "public names that stand twice": 10,
     "files with TYPE_CHECKING": 0,
     "members of Loss": 16,
-    "members of Norm": 19,
+    "members of Norm": 18,
     "members of Design": 16,
     "members of Block": 12,
     "constructions of Result": 1,
-    "handlers of KeyboardInterrupt in the core": 2,
+    "handlers of KeyboardInterrupt in the core": 1,
 }
 #: One l1 fit of 300 x 5000, by the estimator: through how much of the package does it pass?
-FIT = {"files": 378, "functions": 3644, "frames": 16}
+FIT = {"files": 392, "functions": 3781, "frames": 16}
 
 SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

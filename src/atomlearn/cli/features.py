@@ -124,7 +124,7 @@ def overlap(groups: Sequence[Columns]) -> bool:
 
 
 @dataclass(frozen=True)
-class Kept(FeatureMap):
+class KeptProducts(FeatureMap):
     """Some columns of a map of products, numbered anew."""
 
     implicit = True
@@ -170,4 +170,4 @@ def features_of(X: Any, interactions: bool) -> FeatureMap:
     binary = np.flatnonzero(np.asarray(abs(more).sum(axis=0)).ravel() == 0)
     if not binary.size:
         return whole
-    return Kept(whole, np.delete(np.arange(index.n_columns), index.columns(binary, binary)))
+    return KeptProducts(whole, np.delete(np.arange(index.n_columns), index.columns(binary, binary)))

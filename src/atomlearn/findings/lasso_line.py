@@ -26,7 +26,7 @@ MOST_PIECES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Stretch:
     """Columns in use, their signs, and their coefficients at t = 0.
 
     forms : (2, m), values at 0 and slopes of what ends the piece where it reaches 0: s_k b_k, then
@@ -69,7 +69,7 @@ class LassoLine:
     columns: Columns
     signs: Array
     q: Array = field(init=False)
-    first: Piece = field(init=False)
+    first: Stretch = field(init=False)
 
     def __post_init__(self) -> None:
         y = self.data.y[:, None]
@@ -104,7 +104,7 @@ class LassoLine:
 
     def _piece(
         self, used: Columns, signs: Array, rate: Array, reach: float = 0.0, moved: float = 0.0
-    ) -> Piece:
+    ) -> Stretch:
         """Return the piece with these columns in use, of q + t rate.
 
         Up to abs(t) = reach, where the targets are moved by the length ``moved``.
@@ -131,9 +131,9 @@ class LassoLine:
         low = float(np.max(ends[forms[1] > 0], initial=-reach))
         high = float(np.min(ends[forms[1] < 0], initial=reach))
         never = (forms[0] <= least)[forms[1] == 0].any()
-        return Piece(used, signs, b[0], forms, (0.0, 0.0) if never else (low, high))
+        return Stretch(used, signs, b[0], forms, (0.0, 0.0) if never else (low, high))
 
-    def _solved(self, used: Columns, signs: Array) -> Piece:
+    def _solved(self, used: Columns, signs: Array) -> Stretch:
         for _ in range(MOST_PIECES):
             piece = self._piece(used, signs, np.zeros(self.price.size))
             # Columns with another sign go first; then those come whose score is beyond its price.
