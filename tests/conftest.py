@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -51,6 +52,14 @@ def one_split(request: pytest.FixtureRequest) -> Iterator[None]:
         else:
             patch.setattr(trials, "MOST_SECONDS", 1e6)
         yield
+
+
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    """Matplotlib warns of many open figures, and which tests share a process is not said."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

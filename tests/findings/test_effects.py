@@ -169,7 +169,7 @@ def test_page_and_summary_have_each_interval_with_its_condition(tmp_path: Path) 
     found = estimates(model, X, y, [1])
     report(model, X, y, tmp_path / "report.html", effects=found)
     notes = json.loads((tmp_path / "summary.json").read_text())["notes"]
-    assert "at most 0 of these 1 effects have another sign than told" in notes[-1]
+    assert "at most 0 of these 1 effects are zero or have the other sign" in notes[-1]
     assert all("named before the data was seen" in note for note in notes)
     for text in (*notes[:-1], (tmp_path / "report.html").read_text()):
         start = text.index("effect of column 1: ")

@@ -68,16 +68,20 @@ class Estimates:
         return size - int(np.argmin(np.append(told, False)))
 
     def sentences(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Return the condition, a sentence for each column, and one for all signs together."""
+        """Return a sentence for each column that holds estimate, interval, and condition.
+
+        The last one is of all signs together.
+        """
         rows = zip(self.columns, self.values, *self.intervals.T, strict=True)
         signs = (
             f"with {self.level:.0%} confidence at most {self.wrong_signs} of these "
-            f"{self.columns.size} effects are zero or have the other sign"
+            f"{self.columns.size} effects are zero or have the other sign, {self.condition}"
         )
-        return (f"{self.level:.0%} intervals {self.condition}", *(
-            f"effect of {f'column {j}' if names is None else names[j]}: {value:.4g}, "
-            f"interval {low:.4g} to {high:.4g}"
-            f"{'' if np.isfinite(high - low) else ' (the data set no bound to that side)'}"
+        return (*(
+            f"effect of {f'column {j}' if names is None else names[j]}: {value:.4g}, with a "
+            f"{self.level:.0%} interval from {low:.4g} to {high:.4g}"
+            f"{'' if np.isfinite(high - low) else ' (the data set no bound to that side)'} "
+            f"{self.condition}"
             for j, value, low, high in rows
         ), signs)  # fmt: skip
 
