@@ -66,7 +66,7 @@ def linear_at(design: Design, point: Point) -> Array:
 
 
 def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float]:
-    """Return what is kept of X, the conjugates along c, and what floats may have lost in them."""
+    """Return what is kept of X, f*(-v), and what floats may have lost in them."""
     linear = linear_at(problem.design, point)
     certificate = problem.price(point[0], point[1], linear).certificate
     lost = certificate.rounding / max(certificate.objective, np.finfo(float).tiny)
