@@ -129,6 +129,8 @@ def _leads(times: Mapping[int, Mapping[str, list[float | None]]]) -> Any:
     words = "lead over FISTA, AS " + ", ".join(
         f"k={k}: {factors[k].mean():.1f} times, {seconds[k].mean():.2f} s" for k in times
     )
+    if len(times) < 2:
+        return words, untried("one k alone: whether the lead grows cannot be seen")
     first, *_, last = times
     grows = [
         more([late / soon - 1.0 for late, soon in zip(lead[last], lead[first], strict=False)], 0.1)
