@@ -8,6 +8,7 @@ from functools import singledispatch
 import numpy as np
 
 from atomlearn.core.data.lifted import Lifted
+from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Loss, Norm
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.losses import FreeColumns, Offset
@@ -264,3 +265,10 @@ def over_sums(design: Design, problem: Problem) -> Problem:
     rows are elsewhere register what they do.
     """
     return problem
+
+
+@over_sums.register
+def _of_counted(design: Counted, problem: Problem) -> Problem:
+    """Return the problem over sums, whose passes count as those over the data."""
+    summed = over_sums(design.design, problem)
+    return problem if summed is problem else replace(summed, design=design.around(summed.design))

@@ -260,9 +260,7 @@ class SteppedLevels(Task):
         self.problem = replace(problem, design=self.counted)
         inner = self.problem.centered()
         if how.solver.lifts:  # which asks for columns, of which sums may be enough
-            summed = over_sums(self.counted.design, inner)
-            if summed is not inner:
-                inner = replace(summed, design=self.counted.around(summed.design))
+            inner = over_sums(self.counted, inner)
         self.inner, self.lift = inner.entered(how.solver.lifts)
         self.levels, self.how, self.warm, self.reached = levels, how, warm, reached
         self.results = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -267,11 +267,16 @@ def _of_chunks(design: Dask, problem: Problem) -> Problem:
     if n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
         return problem
     loss, parts = problem.loss, design.rows_of_chunks
-    rows = design.kept([task(Rows, *map(sent_once, (loss.part(i), y[i], s[i]))) for i in parts])
+
+    @cache
+    def rows() -> list[Any]:
+        """Targets and weights, which travel once, with the first question."""
+        made = [task(Rows, *map(sent_once, (loss.part(i), y[i], s[i]))) for i in parts]
+        return design.kept(made)
 
     def asked(question: Sums) -> Sums:
         chunks, sent = design.chunks_for_a_pass()[:, 0], sent_once(question)
-        pairs = zip(chunks, rows, strict=True)
+        pairs = zip(chunks, rows(), strict=True)
         return dict(
             design.compute([added([task(pieces.answer, *p, sent) for p in pairs], summed)])[0]
         )
