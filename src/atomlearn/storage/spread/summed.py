@@ -50,7 +50,8 @@ class Summed(OfCoefficients):
     """F(w) = min over b of f(X w + b), or f(X w): the loss of coefficients, asked where rows are.
 
     problem : over the rows; count : of places where they are; asked : returns the sum of all
-    answers to a question, see ``Rows``; sent : questions so far, and bytes of them and of answers.
+    answers to a question, see ``HeldRows``; sent : questions so far, and the bytes of them
+    and of answers.
     """
 
     def __init__(self, problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> None:
@@ -268,6 +269,9 @@ class SummedProblem(Problem):
 
     def free_part(self, prediction: Array) -> tuple[Array, float]:
         return np.zeros(0), self.loss.look(prediction)["shift"]
+
+    def value_at(self, columns: Columns, weights: Array, intercept: float) -> float:
+        return float(self.loss.ask("look", columns, weights, intercept)["value"])
 
     @property
     def sent(self) -> tuple[int, int]:
