@@ -12,6 +12,7 @@ import signal
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,8 +73,6 @@ def cluster(workers: int, replaced: bool = True) -> Iterator[Client]:
         ) as local,
         Client(local) as client,
     ):
-        for nanny in local.workers.values():
-            nanny.auto_restart = replaced
         if replaced:
             # Replaces workers whose nannies gave up, as the managers of real clusters do.
             local.adapt(minimum=workers, maximum=workers)
@@ -190,38 +189,37 @@ def all_gone(count: int, seed: int) -> Row:
     """Kill all workers of a cluster that starts no others: an error; another one goes on."""
     rng, row = random.Random(seed), Row("Dask cluster that loses all workers")
     y, arguments = PROBLEMS[1]
-    arguments = arguments | {"gap": 1e-10}
-    arguments["solver"] = solvers.ColumnGeneration(batch=1)
+    arguments = arguments | {"gap": 1e-10, "solver": solvers.ColumnGeneration(batch=1)}
     timeout = {"distributed.scheduler.no-workers-timeout": "2s"}
     for number in range(count):
+        first, before, pids = rng.randrange(1, 5), list[float](), list[int]()
+
+        def end_them(progress: Any) -> None:
+            if len(progress.history) == first:  # noqa: B023
+                before[:] = [record.objective for record in progress.history]  # noqa: B023
+                for nanny in client.cluster.workers.values():  # which would start another one
+                    nanny.close_gracefully()
+                for pid in pids:  # noqa: B023
+                    os.kill(pid, signal.SIGKILL)
+
         with tempfile.TemporaryDirectory() as name, dask.config.set(timeout):
-            keeper = solvers.Checkpoint(name, every_s=0)
-            first = rng.randrange(1, 6)
-
-            def end_them(progress: Any) -> None:
-                if len(progress.history) == first:  # noqa: B023
-                    for pid in pids:  # noqa: B023
-                        os.kill(pid, signal.SIGKILL)
-
+            keeper, said = solvers.Checkpoint(name, every_s=0), ""
             try:
-                with in_time(PATIENCE):
-                    with cluster(1 + number % 2, replaced=False) as client:
-                        pids = list(client.run(os.getpid).values())
-                        design = Dask(da.from_array(X, chunks=rng.choice(CHUNKS)), client=client)
-                        try:
-                            solve(design, y, observers=[keeper, end_them], **arguments)
-                            said = ""
-                        except LostDataError as error:
-                            said = str(error)
-                    # Another cluster, or none: threads of this process.
-                    design = Dask(da.from_array(X, chunks=rng.choice(CHUNKS)))
-                    found = solve(design, y, observers=[solvers.Checkpoint(name)], **arguments)
+                with cluster(1 + number % 2, replaced=False) as client:
+                    pids[:] = running(client, 1 + number % 2)
+                    design = Dask(da.from_array(X, chunks=rng.choice(CHUNKS)), client=client)
+                    with in_time(PATIENCE):
+                        solve(design, y, observers=[keeper, end_them], **arguments)
+            except LostDataError as error:
+                said = str(error)
             except (Waits, Exception) as error:
-                row.count(f"{type(error).__name__}: {error}")
+                where = traceback.extract_tb(error.__traceback__)[-3:]
+                row.count(f"{type(error).__name__}: {error}: {where}")
                 continue
+            # Another cluster, or none: threads of this process.
+            design = Dask(da.from_array(X, chunks=rng.choice(CHUNKS)))
+            found = solve(design, y, observers=[solvers.Checkpoint(name)], **arguments)
             fault = _wrong(found, y, arguments) or _unsaid(said, "no-workers-timeout")
-            resumed = found.history[0].passes
-            row.count(
-                fault or (None if resumed >= first else f"begun at {resumed}, not {first}"), said
-            )
+            goes_on = [record.objective for record in found.history[: first - 1]] == before[:-1]
+            row.count(fault or (None if said and goes_on else f"begun anew: {said}"), said)
     return row

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from atomlearn import AtomicClassifierCV, AtomicRegressorCV, paths, solve
 from atomlearn.core.interfaces import Array
+from atomlearn.core.paths import pool
 from atomlearn.designs import Dask, Site, Sites, part_of
 from atomlearn.storage.spread import chunks
 from atomlearn.testing.cases import each
@@ -35,6 +36,7 @@ def rows(columns: int = P) -> Dask:
 @pytest.fixture
 def sizes(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """The lengths of all arrays in questions to chunks, and in their answers."""
+    monkeypatch.setattr(pool, "WHOLE", 0)  # as of X that is large
     found: set[int] = set()
     answer = chunks.answer
 
@@ -76,6 +78,14 @@ def test_a_cross_validation_sends_sums(loss: str, sizes: set[int]) -> None:
     assert max(sizes) <= P
     # Predictions of the rows left out, for intervals: one a fold, formed where the rows are.
     assert design.sent[0] == 3
+
+
+def test_small_rows_come_once() -> None:
+    """Of which all columns are here sooner than a few rounds take."""
+    design = rows()
+    found = paths.path(design, NOISY, n_levels=6)
+    assert found.passes == 2.0
+    assert design.sent[1] < 3 * 8 * N * P
 
 
 def test_other_scores_and_refits_have_predictions() -> None:
