@@ -71,7 +71,7 @@ class Result:
         The gap if the search for atoms was exhaustive, for norms whose oracle is a search.
     sent : (int, int)
         Of rows that are elsewhere (Dask, Sites): rounds of questions, and bytes of them and of
-        their answers, added up over all places.
+        their answers, added up over all places. Where sums do not tell all: of vectors and columns.
     norm : Norm or None
         The norm of the problem, for ``warm_start``.
     problem : Problem or None
