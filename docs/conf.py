@@ -130,7 +130,7 @@ def without_routing(
 ) -> bool | None:
     """Leave out the methods that scikit-learn writes itself, with references into its own pages."""
     return (
-        True if re.fullmatch(r"set_\w+_request|set_callbacks|get_metadata_routing", name) else None
+        True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
     )
 
 

@@ -16,7 +16,6 @@ from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Task, War
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import FeatureMap, map_of
-from atomlearn.estimators.callbacks import CallbackSupport
 from atomlearn.estimators.checks import (
     amount_of,
     available_if,
@@ -29,7 +28,7 @@ from atomlearn.estimators.checks import (
     unpenalized_columns,
 )
 from atomlearn.estimators.matrices.tasks import fit_tasks
-from atomlearn.estimators.parameters import FitParameters, entries_of, with_callbacks
+from atomlearn.estimators.parameters import FitParameters, entries_of, keeps_blas_single
 from atomlearn.estimators.targets import (
     Checked,
     checked_targets,
@@ -49,7 +48,7 @@ def _has_decisions(estimator: Any) -> bool:
     raise AttributeError(f"the loss {estimator.loss!r} has no link: predict returns X w + b itself")
 
 
-class AtomicModel(CallbackSupport, FitParameters):
+class AtomicModel(FitParameters):
     """(1 / sum s) sum_i s_i loss_i + alpha * penalty: the shared part; not for direct use.
 
     Subclasses have the parameters norm, alpha (or more) and loss.
@@ -61,8 +60,6 @@ class AtomicModel(CallbackSupport, FitParameters):
     #: The task that the loss must be for.
     task: ClassVar[Task] = "regression"
     several_targets: ClassVar[bool] = False
-    #: Whether the steps of a run are over the columns of the fit.
-    steps_are_fits: ClassVar[bool] = True
     #: What the parameters of these names are where an estimator has none.
     fit_intercept: bool = True
     multi_class: str = "ovr"
@@ -91,7 +88,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         """Select as ever, without a proof that takes long where nobody asks for it."""
         return self
 
-    @with_callbacks
+    @keeps_blas_single
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.
 

@@ -35,7 +35,7 @@ from atomlearn.designs import Counted, is_opened
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, norm_for
 from atomlearn.estimators.dependent_rows import splits
-from atomlearn.estimators.parameters import with_callbacks
+from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
 from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.losses import as_loss
@@ -144,7 +144,7 @@ class CrossValidatedModel(AtomicModel):
         unit = features_named(self.features).kind.unit
         return [Groups(unit) if unit and norm == "groups" else as_norm(norm) for norm in given]
 
-    @with_callbacks
+    @keeps_blas_single
     def fit(
         self,
         X: Any,
