@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
 from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Task, WarmStart
+from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import FeatureMap, map_of
@@ -43,7 +44,7 @@ from atomlearn.result import Result
 
 
 def _has_decisions(estimator: Any) -> bool:
-    if loss_task(estimator) != "regression" or type(as_loss(estimator.loss)).mean is not Loss.mean:
+    if loss_task(estimator) != "regression" or has_link(as_loss(estimator.loss)):
         return True
     raise AttributeError(f"the loss {estimator.loss!r} has no link: predict returns X w + b itself")
 

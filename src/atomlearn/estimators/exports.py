@@ -14,7 +14,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.interfaces import Array, Loss
+from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces.loss import has_link
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
 from atomlearn.losses import as_loss
@@ -55,7 +56,7 @@ def to_sklearn(estimator: Any) -> Any:
             f"{owner} was fitted with features={estimator.features!r}, which scikit-learn's linear "
             "models cannot form from columns; write its model file instead (reports.write_model)"
         )
-    if loss.task == "regression" and type(loss).mean is not Loss.mean:
+    if loss.task == "regression" and has_link(loss):
         raise ValueError(
             f"the loss {loss.name!r} has a link, and scikit-learn has no linear model with one "
             "whose coefficients can be set; write its model file instead (reports.write_model)"

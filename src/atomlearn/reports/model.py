@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
-from atomlearn.estimators.prediction_sets import is_signed, scale_of
+from atomlearn.estimators.prediction_sets import scale_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.levels import nearest
 from atomlearn.storage.intake.columns import ColumnPlan
@@ -130,20 +130,6 @@ class SavedModel:
                 "pass them in the order of model.inputs"
             )
         result = np.tile(self.intercepts, (columns.shape[0], 1))
-        for added in self._added(columns):
-            result += added
-        return result
-
-    def parts(self, columns: Any) -> Array:
-        """Return what each feature adds to each score, (n_samples, n_features, n_outputs)."""
-        found = np.zeros((columns.shape[0], len(self.features), len(self.intercepts)))
-        for place, added in enumerate(self._added(columns)):
-            found[:, place] = added
-        return found
-
-    def _added(self, columns: Any) -> Iterator[Array]:
-        if not self.features:
-            return
         design = as_design(columns)
         for place, feature in enumerate(self.features):
             values = [design.gather(np.array([at])).dense()[:, 0] for at in feature.factors]
@@ -153,7 +139,8 @@ class SavedModel:
                     added = np.prod(values, axis=0)[:, None]
                 else:
                     added = feature.curve.at(values[0])
-                yield added * self.coefficients[:, place]
+                result += added * self.coefficients[:, place]
+        return result
 
     def predict(self, scores: Array) -> list[Label]:
         """Return the label of each row of scores, or for regression the expected value."""
@@ -179,7 +166,7 @@ class SavedModel:
         loss = as_loss(self.loss)
         mean = loss.mean(scores[:, 0])
         far = np.sort(errors)[place - 1] * scale_of(loss, mean)
-        low = mean - far if is_signed(loss) else np.maximum(mean - far, 0.0)
+        low = np.maximum(mean - far, 0.0) if has_link(loss) else mean - far
         return np.column_stack([low, mean + far])
 
     def probabilities(self, scores: Array) -> Array | None:
