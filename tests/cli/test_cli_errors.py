@@ -167,8 +167,6 @@ def test_predict_names_what_is_missing(
     assert "none.json" in error_of(capsys, "predict", tmp_path / "none.json", data)
     assert "not a model file" in error_of(capsys, "predict", data, data)
     assert "no column 'name'" in error_of(capsys, "predict", model, data, "--id", "name")
-    same = ("--out", tmp_path / "p.csv", "--explain", tmp_path / "p.csv")
-    assert "two files, and both are" in error_of(capsys, "predict", model, data, *same)
     for place, said in ((tmp_path, "is the folder"), (tmp_path / "no" / "p.csv", "no folder")):
         error = error_of(capsys, "predict", model, data, "--out", place)
         assert said in error

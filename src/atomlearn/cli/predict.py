@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
+from atomlearn.reports.tables import csv_text
 from atomlearn.storage.formats.messages import clipped, require_name
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Observations, Request, Schema
@@ -51,13 +50,6 @@ def predict(options: argparse.Namespace) -> int:
             f"the prediction of row {row} (counted from 0) is not a finite number; its values "
             "are far outside of what the model was fitted to: check that row"
         )
-    if options.explain is not None:
-        if inputs.offset is not None:
-            raise CommandError("--explain is of features alone; leave --offset and --exposure out")
-        if options.explain == options.out:
-            raise CommandError(f"--out and --explain are two files, and both are {options.out}")
-        write_text(options.explain, explanations_csv(model, inputs.X))
-        print(f"{len(scores):,} explanations written to {options.explain}", file=sys.stderr)
     text = predictions_csv(model, scores, inputs.header, inputs.ids, options.interval)
     if options.out is None:
         sys.stdout.write(text)
@@ -65,34 +57,6 @@ def predict(options: argparse.Namespace) -> int:
         write_text(options.out, text)
         print(f"{len(scores):,} predictions written to {options.out}", file=sys.stderr)
     return 0
-
-
-def explanations_csv(model: SavedModel, inputs: Any) -> str:
-    """Return the CSV: row, output, score, base, and what each feature adds to the score.
-
-    A feature adds what it is worth in this row less its mean over all rows given: for sums of
-    features these are the exact Shapley values. A product of two columns is one feature here.
-    """
-    parts = model.parts(inputs)
-    outputs = [model.target] if model.classes is None else [str(label) for label in model.classes]
-    outputs = outputs[1:] if len(outputs) == 2 else outputs
-    means = parts.mean(axis=0)
-    scores, base = parts.sum(axis=1) + model.intercepts, means.sum(axis=0) + model.intercepts
-    header = ["row", "output", "score", "base", *(feature.name for feature in model.features)]
-    rows = [
-        [row, output, *found]
-        for row, score in enumerate(scores)
-        for output, *found in zip(
-            outputs, score.tolist(), base.tolist(), *(parts[row] - means).tolist(), strict=True
-        )
-    ]
-    return _csv([header, *rows])
-
-
-def _csv(rows: Iterable[Sequence[Any]]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(rows)
-    return stream.getvalue()
 
 
 @dataclass(slots=True)
@@ -307,7 +271,7 @@ def predictions_csv(
             titles += [f"probability[{label}]" for label in model.classes]
             columns = np.hstack([scores, probabilities])
     rows = zip(names, labels, columns.tolist(), strict=True)
-    return _csv(
+    return csv_text(
         [
             [*map(inert, (*header, *titles))],
             *([*map(inert, (*name, label)), *found] for name, label, found in rows),
