@@ -141,6 +141,17 @@ def test_out_is_a_file(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "is a file; give a folder" in error_of(capsys, *arguments)
 
 
+def test_out_has_files_of_someone_else(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = tmp_path / "theirs" / "selected.csv"
+    theirs.parent.mkdir()
+    theirs.write_text("mine")
+    arguments = ("select", data, "--target", "label", "--out", theirs.parent)
+    assert "has selected.csv, not written by atomlearn" in error_of(capsys, *arguments)
+    assert theirs.read_text() == "mine"
+
+
 def test_rare_class_and_cross_validation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -167,6 +178,8 @@ def test_predict_names_what_is_missing(
     assert "none.json" in error_of(capsys, "predict", tmp_path / "none.json", data)
     assert "not a model file" in error_of(capsys, "predict", data, data)
     assert "no column 'name'" in error_of(capsys, "predict", model, data, "--id", "name")
+    same = ("--out", tmp_path / "p.csv", "--explain", tmp_path / "p.csv")
+    assert "two files, and both are" in error_of(capsys, "predict", model, data, *same)
     for place, said in ((tmp_path, "is the folder"), (tmp_path / "no" / "p.csv", "no folder")):
         error = error_of(capsys, "predict", model, data, "--out", place)
         assert said in error

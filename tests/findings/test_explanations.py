@@ -106,7 +106,7 @@ def write(path: Path, X: np.ndarray, y: np.ndarray) -> Path:
     return path
 
 
-def test_the_command_line_controls_errors(tmp_path: Path) -> None:
+def test_the_command_line_explains_and_controls_errors(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     X = rng.standard_normal((200, 60))
     table = write(tmp_path / "d.csv", X, X[:, :15].sum(axis=1) + rng.standard_normal(200))
@@ -124,4 +124,13 @@ def test_the_command_line_controls_errors(tmp_path: Path) -> None:
         assert option[0].strip("-") in ("fdr", "stability")
         page = (out / "report.html").read_text()
         assert ("knockoffs: of the features" if "fdr" in option[0] else "random halves") in page
+    model, told = tmp_path / "fdr" / "model.json", tmp_path / "why.csv"
+    assert main(["predict", str(model), str(table), "--explain", str(told),
+                 "--out", str(tmp_path / "p.csv")]) == 0  # fmt: skip
+    with told.open() as stream:
+        rows = list(csv.reader(stream))
+    with (tmp_path / "p.csv").open() as stream:
+        predicted = [float(row["prediction"]) for row in csv.DictReader(stream)]
+    for row, value in zip(rows[1:], predicted, strict=True):
+        assert sum(map(float, row[3:])) == pytest.approx(float(row[2])) == pytest.approx(value)
     assert main(["select", *given, "--fdr", "0.1", "--norm", "l1", "--out", str(tmp_path)]) == 2

@@ -312,6 +312,14 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model.json of `select`, or its folder")
     parser.add_argument("data", metavar="DATA", help=_DATA)
     add_option(parser, "out", Place, None, "CSV file to write (default: the terminal).", "file")
+    parser.add_argument(
+        "--explain",
+        metavar="FILE",
+        nargs="?",
+        const="explanation.csv",
+        help="""CSV file (explanation.csv unless named) for what each feature adds to each score,
+        against the mean over these rows: base and contributions sum to the score, exactly""",
+    )
     text = """Also tell between which numbers this share of targets lies, such as 0.9: those of rows
         that come from where the held-out rows come from, by the errors on these."""
     add_option(parser, "interval", Share, None, text, "share")

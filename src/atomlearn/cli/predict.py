@@ -50,6 +50,13 @@ def predict(options: argparse.Namespace) -> int:
             f"the prediction of row {row} (counted from 0) is not a finite number; its values "
             "are far outside of what the model was fitted to: check that row"
         )
+    if options.explain is not None:
+        if inputs.offset is not None:
+            raise CommandError("--explain is of features alone; leave --offset and --exposure out")
+        if options.explain == options.out:
+            raise CommandError(f"--out and --explain are two files, and both are {options.out}")
+        write_text(options.explain, explanations_csv(model, inputs.X, inputs.header, inputs.ids))
+        print(f"{len(scores):,} explanations written to {options.explain}", file=sys.stderr)
     text = predictions_csv(model, scores, inputs.header, inputs.ids, options.interval)
     if options.out is None:
         sys.stdout.write(text)
@@ -57,6 +64,34 @@ def predict(options: argparse.Namespace) -> int:
         write_text(options.out, text)
         print(f"{len(scores):,} predictions written to {options.out}", file=sys.stderr)
     return 0
+
+
+def explanations_csv(
+    model: SavedModel,
+    inputs: Any,
+    names: Sequence[str] = (),
+    ids: Sequence[Sequence[str]] | None = None,
+) -> str:
+    """Return the CSV: ids of the row (or its number), output, score, base, and what features add.
+
+    A feature adds what it is worth in this row less its mean over all rows given: for sums of
+    features these are the exact Shapley values. A product of two columns is one feature here.
+    """
+    parts = model.parts(inputs)
+    outputs = [model.target] if model.classes is None else [str(label) for label in model.classes]
+    outputs = outputs[1:] if len(outputs) == 2 else outputs
+    means = parts.mean(axis=0)
+    scores, base = parts.sum(axis=1) + model.intercepts, means.sum(axis=0) + model.intercepts
+    first, named = (["row"], [[row] for row in range(len(scores))]) if ids is None else (names, ids)
+    header = [*first, "output", "score", "base", *(feature.name for feature in model.features)]
+    rows = [
+        [*name, output, *found]
+        for row, (name, score) in enumerate(zip(named, scores, strict=True))
+        for output, *found in zip(
+            outputs, score.tolist(), base.tolist(), *(parts[row] - means).tolist(), strict=True
+        )
+    ]
+    return csv_text([header, *rows])
 
 
 @dataclass(slots=True)

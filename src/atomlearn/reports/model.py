@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,6 +131,20 @@ class SavedModel:
                 "pass them in the order of model.inputs"
             )
         result = np.tile(self.intercepts, (columns.shape[0], 1))
+        for added in self._added(columns):
+            result += added
+        return result
+
+    def parts(self, columns: Any) -> Array:
+        """Return what each feature adds to each score, (n_samples, n_features, n_outputs)."""
+        found = np.zeros((columns.shape[0], len(self.features), len(self.intercepts)))
+        for place, added in enumerate(self._added(columns)):
+            found[:, place] = added
+        return found
+
+    def _added(self, columns: Any) -> Iterator[Array]:
+        if not self.features:
+            return
         design = as_design(columns)
         for place, feature in enumerate(self.features):
             values = [design.gather(np.array([at])).dense()[:, 0] for at in feature.factors]
@@ -139,8 +154,7 @@ class SavedModel:
                     added = np.prod(values, axis=0)[:, None]
                 else:
                     added = feature.curve.at(values[0])
-                result += added * self.coefficients[:, place]
-        return result
+                yield added * self.coefficients[:, place]
 
     def predict(self, scores: Array) -> list[Label]:
         """Return the label of each row of scores, or for regression the expected value."""
