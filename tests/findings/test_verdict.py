@@ -329,7 +329,7 @@ def test_a_test_without_power_says_that_rows_are_few() -> None:
 def test_groups_are_held_out_and_permuted_together() -> None:
     """Noise of 30 patients, five rows each, nearly the same within a patient."""
     better = {True: 0, False: 0}
-    for seed in range(8):
+    for seed in range(5):
         rng = np.random.default_rng([seed, 9])
         patient = np.repeat(np.arange(30), 5)
         X = rng.standard_normal((30, 30))[patient] + 0.5 * rng.standard_normal((150, 30))
@@ -338,8 +338,8 @@ def test_groups_are_held_out_and_permuted_together() -> None:
             groups = patient if told else None
             found = held_out_verdict(AtomicRegressor(alpha=0.1), X, y, rng=seed, groups=groups)
             better[told] += found.better
-    assert better[False] >= 6
-    assert better[True] <= 2  # 5% of 8 is 0.4; above 2 has probability 0.006
+    assert better[False] >= 4
+    assert better[True] <= 2  # 5% of 5 is 0.25; above 2 has probability 0.001
 
 
 @pytest.mark.repeats
