@@ -2,11 +2,14 @@
 
     python benchmarks/findings/prediction_coverage.py made --draws 200 --seconds 280
     python benchmarks/findings/prediction_coverage.py real --draws 20 --seconds 280
+    python benchmarks/findings/prediction_coverage.py full --draws 1000 --seconds 280
     python benchmarks/findings/prediction_coverage.py summary
 
 Asked for 90%. A row is a draw: a fit to training rows, and the share of 500 new rows (real: of the
 rows left out) that the set holds, with its mean width (size of the set). Draws that are there are
-not repeated. Results: prediction_coverage.csv, prediction_coverage_summary.csv.
+not repeated. Results: prediction_coverage.csv, prediction_coverage_summary.csv. Full: full
+conformal intervals of five new rows by a lasso at one alpha, with CV+ and a split at the same alpha
+on the same rows.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from sklearn import datasets
 from sklearn.model_selection import LeaveOneOut
 from sklearn.preprocessing import StandardScaler
 
-from atomlearn import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn import AtomicClassifierCV, AtomicRegressor, AtomicRegressorCV
+from atomlearn.findings import full_conformal
 
 RESULTS = Path(__file__).parents[1] / "results"
 SHARE = 0.9
@@ -134,36 +138,74 @@ def held(kind: str, name: str, seed: int) -> dict[str, float]:
     return {"covered": float(covered.mean()), "width": float(width.mean()), **row}
 
 
+#: Settings of full conformal intervals, and the alpha of the lasso.
+FULL = {"normal noise": 0.1, "t3 noise": 0.1, "n < p": 0.25}
+WAYS = ("full", "CV+", "split")
+
+
+def held_by_three(name: str, seed: int) -> dict[str, dict[str, float]]:
+    """Return how often full conformal, CV+ and split intervals hold the target, and widths."""
+    rng = np.random.default_rng([seed, MADE.index(name), 3])
+    X, y, n, _, _ = made(name, rng)
+    X, y, new = X[:n], y[:n], (X[n : n + 5], y[n : n + 5])
+    plain = {"alphas": [FULL[name]], "tol": 1e-4}
+    halves = [(np.arange(n // 2), np.arange(n // 2, n))]
+    found = {}
+    for way in WAYS:
+        began = time.process_time()
+        if way == "full":
+            model: Any = AtomicRegressor(alpha=FULL[name], tol=1e-4).fit(X, y)
+            fitted = time.process_time()
+            low, high = full_conformal(model, X, y, new[0], SHARE)
+        else:
+            own = {} if way == "CV+" else {"cv": halves, "refit": False}
+            model = AtomicRegressorCV(**plain, **own).fit(X, y)
+            fitted = time.process_time()
+            low, high = model.predict(new[0], interval=SHARE)[1:]
+        inside = (low <= new[1]) & (new[1] <= high)
+        found[way] = {
+            "covered": float(inside.mean()), "width": float((high - low).mean()),
+            "seconds_fit": fitted - began, "seconds_interval": time.process_time() - fitted,
+        }  # fmt: skip
+    return found
+
+
 def run(kind: str, draws: int, seconds: float) -> None:
     """Write a row a draw until all are there, or the time is out: all settings in turns."""
     path = RESULTS / "prediction_coverage.csv"
     known = list(csv.DictReader(path.open())) if path.exists() else []
-    done = {(row["kind"], row["setting"], int(row["seed"])) for row in known}
+    done = {(row["kind"], row["setting"].split(": ")[0], int(row["seed"])) for row in known}
     ended = time.monotonic() + seconds
     for seed in range(draws):
-        for name in MADE if kind == "made" else REAL:
+        for name in {"made": MADE, "real": REAL, "full": FULL}[kind]:
             if (kind, name, seed) in done:
                 continue
             if time.monotonic() > ended:
                 return
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = held(kind, name, seed)
-            row = {"kind": kind, "setting": name, "seed": seed}
-            row |= {key: f"{value:.4g}" for key, value in found.items()}
+                if kind == "full":
+                    rows = {f"{name}: {k}": v for k, v in held_by_three(name, seed).items()}
+                else:
+                    rows = {name: held(kind, name, seed)}
             fresh = not path.exists()
             with path.open("a", newline="") as stream:
-                writer = csv.DictWriter(stream, list(row))
-                if fresh:
-                    writer.writeheader()
-                writer.writerow(row)
+                for setting, found in rows.items():
+                    row = {"kind": kind, "setting": setting, "seed": seed}
+                    row |= {key: f"{value:.4g}" for key, value in found.items()}
+                    writer = csv.DictWriter(stream, list(row))
+                    if fresh:
+                        writer.writeheader()
+                        fresh = False
+                    writer.writerow(row)
 
 
 def summary() -> None:
     """Write the means over draws and the standard error of the coverage."""
     known = list(csv.DictReader((RESULTS / "prediction_coverage.csv").open()))
     rows = []
-    for kind, names in (("made", MADE), ("real", REAL)):
+    full = [f"{name}: {way}" for name in FULL for way in WAYS]
+    for kind, names in (("made", MADE), ("real", REAL), ("full", full)):
         for name in names:
             mine = [row for row in known if (row["kind"], row["setting"]) == (kind, name)]
             if mine:
@@ -181,7 +223,7 @@ def summary() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=["made", "real", "summary"])
+    parser.add_argument("kind", choices=["made", "real", "full", "summary"])
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=280.0)
     options = parser.parse_args()
