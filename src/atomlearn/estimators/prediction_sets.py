@@ -1,4 +1,4 @@
-"""Intervals of predictions and sets of labels, from the fits of a cross-validation."""
+"""Intervals of predictions, bounds of times, sets of labels: from fits of a cross-validation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.folds import Fold, decisions_at, training_part
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.paths.relax import relaxed
+from atomlearn.core.solve import solve
 from atomlearn.estimators.dependent_rows import unit_numbers
+from atomlearn.estimators.survival import Baseline
 from atomlearn.problem import Problem
 
 #: Numbers that are sorted together: what keeps the memory of many new rows small (32 MB).
@@ -31,7 +33,8 @@ class OutOfFold:
 
     columns : (m,) columns of the fits, weights : (n_folds, n_outputs, m), intercepts : (n_folds,
     n_outputs); rows, folds, scores : (r,), (r,), (r, ...) of each row that was left out: its
-    number, the fold, and how far the fit is from it; mass : (r,) what each counts, of 1 in all.
+    number, the fold, and how far the fit is from it; mass : (r,) what each counts, of 1 in all;
+    stands : (r,) for how many rows each stands; clock : (2, m) of survival, see ``timed``.
     """
 
     loss: Loss
@@ -42,6 +45,8 @@ class OutOfFold:
     folds: Rows
     scores: Array
     mass: Array
+    stands: Array
+    clock: Array
 
     @classmethod
     def of(
@@ -50,11 +55,15 @@ class OutOfFold:
     ) -> OutOfFold | None:  # fmt: skip
         """Return those of a level; None where the search was cut short, or fits have no columns.
 
-        And of survival times and losses without probabilities. ``paths`` : of each fold, one an
-        output; ``share`` : of a refit without penalty.
+        And of losses without probabilities, and of survival times with strata or late entries.
+        ``paths`` : of each fold, one an output; ``share`` : of a refit without penalty.
         """
         loss, found = problems[0].loss.bare, []
-        if not (loss.task == "regression" or loss.has_probabilities):
+        target: Any = problems[0].y
+        is_timed = loss.task == "survival"
+        if is_timed and (np.ptp(target["stratum"]) or np.isfinite(target["entry"]).any()):
+            return None
+        if loss.task == "classification" and not loss.has_probabilities:
             return None
         for (train, _), outputs in zip(folds, paths, strict=True):
             for problem, path in zip(problems, outputs, strict=True):
@@ -69,28 +78,35 @@ class OutOfFold:
             row[np.searchsorted(columns, result.columns)] = result.weights
         intercepts = np.array([result.intercept for result in found]).reshape(shape)
         none = np.zeros(0, dtype=np.int64)
-        empty = none, none, np.zeros(0), np.zeros(0)
-        fits = cls(loss, columns, weights.reshape(*shape, -1), intercepts, *empty)
-        rows, of_rows, scores = [], [], []
+        fits = cls(
+            loss, columns, weights.reshape(*shape, -1), intercepts, none, none, *np.zeros((4, 0))
+        )
+        if is_timed:  # risks without a constant, which would be another one in each fold
+            fits = replace(fits, intercepts=-fits.decisions(problems[0].design).mean(axis=0))
+        rows, of_rows, decisions, draws = [], [], [], []
         for number, (_, test) in enumerate(folds):
             kept = test[problems[0].weight[test] > 0]
             linear = fits.decisions(part_of(problems[0].design, rows=kept))
             each = zip(problems, linear[:, number].T, strict=True)
-            decisions = np.stack([decisions_at(p, z, kept) for p, z in each], axis=1)
-            y = np.stack([problem.y[kept] for problem in problems], axis=1)
+            decisions.append(np.stack([decisions_at(p, z, kept) for p, z in each], axis=1))
             rows.append(kept)
             of_rows.append(np.full(kept.size, number))
-            scores.append(fits.score(decisions, y, drawn(linear)))
-        return replace(
-            fits, rows=np.concatenate(rows), folds=np.concatenate(of_rows),
-            scores=np.concatenate(scores),
-        ).counted(problems[0].y.size, None)  # fmt: skip
+            draws.append(drawn(linear))
+        at, both = np.concatenate(rows), np.concatenate(decisions)
+        fits = replace(fits, rows=at, folds=np.concatenate(of_rows), stands=np.ones(at.size))
+        if is_timed:
+            scores, stands, clock = timed(loss, target[at], both[:, 0], problems[0].weight[at])
+            fits = replace(fits, scores=scores[:, None], stands=stands, clock=clock)
+        else:
+            y = np.stack([problem.y[at] for problem in problems], axis=1)
+            fits = replace(fits, scores=fits.score(both, y, np.concatenate(draws)))
+        return fits.counted(target.size, None)
 
     def counted(self, n_rows: int, groups: Any) -> Self:
         """Return the same where each group of rows counts as one, and a new one as one more."""
         units = unit_numbers(n_rows, groups)[self.rows]
         _, units, sizes = np.unique(units, return_inverse=True, return_counts=True)
-        return replace(self, mass=1.0 / ((sizes.size + 1) * sizes[units]))
+        return replace(self, mass=self.stands / ((sizes.size + 1) * sizes[units]))
 
     def decisions(self, design: Design, offset: Array | None = None) -> Array:
         """Return X w + b (+ offset) of each fit, (n, n_folds, n_outputs)."""
@@ -117,9 +133,14 @@ class OutOfFold:
         )
         return ranked
 
-    def interval(self, design: Design, share: float, offset: Array | None) -> tuple[Array, Array]:
-        """Return the ends of intervals that hold a share of new targets, each (n, n_outputs)."""
+    def interval(self, design: Design, share: float, offset: Array | None) -> tuple[Array, ...]:
+        """Return the ends of intervals that hold a share of new targets, each (n, n_outputs).
+
+        Of survival times the lower one alone.
+        """
         means = self.loss.mean(self.decisions(design, offset))
+        if self.clock.size:
+            means = -means
         scales = scale_of(self.loss, means)
         low, high = np.empty((2, len(means), means.shape[2]))
         for some in gen_batches(len(means), max(1, TOGETHER // self.folds.size)):
@@ -128,6 +149,8 @@ class OutOfFold:
                 far = self.scores[:, output] * scales[some, self.folds, output]
                 high[some, output] = _quantiles(middle + far, self.mass, share)
                 low[some, output] = -_quantiles(far - middle, self.mass, share)
+        if self.clock.size:
+            return (np.interp(np.exp(low), self.clock[1], self.clock[0]),)
         return (low if is_signed(self.loss) else np.maximum(low, 0.0)), high
 
     def sets(self, design: Design, share: float, offset: Array | None) -> Mask:
@@ -141,6 +164,30 @@ class OutOfFold:
             ranked = self.ranked(decisions[:, fold], u)
             below = below + sums[np.searchsorted(self.scores[order], ranked)]
         return np.asarray(below < share)
+
+
+def timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Return how early events are, for how many rows each stands, and (times, hazards), (2, m).
+
+    A time is told by the cumulative baseline hazard H there, so that log H(T) is about -risk and
+    its errors are alike: minus such an error comes back. An event stands for 1 / G(T) rows, G the
+    share such as it that nothing but an event would have ended before T: by a Cox model of leaving
+    whose one column is the risk. The rows that left share what is then missing of all, late.
+    """
+    event, baseline = y["event"], Baseline.of(y, risk, weight)
+    clock = np.stack([np.append(0.0, baseline.times), np.append(0.0, baseline.cumulative)])
+    early, stands = np.zeros(y.size), np.ones(y.size)
+    early[event] = -np.log(np.interp(y["time"][event], *clock)) - risk[event]
+    if not event.all():
+        left = y.copy()
+        left["event"] = ~event
+        slope = float(solve(risk[:, None], left, loss=loss, level=1e-3 * y.size).coef[0])
+        leaving = Baseline.of(left, slope * risk, weight)
+        before = np.searchsorted(leaving.times, y["time"])
+        stands = np.exp(np.append(0.0, leaving.cumulative)[before] * np.exp(slope * risk))
+        stands[~event] = (y.size - stands[event].sum()) / np.sum(~event)
+        early[~event] = early[event].min()
+    return early, stands, clock
 
 
 def is_signed(loss: Loss) -> bool:
