@@ -196,12 +196,15 @@ class CrossValidatedModel(AtomicModel):
         of |y_i - m_i(x_i)| + m_i(x) over all rows i, m_i the fit without the fold of i, the upper
         end is the quantile of q at the share (CV+; with ``cv=LeaveOneOut()`` the jackknife+, with
         ``refit=False`` the split conformal interval). Errors of counts and amounts are in units of
-        the root of the mean. Survival times are measured by the cumulative hazard, and an event
-        stands for all rows such as it that had left before: if leaving depends on the columns only
-        through the risk that the model sees, in the proportional way of Cox's model. It holds on average over data and new rows that come from where the
-        rows of the fit come from, not for each x; with ``groups=`` for new groups. What
-        is proved is 2 share - 1; what is seen is near the share. It cannot see that alpha was
-        chosen by the same folds.
+        the root of the mean. It holds on average over data and new rows that come from where the
+        rows of the fit come from, not for each x; with ``groups=`` for new groups. What is proved
+        is 2 share - 1; what is seen is near the share. It cannot see that alpha was chosen by the
+        same folds.
+
+        Survival times are measured by the cumulative hazard, and an event stands for all rows such
+        as it that had left before, by Cox's model of leaving with the risk as its one column. Of
+        many rows the share is right if leaving has nothing to do with times, or only through
+        columns whose part in times is the risk. Of few rows nothing is proved.
 
         References
         ----------
