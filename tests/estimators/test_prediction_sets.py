@@ -147,7 +147,7 @@ def test_the_lower_bound_of_times_is_held_where_the_risk_tells_who_leaves() -> N
     # Without columns an event stands for one over the share of Kaplan and Meier that had not left.
     known = AtomicSurvivalCV(alphas=[9.0]).fit(X[:500], y[:500])._out_of_fold
     order, share = np.argsort(y["time"][:500]), 1.0
-    stands = known.stands[np.argsort(known.rows)]
+    stands = 501 * known.mass[np.argsort(known.rows)]
     for n_left, row in zip(range(500, 50, -1), order, strict=False):
         if y["event"][row]:
             assert stands[row] == pytest.approx(1 / share, rel=0.02)

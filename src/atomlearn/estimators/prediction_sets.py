@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Columns, Design, Loss, Mask, Rows
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.folds import Fold, decisions_at, training_part
@@ -33,8 +32,8 @@ class OutOfFold:
 
     columns : (m,) columns of the fits, weights : (n_folds, n_outputs, m), intercepts : (n_folds,
     n_outputs); rows, folds, scores : (r,), (r,), (r, ...) of each row that was left out: its
-    number, the fold, and how far the fit is from it; mass : (r,) what each counts, of 1 in all;
-    stands : (r,) for how many rows each stands; clock : (2, m) of survival, see ``timed``.
+    number, the fold, and how far the fit is from it; mass : (r,) what each counts, of 1 in all
+    (before ``counted``: for how many rows it stands); clock : of survival, see ``timed``.
     """
 
     loss: Loss
@@ -45,8 +44,7 @@ class OutOfFold:
     folds: Rows
     scores: Array
     mass: Array
-    stands: Array
-    clock: Array
+    clock: Array | None = None
 
     @classmethod
     def of(
@@ -77,36 +75,27 @@ class OutOfFold:
         for row, result in zip(weights, found, strict=True):
             row[np.searchsorted(columns, result.columns)] = result.weights
         intercepts = np.array([result.intercept for result in found]).reshape(shape)
-        none = np.zeros(0, dtype=np.int64)
-        fits = cls(
-            loss, columns, weights.reshape(*shape, -1), intercepts, none, none, *np.zeros((4, 0))
-        )
+        tests = [test[problems[0].weight[test] > 0] for _, test in folds]
+        at, of = np.concatenate(tests), np.repeat(np.arange(len(folds)), [t.size for t in tests])
+        parts = loss, columns, weights.reshape(*shape, -1), intercepts
+        fits = cls(*parts, at, of, *np.ones((2, at.size)))
+        linear = fits.decisions(problems[0].design)
         if is_timed:  # risks without a constant, which would be another one in each fold
-            fits = replace(fits, intercepts=-fits.decisions(problems[0].design).mean(axis=0))
-        rows, of_rows, decisions, draws = [], [], [], []
-        for number, (_, test) in enumerate(folds):
-            kept = test[problems[0].weight[test] > 0]
-            linear = fits.decisions(part_of(problems[0].design, rows=kept))
-            each = zip(problems, linear[:, number].T, strict=True)
-            decisions.append(np.stack([decisions_at(p, z, kept) for p, z in each], axis=1))
-            rows.append(kept)
-            of_rows.append(np.full(kept.size, number))
-            draws.append(drawn(linear))
-        at, both = np.concatenate(rows), np.concatenate(decisions)
-        fits = replace(fits, rows=at, folds=np.concatenate(of_rows), stands=np.ones(at.size))
+            fits = replace(fits, intercepts=-linear.mean(axis=0))
+            linear += fits.intercepts
+        each = zip(problems, linear[at, of].T, strict=True)
+        mine = np.stack([decisions_at(p, z, at) for p, z in each], axis=1)
         if is_timed:
-            scores, stands, clock = timed(loss, target[at], both[:, 0], problems[0].weight[at])
-            fits = replace(fits, scores=scores[:, None], stands=stands, clock=clock)
-        else:
-            y = np.stack([problem.y[at] for problem in problems], axis=1)
-            fits = replace(fits, scores=fits.score(both, y, np.concatenate(draws)))
-        return fits.counted(target.size, None)
+            early, mass, clock = timed(loss, target[at], mine[:, 0], problems[0].weight[at])
+            return replace(fits, scores=early[:, None], mass=mass, clock=clock)
+        y = np.stack([problem.y[at] for problem in problems], axis=1)
+        return replace(fits, scores=fits.score(mine, y, drawn(linear)[at]))
 
     def counted(self, n_rows: int, groups: Any) -> Self:
         """Return the same where each group of rows counts as one, and a new one as one more."""
         units = unit_numbers(n_rows, groups)[self.rows]
         _, units, sizes = np.unique(units, return_inverse=True, return_counts=True)
-        return replace(self, mass=self.stands / ((sizes.size + 1) * sizes[units]))
+        return replace(self, mass=self.mass / ((sizes.size + 1) * sizes[units]))
 
     def decisions(self, design: Design, offset: Array | None = None) -> Array:
         """Return X w + b (+ offset) of each fit, (n, n_folds, n_outputs)."""
@@ -139,8 +128,7 @@ class OutOfFold:
         Of survival times the lower one alone.
         """
         means = self.loss.mean(self.decisions(design, offset))
-        if self.clock.size:
-            means = -means
+        means = means if self.clock is None else -means
         scales = scale_of(self.loss, means)
         low, high = np.empty((2, len(means), means.shape[2]))
         for some in gen_batches(len(means), max(1, TOGETHER // self.folds.size)):
@@ -149,7 +137,7 @@ class OutOfFold:
                 far = self.scores[:, output] * scales[some, self.folds, output]
                 high[some, output] = _quantiles(middle + far, self.mass, share)
                 low[some, output] = -_quantiles(far - middle, self.mass, share)
-        if self.clock.size:
+        if self.clock is not None:
             return (np.interp(np.exp(low), self.clock[1], self.clock[0]),)
         return (low if is_signed(self.loss) else np.maximum(low, 0.0)), high
 
@@ -174,20 +162,17 @@ def timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array,
     share such as it that nothing but an event would have ended before T: by a Cox model of leaving
     whose one column is the risk. The rows that left share what is then missing of all, late.
     """
-    event, baseline = y["event"], Baseline.of(y, risk, weight)
-    clock = np.stack([np.append(0.0, baseline.times), np.append(0.0, baseline.cumulative)])
-    early, stands = np.zeros(y.size), np.ones(y.size)
-    early[event] = -np.log(np.interp(y["time"][event], *clock)) - risk[event]
+    event, hazard = y["event"], Baseline.of(y, risk, weight)
+    early = -np.log(np.where(event, hazard.until(y["time"]), 1.0)) - risk
+    left = y.copy()
+    left["event"], stands = ~event, np.ones(y.size)
     if not event.all():
-        left = y.copy()
-        left["event"] = ~event
         slope = float(solve(risk[:, None], left, loss=loss, level=1e-3 * y.size).coef[0])
         leaving = Baseline.of(left, slope * risk, weight)
-        before = np.searchsorted(leaving.times, y["time"])
-        stands = np.exp(np.append(0.0, leaving.cumulative)[before] * np.exp(slope * risk))
+        stands = np.exp(leaving.until(y["time"], "left") * np.exp(slope * risk))
         stands[~event] = (y.size - stands[event].sum()) / np.sum(~event)
         early[~event] = early[event].min()
-    return early, stands, clock
+    return early, stands, np.insert([hazard.times, hazard.cumulative], 0, 0.0, axis=1)
 
 
 def is_signed(loss: Loss) -> bool:

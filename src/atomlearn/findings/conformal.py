@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from atomlearn.core.data.convert import as_compressed, readable
 from atomlearn.core.interfaces import Array
 from atomlearn.designs import as_design, part_of
-from atomlearn.findings.effects import exact_line
+from atomlearn.findings.effects import line_of_lasso
 from atomlearn.findings.given import Given
 from atomlearn.findings.lasso_line import LassoLine
 from atomlearn.storage.formats.format import stacked
@@ -70,24 +70,20 @@ def full_conformal(
     """
     if not 0 < share < 1:
         raise ValueError(f"share must lie between 0 and 1, such as 0.9, got {share!r}")
-    targets, n_rows = np.asarray(y, dtype=np.float64), len(np.asarray(y))
-    needed = int((1 - share) * (n_rows + 1) + 1e-9)
+    data = Given.of(estimator, X, y, None, None)
+    if not data.loss.is_quadratic:
+        raise ValueError(f"full_conformal is of the squared loss and l1, got {data.loss.name!r}")
+    n_rows, width = data.y.size, np.ptp(data.y)
+    needed, move = int((1 - share) * (n_rows + 1) + 1e-9), np.eye(1, n_rows + 1, n_rows)[0]
     rows = as_design(stacked([as_compressed(readable(part)) for part in (X, X_new)], "csr"))
-    move, found = np.eye(1, n_rows + 1, n_rows)[0], []
-    ends = np.array([targets.min(), targets.max()]) + np.ptp(targets) * np.array([-1, 1])
+    found = []
     for new, guess in enumerate(estimator.predict(X_new), n_rows):
         part = part_of(rows, rows=np.append(np.arange(n_rows), new))
-        both = np.append(targets, guess)
-        data = Given.of(estimator, part, both, None, None)
-        line = exact_line(estimator, part, both, data, 1.0)
-        if not (isinstance(line, LassoLine) and data.loss.is_quadratic):
-            raise ValueError("full_conformal is of AtomicRegressor with the squared loss and l1")
-        found.append(
-            [
-                guess + side * _farthest(line, side * move, needed, side * float(end - guess))
-                for side, end in zip((-1, 1), ends, strict=True)
-            ]
-        )
+        both = np.append(data.y, guess)
+        line = line_of_lasso(estimator, part, both, Given.of(estimator, part, both, None, None))
+        below = _farthest(line, -move, needed, guess - data.y.min() + width)
+        above = _farthest(line, move, needed, data.y.max() + width - guess)
+        found.append((guess - below, guess + above))
     lower, upper = np.reshape(found, (-1, 2)).T
     return lower, upper
 

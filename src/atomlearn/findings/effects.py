@@ -308,12 +308,18 @@ def exact_line(
         line = subset_line(estimator, X, y, data, spread)
         if line is not None:
             return line
+    return line_of_lasso(estimator, X, y, data)
+
+
+def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
+    """Return lines of targets from y on, of a fit of l1 at one level to about these rows."""
     prices = _prices(estimator, X, y, data)
     if prices is None:
         raise ValueError(
-            'how="exact" is of AtomicRegressor or AtomicClassifier with l1 at one alpha, and of '
-            "SubsetRegressor with one size and ridge, all with an intercept, for rows that do not "
-            'belong together; use how="split"'
+            "targets are followed for AtomicRegressor and AtomicClassifier with l1 at one alpha "
+            "(exact intervals: for SubsetRegressor with one size and ridge, too), with an "
+            'intercept, for rows that do not belong together; else use how="split", or '
+            "predict(X, interval=0.9) of a search"
         )
     columns, weights = nonzero_coefficients(estimator.coef_)
     mine = ~np.isin(columns, data.free)
