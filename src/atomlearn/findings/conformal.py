@@ -90,26 +90,20 @@ def full_conformal(
 
 def _farthest(line: LassoLine, move: Array, needed: int, reach: float) -> float:
     """Return the largest t >= 0 at which the last of the targets y + t move is in the set."""
-    at, far, left = 0.0, 0.0, line.left(line.first, move)[:, 0]
+    at = far = 0.0
     for piece in line.pieces(move, reach):
         low, high = piece.ends[0], min(piece.ends[1], reach)
-        if not low < high:
-            continue
-        if low > at and _held(left, needed, low - at):
-            far = low
-        values = line.left(piece, move)
-        # The set is closed, and changes only where two residuals are of one size.
-        differ = np.concatenate([values[:-1] - values[-1], values[:-1] + values[-1]])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cuts = -differ[:, 0] / differ[:, 1]
-        cuts = np.concatenate([[low], np.sort(cuts[(cuts > low) & (cuts < high)]), [high]])
-        places = values[:, :1] + values[:, 1:] * cuts
-        far = float(np.max(cuts[_held(places, needed)], initial=far))
-        at, left = high, places[:, -1]
+        if low < high:
+            values, slopes = line.left(piece, move).T
+            # The set is closed, and changes only where two residuals are of one size.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                t = np.ravel(
+                    [(s * values[-1] - values) / (slopes - s * slopes[-1]) for s in (-1, 1)]
+                )
+            t = np.concatenate([[low], t[(t > low) & (t < high)], [high]])
+            sizes = np.abs(values[:, None] + slopes[:, None] * t)
+            # Since the piece before, each may have moved by as much as t.
+            as_large = sizes[:-1] >= sizes[-1] * (1 - 1e-9) - 2 * max(low - at, 0.0)
+            far = float(np.max(t[np.sum(as_large, axis=0) >= needed], initial=far))
+            at = high
     return far if far < reach <= at else np.inf
-
-
-def _held(left: Array, needed: int, moved: float = 0.0) -> Any:
-    """Whether so many residuals may be as large as the last one, where each moves so far."""
-    sizes = np.abs(left)
-    return np.sum(sizes[:-1] + moved >= (sizes[-1] - moved) * (1 - 1e-9), axis=0) >= needed
