@@ -131,9 +131,12 @@ def predictions(study: dict[str, Any], out: Path, path: Path, covar: list[str]) 
     (study["folder"] / f"{name}.fam").write_text("\n".join(lines) + "\n")
     file = study["folder"] / "p.csv"
     data = str(study["folder"] / f"{name}.bed")
-    assert main(["predict", str(out / "model.json"), data, "--out", str(file), *covar]) == 0
+    told = file.with_suffix(".explained")
+    command = ["predict", str(out / "model.json"), data, "--out", str(file), *covar]
+    assert main([*command, "--explain", str(told)]) == 0
     found = rows(file)
-    assert [row["IID"] for row in found] == [f"s{i}" for i in range(keep)]
+    for kept in (found, rows(told)):
+        assert [row["IID"] for row in kept] == [f"s{i}" for i in range(keep)]
     return [float(row["prediction"]) for row in found]
 
 
@@ -235,7 +238,7 @@ def test_windows_and_regions_are_groups(study: dict[str, Any]) -> None:
     out = select(study, "--test-fraction", "0", "--groups", str(folder / "regions.txt"))
     names = {row["feature"] for row in rows(out / "selected.csv")}
     assert {"rs3", "rs4", "rs5", "rs11", "rs30"} <= names
-    out = select(study, "--test-fraction", "0", "--groups", "windows:4kb")
+    out = select(study, "--test-fraction", "0", "--groups", "windows:4k")
     assert "rs4" in {row["feature"] for row in rows(out / "selected.csv")}
 
 

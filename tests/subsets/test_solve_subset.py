@@ -264,3 +264,9 @@ def test_nan_is_refused() -> None:
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         solve_subset(X, y, k=2)
+
+
+def test_one_class_has_no_usual_ridge() -> None:
+    X, y, _ = planted(40, 8)
+    with pytest.raises(ValueError, match="one class"):
+        solve_subset(X, np.ones_like(y), k=2, loss="logistic", intercept=True)
