@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 from atomlearn import norms, solve
 from atomlearn.core.interfaces.design import Design
 from atomlearn.datasets import convert, write_plink
-from atomlearn.designs import OnDisk, PlinkBed, Standardized, StoreError, as_design
+from atomlearn.designs import (
+    Concatenated,
+    OnDisk,
+    PlinkBed,
+    Standardized,
+    StoreError,
+    as_design,
+    part_of,
+)
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.store_file import ReadingSizes
 from atomlearn.testing.designs import DesignChecks
@@ -193,11 +201,13 @@ def test_large_scores_of_standardized_columns_in_a_store(folder: Path) -> None:
     V = np.random.default_rng(3).normal(1.0, 1.0, (45, 2))
     Z = standardized.T @ V
     bounds = 0.5 * np.abs(Z).max(axis=0)
-    design = Standardized(OnDisk(_store("far-means", X, "float64")))
-    for scores, z, bound in zip(design.scores_above(V, bounds), Z.T, bounds, strict=True):
-        columns, values = scores.above(bound)
-        assert set(columns) == set(np.flatnonzero(np.abs(z) >= bound))
-        assert_allclose(values, z[columns], rtol=1e-12)
+    store = OnDisk(_store("far-means", X, "float64"))
+    halves = Concatenated([part_of(store, columns=k) for k in np.split(np.arange(31), [20])])
+    for design in (Standardized(store), Standardized(halves)):
+        for scores, z, bound in zip(design.scores_above(V, bounds), Z.T, bounds, strict=True):
+            columns, values = scores.above(bound)
+            assert set(columns) == set(np.flatnonzero(np.abs(z) >= bound))
+            assert_allclose(values, z[columns], rtol=1e-12)
 
 
 def test_pickles_and_names_and_target(folder: Path) -> None:
