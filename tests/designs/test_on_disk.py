@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import norms, solve
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Design
 from atomlearn.datasets import convert, write_plink
 from atomlearn.designs import (
@@ -152,6 +154,28 @@ class TestStandardizedGenotypes(TestPlinkBed):
             * (np.abs(array) + np.abs(array.mean(axis=0)) + 1.0)
             / np.where(constant, 1.0, scales)
         )
+
+
+@pytest.fixture
+def packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns stay packed, in several pieces, and are never all unpacked."""
+    sizes = "atomlearn.storage.store.stored_columns.READING"
+    monkeypatch.setattr(sizes, ReadingSizes(chunk_bytes=256, packed_from=0))
+    limits = replace(LIMITS, piece_entries=256, most_dense=64)
+    monkeypatch.setattr("atomlearn.storage.store.genotype_block.LIMITS", limits)
+
+
+@pytest.mark.usefixtures("packed")
+class TestPackedGenotypes(TestPlinkBed):
+    def test_blocks_are_packed(self) -> None:
+        block = self.build()[0].gather(np.arange(20))
+        assert block.stored() is None
+        assert block.append(block).bytes_an_entry == 0.25
+
+
+@pytest.mark.usefixtures("packed")
+class TestPackedStandardized(TestStandardizedGenotypes):
+    pass
 
 
 # --- the same answers ----------------------------------------------------------------------------

@@ -112,6 +112,12 @@ class Concatenated(Design):
             offsets[places] = design.taken_off(mine)
         return offsets
 
+    def combined(self, columns: Columns, weights: Array) -> Array:
+        total = np.zeros(self.shape[0])
+        for design, places, mine in self._owned(columns):
+            total += design.combined(mine, weights[places])
+        return total
+
     def predict(self, weights: Array) -> Array:
         total = np.zeros(self.shape[0])
         for design, part in zip(self.designs, np.split(weights, self._starts[1:-1]), strict=True):

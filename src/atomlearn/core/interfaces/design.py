@@ -115,6 +115,10 @@ class Design(ABC):
             result += self.gather(columns).dot(weights[columns])
         return result
 
+    def combined(self, columns: Columns, weights: Array) -> Array:
+        """Return X w, w being ``weights`` at some columns, which alone are read."""
+        return self.gather(columns).dot(weights)
+
     def product(self, W: Array) -> Array:
         """Return X W (n_samples, t) for W (n_features, t), in float64."""
         if not W.shape[1]:
@@ -209,6 +213,12 @@ class Block(Design):
 
     #: Whether columns are stored as numbers, of which Gram matrices are fast products.
     keeps_gram: bool = False
+    #: Bytes of memory that an entry takes.
+    bytes_an_entry: float = 8.0
+
+    def affine(self, means: Array, factors: Array) -> Block | None:
+        """Return the columns (a_j - means_j) factors_j in the same form, None where it has none."""
+        return None
 
     @abstractmethod
     def append(self, other: Block) -> Block:

@@ -249,7 +249,7 @@ class Result:
         n_features = design.shape[1]
         if n_features == self.n_features:
             if self.matrix_parts is None:
-                return design.gather(self.columns).dot(self.weights) + self.intercept
+                return design.combined(self.columns, self.weights) + self.intercept
             return design.predict(self.coef.reshape(-1).astype(np.float64)) + self.intercept
         tasks = self.shape is not None and len(self.shape) == 2 and n_features == self.shape[0]
         if not tasks:

@@ -65,7 +65,7 @@ class StreamedDesign(Design):
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         columns = self._columns
-        Z, vectors = np.empty((V.shape[1], self._shape[1])), _kernels.in_lanes(V)[0]
+        Z, vectors = np.empty((V.shape[1], self._shape[1])), columns.vectors(V)
 
         def work(chunk: int) -> None:
             Z[:, columns.part(chunk)] = columns.many(chunk, vectors)[: V.shape[1]]
