@@ -18,8 +18,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from atomlearn import norms, solve
+from atomlearn import AtomicRegressorCV, norms, solve
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Design
 from atomlearn.datasets import convert, write_plink
@@ -488,3 +489,24 @@ def test_verify_looks_at_what_was_read_before(tmp_path: Path) -> None:
         stream.write(b"damage!!")
     with pytest.raises(StoreError, match="checksum"):
         design.verify()
+
+
+@pytest.mark.usefixtures("packed")
+def test_a_cross_validation_over_packed_columns_beside_covariates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same choice and coefficients as of numbers in memory, by the search of large scores."""
+    monkeypatch.setattr("atomlearn.core.paths.shared_levels.WHOLE", 0)
+    rng = np.random.default_rng(0)
+    X, known = genotypes(160, 60, 0.05), rng.standard_normal((160, 2))
+    naive_write_plink(tmp_path / "some.bed", X)
+    design = Standardized(PlinkBed(tmp_path / "some.bed"))
+    array = np.hstack([design.gather(np.arange(60)).dense(), known])
+    y = array[:, [3, 8, 61]].sum(axis=1) + rng.standard_normal(160)
+    model = AtomicRegressorCV(n_alphas=12, tol=1e-9, unpenalized=[60, 61])
+    found = clone(model).fit(Concatenated([design, as_design(known)]), y)
+    expected = model.fit(array, y)
+    assert found.alpha_ == pytest.approx(expected.alpha_, rel=1e-9)
+    assert_allclose(found.coef_, expected.coef_, atol=1e-6)
+    scores = "mean_test_score"
+    assert_allclose(found.cv_results_[scores], expected.cv_results_[scores], rtol=1e-6)
