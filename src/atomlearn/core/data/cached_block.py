@@ -80,7 +80,8 @@ class GrowingGram:
             buffer = _room(total) if start else np.empty((total, total))
             buffer[:start, :start] = self.matrix
             self._buffer = buffer
-        if start == 0 and self.basis is None and columns is None:
+        packed = block.bytes_an_entry < 4.0
+        if start == 0 and self.basis is None and columns is None and not packed:
             if self.centered:
                 self._means = block.transpose_dot(self.curvature) / self.curvature.sum()
             self._buffer[:total, :total] = self._whole(block, self._means)

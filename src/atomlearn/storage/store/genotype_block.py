@@ -16,8 +16,7 @@ from atomlearn.core.interfaces import Array, Block, Columns
 class GenotypeBlock(Block):
     """Columns x_j scale_j - shift_j, of which x is kept in PLINK's code.
 
-    A product reads a thirty-second of the bytes of float64; only Gram matrices unpack, a few rows
-    at a time.
+    A product reads a thirty-second of the bytes of float64; Gram matrices unpack their columns.
 
     Parameters
     ----------
@@ -89,35 +88,18 @@ class GenotypeBlock(Block):
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         block = self if positions is None else self.gather(positions)
-        root, size = np.sqrt(curvature), block.shape[1]
-
-        def product(some: slice) -> Array:
-            total = np.zeros((size, size))
-            for piece in LIMITS.pieces(some.stop - some.start, 4 * size):
-                quads = some.start + piece.start, some.start + piece.stop
-                rows = slice(4 * quads[0], min(4 * quads[1], self._n_samples))
-                part = block.rows(rows) * root[rows, None]
-                total += part.T @ part
-            return total
-
-        n_quads = (self._n_samples + 3) // 4
-        return _kernels.sum_of_pieces(product, n_quads, 0.5 * self._n_samples * size * size)
-
-    def rows(self, rows: slice) -> Array:
-        """Return some rows as numbers, the first a multiple of four."""
-        count = rows.stop - rows.start
-        packed = np.ascontiguousarray(self._packed[:, rows.start // 4 : (rows.stop + 3) // 4])
-        found = _kernels.gather_genotypes(packed.ravel(), count, self._means, np.float64)
-        found *= self._scale
-        found -= self._shift
-        return found
+        return DenseBlock(block.dense()).gram(curvature)
 
     def stored(self) -> Array | None:
         """Return few columns as numbers, made afresh for kernels and BLAS; None of more."""
         return self.dense() if self._n_samples * self.shape[1] <= LIMITS.most_dense else None
 
     def dense(self) -> Array:
-        return self.rows(slice(0, self._n_samples))
+        held = self._packed.ravel(), self._n_samples, self._means, np.float64
+        array: Array = _kernels.gather_genotypes(*held)
+        array *= self._scale
+        array -= self._shift
+        return array
 
     def gather(self, columns: Columns) -> GenotypeBlock:
         packed, *parts = (part[columns] for part in self._parts)
