@@ -184,7 +184,7 @@ def fit(folder: Path, state: Path, cold: bool, tol: float) -> dict[str, Any]:
     genotypes, X, truth = opened(folder, ledger, cold)
     n, p = genotypes.shape
     model = AtomicRegressorCV(
-        n_alphas=LEVELS, alpha_ratio=0.2, cv=FOLDS, tol=tol, until=paths.NoImprovement(patience=2),
+        n_alphas=LEVELS, alpha_ratio=0.1, cv=FOLDS, tol=tol, until=paths.NoImprovement(patience=2),
         unpenalized=list(range(p, X.shape[1])), observers=[Checkpoint(state / "kept", many=True)],
     )  # fmt: skip
     model.fit(X, truth["y"][:n])
