@@ -11,11 +11,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solve
+from atomlearn.core.data import cached_block
 from atomlearn.core.data.cached_block import CachedBlock, without
 from atomlearn.core.masters.master import finished
 from atomlearn.core.masters.model_newton import _factor
 from atomlearn.core.masters.sequential_qp import Prices, model_terms, prices_of
-from atomlearn.designs import DenseBlock, Site, Sites
+from atomlearn.designs import DenseBlock, Site, Sites, SparseBlock
 from atomlearn.interfaces import Deadline, Master, Norm, Refit
 from atomlearn.problem import Problem, Regularizer
 
@@ -121,11 +122,21 @@ def test_a_gram_matrix_without_what_is_free_grows_and_is_made_anew_for_another_c
     for D in (np.ones(12), rng.uniform(0.5, 2.0, size=12)):
         left = without(A, Q, D)
         block = CachedBlock.of(DenseBlock(A[:, :3]))
-        block.growing_gram(D, False, Q)
+        block.growing_part(np.array([2, 0]), D, Q)
         block = block.append(DenseBlock(A[:, 3:]))
-        growing = block.growing_gram(D, False, Q)
-        assert_allclose(growing.matrix, left.T @ (D[:, None] * left), atol=1e-12)
-        assert block.growing_gram(D, False, Q) is growing
-        assert_allclose(block.gram(D), A.T @ (D[:, None] * A), atol=1e-12)
-        taken = block.gather(np.array([1, 3])).growing_gram(D, False, Q).matrix
-        assert_allclose(taken, growing.matrix[np.ix_([1, 3], [1, 3])], atol=1e-14)
+        known, growing = block.growing_part(np.array([3, 1, 0]), D, Q)
+        assert known.tolist() == [2, 0, 1, 3] or known.tolist() == [0, 2, 1, 3]
+        assert_allclose(growing.matrix, (left.T @ (D[:, None] * left))[np.ix_(known, known)])
+        assert block.growing_part(np.array([1]), D, Q)[1] is growing
+
+
+def test_a_gram_matrix_grows_by_a_few_columns_at_a_time(monkeypatch) -> None:
+    few = replace(cached_block.LIMITS, most_dense=8 * 12 * 2)
+    monkeypatch.setattr(cached_block, "LIMITS", few)
+    rng, D = np.random.default_rng(1), np.linspace(0.5, 2.0, 12)
+    A, Q = rng.normal(size=(12, 7)), np.linalg.qr(rng.normal(size=(12, 2)))[0]
+    left = without(A, Q, D)
+    for make in (DenseBlock, SparseBlock.of):
+        known, growing = CachedBlock(make(A)).growing_part(np.arange(1, 7), D, Q)
+        expected = (left.T @ (D[:, None] * left))[np.ix_(known, known)]
+        assert_allclose(growing.matrix, expected, atol=1e-12)

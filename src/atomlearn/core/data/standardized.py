@@ -60,6 +60,9 @@ class Affine(Derived):
     def gather(self, columns: Columns) -> Block:
         block = self.design.gather(columns)
         means, factors = self.means[columns], self.factors[columns]
+        kept = block.affine(means, factors)
+        if kept is not None:
+            return kept
         if not block.is_sparse:
             array = block.dense() - means
             array *= factors

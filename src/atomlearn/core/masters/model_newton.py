@@ -151,12 +151,10 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
     level, coupling, radius = model_terms(problem.regularizer)
     chosen, factor = _chosen(problem, prices, found, -slope), None
     ridge, free = problem.tau, problem.loss.free
-    if free is None or not (free.separable and free.inner.is_quadratic):
+    if not is_constant(problem):
         H = hessian(problem, block.gather(chosen), at.refit.prediction)
     else:
-        # The Hessian is the same at all points.
-        chosen, part = CachedBlock.of(block).growing_part(chosen)
-        kept = part.growing_gram(problem.weight, False, free.basis)
+        chosen, kept = CachedBlock.of(block).growing_part(chosen, problem.weight, free.basis)
         H = kept.matrix
         # The factor of H + tau M is told from that of H + tau I by the sign.
         factor = kept.factor(coupling, ridge if problem.metric is None else -ridge, prices.price)
@@ -193,9 +191,17 @@ def _chosen(problem: Problem, prices: Prices, weights: Array, slopes: Array) -> 
     return np.sort(np.append(used, others))
 
 
+def is_constant(problem: Problem) -> bool:
+    """Return whether the Hessian is the same at all points: least squares with free columns."""
+    free = problem.loss.free
+    return free is not None and free.separable and bool(free.inner.is_quadratic)
+
+
 def is_coupled(problem: Problem) -> bool:
     """Return whether the problem is one for Newton steps with the whole Hessian."""
     n_samples, size = problem.design.shape
+    if is_constant(problem) and prices_of(problem) is not None:
+        return size > 0  # it is made of the columns in use alone
     structured = block_of(problem).couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.gram_entries
     few = size * size <= TUNING.gram_entries or by_samples(problem)

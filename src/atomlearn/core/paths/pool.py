@@ -44,7 +44,7 @@ class Pool:
         ``lengths``.
     """
 
-    #: Entries of the pool (2 GB in float64), beyond which no column joins it; half as many where
+    #: Entries of the pool in float64 (2 GB), beyond which no column joins it; half as many where
     #: it is of one of several paths, which differ in a part of their columns only.
     MOST_ENTRIES = 2**28
 
@@ -60,6 +60,11 @@ class Pool:
         self._grams: dict[bytes, Array] = {}
 
     @property
+    def _most(self) -> int:
+        """Entries that take as many bytes as MOST_ENTRIES do in float64."""
+        return int(self.MOST_ENTRIES * 8.0 / self.block.bytes_an_entry)
+
+    @property
     def room(self) -> int:
         """Number of columns that may still join; sparse data may be in the pool as a whole."""
         n_samples, n_features = self._problem.design.shape
@@ -67,8 +72,8 @@ class Pool:
         stored = design.stored() if design.is_sparse else None
         if stored is not None and stored.nnz <= self.MOST_ENTRIES:
             return n_features - self.columns.size
-        of_one = self.MOST_ENTRIES if self._source is None else self.MOST_ENTRIES // 2
-        own = max(of_one // max(n_samples, 1) - self.columns.size, 0)
+        most = self._most if self._source is None else self._most // 2
+        own = max(most // max(n_samples, 1) - self.columns.size, 0)
         return own if self._source is None else min(own, self._source.room)
 
     @property
@@ -83,7 +88,7 @@ class Pool:
         """
         n_samples, n_features = self._problem.design.shape
         few = n_features <= JOINING
-        if count == 1 or few or count * JOINING * n_samples > self.MOST_ENTRIES:
+        if count == 1 or few or count * JOINING * n_samples > self._most:
             return [self] * count
         return [Pool(self._problem, self) for _ in range(count)]
 
