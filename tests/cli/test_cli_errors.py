@@ -141,6 +141,17 @@ def test_out_is_a_file(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "is a file; give a folder" in error_of(capsys, *arguments)
 
 
+def test_out_has_files_of_someone_else(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = tmp_path / "theirs" / "selected.csv"
+    theirs.parent.mkdir()
+    theirs.write_text("mine")
+    arguments = ("select", data, "--target", "label", "--out", theirs.parent)
+    assert "has selected.csv, not written by atomlearn" in error_of(capsys, *arguments)
+    assert theirs.read_text() == "mine"
+
+
 def test_rare_class_and_cross_validation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,8 +25,8 @@ from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.messages import listing
 
 _REGION = re.compile(r"(?:chr)?(?P<chromosome>\w+):(?P<start>[\d,]+)-(?P<stop>[\d,]+)$")
-_WINDOWS = re.compile(r"windows:(?P<width>[\d.]+)(?P<unit>kb|mb|bp)?$", re.IGNORECASE)
-_UNITS = {"kb": 1e3, "mb": 1e6, "bp": 1.0, "": 1.0}
+_WINDOWS = re.compile(r"windows:(?P<width>[\d.]+)(?P<unit>[kmb]|kb|mb|bp)?$", re.IGNORECASE)
+_UNITS = {"k": 1e3, "m": 1e6}
 
 
 def read_groups(
@@ -45,6 +45,8 @@ def read_groups(
     windows = _WINDOWS.match(text)
     if windows is not None:
         return *_windows(windows, variants), []
+    if text.casefold().startswith("windows:"):
+        raise CommandError(f"--groups {text}: expected a width, as in windows:500kb")
     sets = read_gene_sets(text) if ".gmt" in Path(text).suffixes else _lines(Path(text))
     place = {name: column for column, name in enumerate(names)}
     found, labels, lost, empty = [], [], 0, list[str]()
@@ -108,7 +110,7 @@ def _members(
 def _windows(match: re.Match[str], variants: Any) -> tuple[list[Columns], list[str]]:
     if variants is None:
         raise CommandError("--groups windows:WIDTH is for genotypes (.bed, .pgen); give a file")
-    width = int(float(match["width"]) * _UNITS[(match["unit"] or "").casefold()])
+    width = int(float(match["width"]) * _UNITS.get((match["unit"] or "b").casefold()[0], 1.0))
     groups = variants.windows(width)
     labels = []
     for group in groups:

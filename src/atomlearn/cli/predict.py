@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
+from atomlearn.reports.tables import csv_text
 from atomlearn.storage.formats.messages import clipped, require_name
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Observations, Request, Schema
@@ -56,7 +55,7 @@ def predict(options: argparse.Namespace) -> int:
             raise CommandError("--explain is of features alone; leave --offset and --exposure out")
         if options.explain == options.out:
             raise CommandError(f"--out and --explain are two files, and both are {options.out}")
-        write_text(options.explain, explanations_csv(model, inputs.X))
+        write_text(options.explain, explanations_csv(model, inputs.X, inputs.header, inputs.ids))
         print(f"{len(scores):,} explanations written to {options.explain}", file=sys.stderr)
     text = predictions_csv(model, scores, inputs.header, inputs.ids, options.interval)
     if options.out is None:
@@ -67,8 +66,13 @@ def predict(options: argparse.Namespace) -> int:
     return 0
 
 
-def explanations_csv(model: SavedModel, inputs: Any) -> str:
-    """Return the CSV: row, output, score, base, and what each feature adds to the score.
+def explanations_csv(
+    model: SavedModel,
+    inputs: Any,
+    names: Sequence[str] = (),
+    ids: Sequence[Sequence[str]] | None = None,
+) -> str:
+    """Return the CSV: ids of the row (or its number), output, score, base, and what features add.
 
     A feature adds what it is worth in this row less its mean over all rows given: for sums of
     features these are the exact Shapley values. A product of two columns is one feature here.
@@ -78,21 +82,16 @@ def explanations_csv(model: SavedModel, inputs: Any) -> str:
     outputs = outputs[1:] if len(outputs) == 2 else outputs
     means = parts.mean(axis=0)
     scores, base = parts.sum(axis=1) + model.intercepts, means.sum(axis=0) + model.intercepts
-    header = ["row", "output", "score", "base", *(feature.name for feature in model.features)]
+    first, named = (["row"], [[row] for row in range(len(scores))]) if ids is None else (names, ids)
+    header = [*first, "output", "score", "base", *(feature.name for feature in model.features)]
     rows = [
-        [row, output, *found]
-        for row, score in enumerate(scores)
+        [*name, output, *found]
+        for row, (name, score) in enumerate(zip(named, scores, strict=True))
         for output, *found in zip(
             outputs, score.tolist(), base.tolist(), *(parts[row] - means).tolist(), strict=True
         )
     ]
-    return _csv([header, *rows])
-
-
-def _csv(rows: Iterable[Sequence[Any]]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(rows)
-    return stream.getvalue()
+    return csv_text([header, *rows])
 
 
 @dataclass(slots=True)
@@ -307,7 +306,7 @@ def predictions_csv(
             titles += [f"probability[{label}]" for label in model.classes]
             columns = np.hstack([scores, probabilities])
     rows = zip(names, labels, columns.tolist(), strict=True)
-    return _csv(
+    return csv_text(
         [
             [*map(inert, (*header, *titles))],
             *([*map(inert, (*name, label)), *found] for name, label, found in rows),

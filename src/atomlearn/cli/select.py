@@ -85,21 +85,40 @@ def _printed(
         print(f"\n  {', '.join(written)} in {folder}/")
         if "report.html" in written:
             print(f"  open in a browser: {(folder / 'report.html').resolve().as_uri()}")
-        print(f"  the same again: atomlearn select --config {folder / 'summary.json'}")
     for note in content.notes:
         print(f"note: {note}", file=sys.stderr)
+
+
+#: What a selection writes into its folder.
+WRITTEN = (
+    "selected.csv",
+    "model.json",
+    "summary.json",
+    "score.tsv",
+    "groups.csv",
+    "report.html",
+)
 
 
 @contextmanager
 def output_folder(out: str) -> Iterator[Path]:
     """Yield the folder, made where needed: before the fit, so that no result has no place.
 
-    Where nothing was written to it in the end, what was made goes again.
+    An earlier selection in it is replaced, but no file of someone else. Where nothing was written
+    to it in the end, what was made goes again.
     """
     folder = Path(out)
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"--out {out} is a file; give a folder, which is made where needed")
+    summary = folder / "summary.json"
+    ours = summary.is_file() and '"atomlearn-summary"' in summary.read_text(errors="replace")
+    taken = [name for name in WRITTEN if not ours and (folder / name).exists()]
+    if taken:
+        raise CommandError(
+            f"--out {out} has {', '.join(taken)}, not written by atomlearn; give another folder, "
+            "so that nothing of yours is lost"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     try:
         yield folder
@@ -334,10 +353,11 @@ def _trial(
 
 def _write(folder: Path, source: Dataset, fitted: Fitted, content: Content) -> list[str]:
     """Write the files, each as a whole; return the names of those written."""
+    # The summary first: by it the next run knows the other files as ours.
+    write_text(folder / "summary.json", summary_text(content))
     write_text(folder / "selected.csv", selected_csv(content))
     model = model_of(source, fitted)
     write_model(folder / "model.json", model)
-    write_text(folder / "summary.json", summary_text(content))
     written = ["selected.csv", "model.json", "summary.json"]
     if scores := score_text(model):
         write_text(folder / "score.tsv", scores)

@@ -286,6 +286,12 @@ def usual_ridge(problem: Problem) -> float:
     zero = np.zeros(problem.y.size)
     linear = zero + problem.optimal_intercept(zero)
     curvature = problem.loss.curvature(problem.y, linear, problem.weight)
+    at_zero = problem.loss.curvature(problem.y, zero, problem.weight)
+    if curvature.sum() <= np.finfo(np.float64).eps * at_zero.sum():
+        raise ValueError(
+            "the intercept alone explains y in full (one class, or all counts 0), so no ridge can "
+            "be taken from the curvature of the loss; name a ridge, for example 0.1 * n_samples"
+        )
     design = problem.design
     if not design.listable:
         best = design.scores(problem.negative_gradient(linear)).top(1000)[0]
