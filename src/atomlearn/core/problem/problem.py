@@ -122,10 +122,10 @@ class Problem(Objective):
         that does not grow where an entry is set to 0 leaves them at 0.
         """
         n_features, norm = self.design.shape[1], self.regularizer.norm
-        asked = [np.zeros(0, dtype=np.int64) if self.free is None else self.free]
+        free = np.zeros(0, dtype=np.int64) if self.free is None else self.free
         if unpenalized is not None:
-            asked.append(check_free(unpenalized, n_features))
-        free, norm = norm.without(np.unique(np.concatenate(asked)), n_features)
+            free = np.union1d(free, check_free(unpenalized, n_features))
+        free, norm = norm.without(free, n_features)
         if not free.size:
             return self
         regularizer = replace(self.regularizer, norm=norm)
