@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
+from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import t as student
 
@@ -145,12 +146,26 @@ def selected(name: str, seed: int) -> dict[str, Any] | None:
 
 
 def effects_among(E: np.ndarray, name: str, truth: np.ndarray) -> np.ndarray:
-    """Return the effects among these columns alone; where no formula is known those among all."""
+    """Return the effects among these columns alone; where no formula is known those among all.
+
+    Of normal columns what the others add is a normal number of variance v: nothing changes for
+    Poisson's law but the intercept, and logistic effects shrink by the k at which the slope of the
+    likelihood is zero.
+    """
     _, p, kind, target = SETTINGS[name]
     covariance = covariance_of(kind, p, None)
-    if covariance is None or target != "squared":
+    if covariance is None or not E.size:
         return truth[E]
-    return np.asarray(la.solve(covariance[np.ix_(E, E)], covariance[E] @ truth))
+    own = covariance[np.ix_(E, E)]
+    effects = np.asarray(la.solve(own, covariance[E] @ truth))
+    explained = effects @ own @ effects
+    if target != "logistic" or explained < 1e-12:
+        return effects
+    u, share = np.polynomial.hermite_e.hermegauss(60)
+    s = np.sqrt(explained) * u
+    v = max(truth @ covariance @ truth - explained, 0.0)
+    seen = expit(s[:, None] + np.sqrt(v) * u) @ share / share.sum()
+    return effects * brentq(lambda k: share @ ((seen - expit(k * s)) * s), 0.05, 2.0)
 
 
 def exact(name: str, seed: int, subset: bool = False) -> dict[str, Any] | None:

@@ -2,11 +2,16 @@
 
     python benchmarks/findings/prediction_coverage.py made --draws 200 --seconds 280
     python benchmarks/findings/prediction_coverage.py real --draws 20 --seconds 280
+    python benchmarks/findings/prediction_coverage.py full --draws 1000 --seconds 280
+    python benchmarks/findings/prediction_coverage.py times --draws 1000 --seconds 280
     python benchmarks/findings/prediction_coverage.py summary
 
 Asked for 90%. A row is a draw: a fit to training rows, and the share of 500 new rows (real: of the
 rows left out) that the set holds, with its mean width (size of the set). Draws that are there are
-not repeated. Results: prediction_coverage.csv, prediction_coverage_summary.csv.
+not repeated. Results: prediction_coverage.csv, prediction_coverage_summary.csv. Full: full
+conformal intervals of five new rows by a lasso at one alpha, with CV+ and a split at the same alpha
+on the same rows. Times: lower bounds of survival times, half of which are not seen, beside those of
+the fitted survival functions alone; the width is the mean of the bounds.
 """
 
 from __future__ import annotations
@@ -24,7 +29,14 @@ from sklearn import datasets
 from sklearn.model_selection import LeaveOneOut
 from sklearn.preprocessing import StandardScaler
 
-from atomlearn import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn import (
+    AtomicClassifierCV,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    AtomicSurvivalCV,
+)
+from atomlearn.findings import full_conformal
+from atomlearn.losses import survival_target
 
 RESULTS = Path(__file__).parents[1] / "results"
 SHARE = 0.9
@@ -134,36 +146,124 @@ def held(kind: str, name: str, seed: int) -> dict[str, float]:
     return {"covered": float(covered.mean()), "width": float(width.mean()), **row}
 
 
+#: Settings of full conformal intervals, and the alpha of the lasso.
+FULL = {"normal noise": 0.1, "t3 noise": 0.1, "n < p": 0.25}
+WAYS = ("full", "CV+", "split")
+
+
+def held_by_three(name: str, seed: int) -> dict[str, dict[str, float]]:
+    """Return how often full conformal, CV+ and split intervals hold the target, and widths."""
+    rng = np.random.default_rng([seed, MADE.index(name), 3])
+    X, y, n, _, _ = made(name, rng)
+    X, y, new = X[:n], y[:n], (X[n : n + 5], y[n : n + 5])
+    plain = {"alphas": [FULL[name]], "tol": 1e-4}
+    halves = [(np.arange(n // 2), np.arange(n // 2, n))]
+    found = {}
+    for way in WAYS:
+        began = time.process_time()
+        if way == "full":
+            model: Any = AtomicRegressor(alpha=FULL[name], tol=1e-4).fit(X, y)
+            fitted = time.process_time()
+            low, high = full_conformal(model, X, y, new[0], SHARE)
+        else:
+            own = {} if way == "CV+" else {"cv": halves, "refit": False}
+            model = AtomicRegressorCV(**plain, **own).fit(X, y)
+            fitted = time.process_time()
+            low, high = model.predict(new[0], interval=SHARE)[1:]
+        inside = (low <= new[1]) & (new[1] <= high)
+        found[way] = {
+            "covered": float(inside.mean()), "width": float((high - low).mean()),
+            "seconds_fit": fitted - began, "seconds_interval": time.process_time() - fitted,
+        }  # fmt: skip
+    return found
+
+
+#: Settings of survival times: the law of times, and what leaving depends on.
+TIMES = (
+    "hazards, leaving at random", "hazards, leaving by columns", "other law, leaving by columns",
+    "other law, both by what is not seen",
+)  # fmt: skip
+
+
+def held_times(name: str, seed: int) -> dict[str, dict[str, float]]:
+    """Return how often times are at least their lower bounds, and the mean of these."""
+    rng = np.random.default_rng([seed, TIMES.index(name), 4])
+    n = 300
+    X = rng.standard_normal((n + 200, 20))
+    score = X[:, :3] @ np.array([0.8, -0.6, 0.4])
+    times = rng.exponential(np.exp(-score))
+    if name.startswith("other"):  # lognormal, and more spread where column 0 is far from 0
+        spread = 0.5 + 0.4 * np.abs(X[:, 0])
+        times = np.exp(spread * rng.standard_normal(n + 200) - score)
+    leaving = np.zeros(n + 200)
+    if name.endswith("by columns"):
+        leaving = 0.8 * X[:, 0] - 0.6 * X[:, 5]
+    elif name.endswith("not seen"):
+        times *= np.exp(0.7 * (1 - X[:, 4] ** 2))
+        leaving = X[:, 4] ** 2 - 1
+    left = rng.exponential(1.2 * np.exp(-leaving))
+    y = survival_target(times <= left, np.minimum(times, left))
+    began = time.process_time()
+    model = AtomicSurvivalCV(n_alphas=8, tol=1e-4).fit(X[:n], y[:n])
+    fitted = time.process_time()
+    low = model.predict(X[n:], interval=SHARE)[1]
+    seconds = {"seconds_fit": fitted - began, "seconds_interval": time.process_time() - fitted}
+    curves = model.predict_survival_function(X[n:], return_array=True)
+    alone = np.append(model.unique_times_, np.inf)[np.sum(curves >= SHARE, axis=1)]
+    return {
+        way: {
+            "covered": float(np.mean(times[n:] >= bound)),
+            "width": float(bound.mean()),
+            **seconds,
+        }
+        for way, bound in (("weighted", low), ("alone", alone))
+    }
+
+
+#: Kinds whose draws have several ways to compare.
+SEVERAL = {"full": (FULL, WAYS, held_by_three), "times": (TIMES, ("weighted", "alone"), held_times)}
+
+
 def run(kind: str, draws: int, seconds: float) -> None:
     """Write a row a draw until all are there, or the time is out: all settings in turns."""
     path = RESULTS / "prediction_coverage.csv"
     known = list(csv.DictReader(path.open())) if path.exists() else []
-    done = {(row["kind"], row["setting"], int(row["seed"])) for row in known}
+    done = {(row["kind"], row["setting"].split(": ")[0], int(row["seed"])) for row in known}
     ended = time.monotonic() + seconds
     for seed in range(draws):
-        for name in MADE if kind == "made" else REAL:
+        for name in {"made": MADE, "real": REAL, "full": FULL, "times": TIMES}[kind]:
             if (kind, name, seed) in done:
                 continue
             if time.monotonic() > ended:
                 return
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = held(kind, name, seed)
-            row = {"kind": kind, "setting": name, "seed": seed}
-            row |= {key: f"{value:.4g}" for key, value in found.items()}
+                if kind in SEVERAL:
+                    ways = SEVERAL[kind][2](name, seed)
+                    rows = {f"{name}: {way}": found for way, found in ways.items()}
+                else:
+                    rows = {name: held(kind, name, seed)}
             fresh = not path.exists()
             with path.open("a", newline="") as stream:
-                writer = csv.DictWriter(stream, list(row))
-                if fresh:
-                    writer.writeheader()
-                writer.writerow(row)
+                for setting, found in rows.items():
+                    row = {"kind": kind, "setting": setting, "seed": seed}
+                    row |= {key: f"{value:.4g}" for key, value in found.items()}
+                    writer = csv.DictWriter(stream, list(row))
+                    if fresh:
+                        writer.writeheader()
+                        fresh = False
+                    writer.writerow(row)
 
 
 def summary() -> None:
     """Write the means over draws and the standard error of the coverage."""
     known = list(csv.DictReader((RESULTS / "prediction_coverage.csv").open()))
     rows = []
-    for kind, names in (("made", MADE), ("real", REAL)):
+    several = {
+        kind: [f"{name}: {way}" for name in names for way in ways]
+        for kind, (names, ways, _) in SEVERAL.items()
+    }
+    for kind, names in ({"made": MADE, "real": REAL} | several).items():
         for name in names:
             mine = [row for row in known if (row["kind"], row["setting"]) == (kind, name)]
             if mine:
@@ -181,7 +281,7 @@ def summary() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=["made", "real", "summary"])
+    parser.add_argument("kind", choices=["made", "real", "full", "times", "summary"])
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=280.0)
     options = parser.parse_args()

@@ -9,7 +9,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import KFold, LeaveOneOut
 
-from atomlearn import AtomicClassifierCV, AtomicRegressor, AtomicRegressorCV
+from atomlearn import (
+    AtomicClassifierCV,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    AtomicSurvival,
+    AtomicSurvivalCV,
+)
+from atomlearn.losses import survival_target
 
 
 def data(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -99,6 +106,57 @@ def test_sets_of_labels_hold_their_share_and_follow_the_definition(n_classes: in
     np.testing.assert_array_equal(labels, model.predict(X[300:]))
     # The same row has the same set wherever it is asked for.
     np.testing.assert_array_equal(model.predict(X[310:312], interval=0.8)[1], found[10:12])
+
+
+def hazard_of(times: np.ndarray, risk: np.ndarray) -> np.ndarray:
+    """Breslow's cumulative hazard at each of the times, at all of which there are events."""
+    shares = [np.sum(times == t) / np.exp(risk[times >= t]).sum() for t in times]
+    return np.array([sum(s for s, u in zip(shares, times, strict=True) if u <= t) for t in times])
+
+
+def test_the_lower_bound_of_times_is_that_of_cv_plus_in_units_of_hazard() -> None:
+    """All events are seen. Fits made again; hazards, and what is between events, by hand."""
+    X, new = data(50)[0], data(6, 1)[0]
+    times = np.random.default_rng(4).exponential(np.exp(-X[:, 0]))
+    y, folds = survival_target(np.ones(50, bool), times), KFold(4)
+    model = AtomicSurvivalCV(alphas=[0.05], cv=folds, tol=1e-9).fit(X, y)
+    own, there = np.empty(50), np.empty((6, 50))
+    for train, test in folds.split(X):
+        fold = AtomicSurvival(alpha=0.05, tol=1e-9).fit(X[train], y[train])
+        middle = fold.predict(X).mean()
+        own[test] = fold.predict(X[test]) - middle
+        there[:, test] = fold.predict(new)[:, None] - middle
+    hazard = hazard_of(times, own)
+    bounds = np.sort(np.log(hazard) + own - there, axis=1)[:, math.floor(0.2 * 51) - 1]
+    order = np.argsort(times)
+    expected = np.interp(np.exp(bounds), [0, *hazard[order]], [0, *times[order]])
+    risk, lower = model.predict(new, interval=0.8)
+    np.testing.assert_allclose(lower, expected, rtol=1e-4)
+    np.testing.assert_array_equal(risk, model.predict(new))
+
+
+def test_the_lower_bound_of_times_is_held_where_the_risk_tells_who_leaves() -> None:
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((3000, 8))
+    times, left = rng.exponential(np.exp(-X[:, 0])), rng.exponential(0.7 * np.exp(-X[:, 0]))
+    y = survival_target(times <= left, np.minimum(times, left))
+    model = AtomicSurvivalCV(n_alphas=5, tol=1e-4).fit(X[:500], y[:500])
+    assert np.mean(times[500:] >= model.predict(X[500:], interval=0.8)[1]) == pytest.approx(
+        0.8, abs=0.04
+    )
+    # Without columns an event stands for one over the share of Kaplan and Meier that had not left.
+    known = AtomicSurvivalCV(alphas=[9.0]).fit(X[:500], y[:500])._out_of_fold
+    order, share = np.argsort(y["time"][:500]), 1.0
+    stands = 501 * known.mass[np.argsort(known.rows)]
+    for n_left, row in zip(range(500, 50, -1), order, strict=False):
+        if y["event"][row]:
+            assert stands[row] == pytest.approx(1 / share, rel=0.02)
+        else:
+            share *= 1 - 1 / n_left
+    assert stands.mean() == pytest.approx(1)
+    late = survival_target(y["event"], y["time"], entry=np.where(np.arange(3000) < 9, 0.0, -1.0))
+    with pytest.raises(ValueError, match="late entries"):
+        AtomicSurvivalCV(n_alphas=3).fit(X[:99], late[:99]).predict(X, interval=0.9)
 
 
 def test_what_has_no_interval_says_so() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.stats import kstest, truncnorm
+from scipy.stats import kstest, norm, truncnorm
 from sklearn.linear_model import Lasso
 
 from atomlearn import (
@@ -21,9 +21,9 @@ from atomlearn import (
     solve,
 )
 from atomlearn.findings import Estimates, estimates
-from atomlearn.findings.effects import _line
+from atomlearn.findings.effects import exact_line
 from atomlearn.findings.given import Given
-from atomlearn.findings.truncated import truncated
+from atomlearn.findings.truncated import _log_masses, truncated
 
 
 def data(n: int = 40, p: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -51,6 +51,13 @@ def test_a_truncated_normal_is_that_of_scipy_and_of_its_formula_far_out() -> Non
     assert truncated(37.0, 1.0, np.array([[-40.0, np.inf]]), none, 0.95)[3] == pytest.approx(
         2 * 5.7255712225245e-300, rel=1e-9
     )
+
+
+def test_the_mass_of_a_narrow_interval_is_the_density_times_its_width() -> None:
+    for at, width in ((3.0, 1e-14), (-20.0, 1e-13), (0.5, 1e-15)):
+        ends = np.array([[at, at + width]])
+        expected = norm.logpdf(at) + np.log(ends[0, 1] - at)
+        assert _log_masses(ends, np.zeros(1))[0] == pytest.approx(expected, abs=1e-9)
 
 
 def test_what_is_open_only_makes_an_interval_longer_and_an_end_without_bound_is_infinite() -> None:
@@ -89,13 +96,13 @@ def test_the_targets_that_select_the_same_are_those_of_other_solvers(kind: str) 
         if lasso
         else (lambda v: best_pair(X, v, 0.2))
     )
-    line = _line(model, X, y, Given.of(model, X, y, None, None), 1.0)
+    line = exact_line(model, X, y, Given.of(model, X, y, None, None), 1.0)
     columns, found = line.columns, []
     Z = X[:, columns] - X[:, columns].mean(axis=0)
     inverse = np.linalg.inv(Z.T @ Z)
     for j in range(2):
         weights = inverse[:, j] / inverse[j, j]
-        known, unknown = line.kept(weights, 3.0)
+        known, unknown = line.kept(Z @ weights, 3.0)
         assert all(low >= high - 1e-6 or abs(low + high) == np.inf for low, high in unknown)
         for t in np.linspace(-2.9, 2.9, 24):
             inside = bool(((known[:, 0] < t) & (t < known[:, 1])).any())
@@ -113,15 +120,14 @@ def test_the_first_piece_is_that_of_the_polyhedral_lemma() -> None:
     inverse, b = np.linalg.inv(Z.T @ Z), np.linalg.pinv(Z) @ y
     # diag(s) (b - n alpha (Z'Z)^-1 s) > 0, as A y < c along eta = Z (Z'Z)^-1 e_j.
     room = signs * (b - len(y) * 0.2 * inverse @ signs)
-    line = _line(model, X, y, Given.of(model, X, y, None, None), 1.0)
+    line = exact_line(model, X, y, Given.of(model, X, y, None, None), 1.0)
     for j in range(E.size):
         rate = signs * inverse[:, j] / inverse[j, j]
         ends = -room / rate
-        known = line.kept(inverse[:, j] / inverse[j, j], 1e3)[0]
-        piece = known[(known[:, 0] < 0) & (known[:, 1] > 0)][0]
-        for end, side, beyond in ((piece[0], rate > 0, -1e3), (piece[1], rate < 0, 1e3)):
-            limit = max if beyond < 0 else min
-            assert end == pytest.approx(limit([*ends[side], beyond]), abs=1e-6)
+        known = line.kept(Z @ inverse[:, j] / inverse[j, j], 1e3)[0]
+        low, high = known[known[:, 1] == 0, 0][0], known[known[:, 0] == 0, 1][0]
+        assert max(low, -1e3) == pytest.approx(max([*ends[rate > 0], -1e3]), abs=1e-6)
+        assert min(high, 1e3) == pytest.approx(min([*ends[rate < 0], 1e3]), abs=1e-6)
 
 
 def test_p_values_are_uniform_given_the_selection() -> None:
@@ -134,12 +140,12 @@ def test_p_values_are_uniform_given_the_selection() -> None:
         model = AtomicRegressor(alpha=0.2).fit(X, y)
         if not np.any(model.coef_):
             continue
-        line = _line(model, X, y, Given.of(model, X, y, None, None), 1.0)
+        line = exact_line(model, X, y, Given.of(model, X, y, None, None), 1.0)
         Z = X[:, line.columns] - X[:, line.columns].mean(axis=0)
         inverse, j = np.linalg.inv(Z.T @ Z), int(rng.integers(line.columns.size))
         off = float(inverse[j] @ Z.T @ (y - mean))
         error = float(np.sqrt(inverse[j, j]))
-        kept = line.kept(inverse[:, j] / inverse[j, j], 12 * error)
+        kept = line.kept(Z @ inverse[:, j] / inverse[j, j], 12 * error)
         shares.append(truncated(off, error, *kept, 0.95)[3])
     assert kstest(shares, "uniform").pvalue > 0.01
     assert len(shares) > 70
@@ -167,11 +173,11 @@ def test_the_quadratic_has_the_solution_of_the_likelihood() -> None:
     X = data(80)[0]
     counts = np.random.default_rng(0).poisson(np.exp(0.5 * X[:, 0])).astype(float)
     model = AtomicRegressor(alpha=0.2, loss="poisson", tol=1e-4).fit(X, counts)
-    line: Any = _line(model, X, counts, Given.of(model, X, counts, None, None), 1.0)
+    line: Any = exact_line(model, X, counts, Given.of(model, X, counts, None, None), 1.0)
     exact = solve(X, counts, loss=losses.Poisson(), level=16.0, intercept=True, gap=1e-12)
     at = np.argsort(line.first.used)
     assert line.first.used[at].tolist() == exact.columns.tolist()
-    np.testing.assert_allclose(line.first.start[at], exact.weights, atol=1e-5)
+    np.testing.assert_allclose(line.first.weights[0, at], exact.weights, atol=1e-5)
     np.testing.assert_allclose(line.prediction, exact.predict(X), atol=1e-5)
 
 

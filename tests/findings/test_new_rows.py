@@ -41,6 +41,21 @@ def test_the_gap_is_a_bound_and_not_far_from_the_truth(shift: float, n_new: int)
     assert monitor(model, X[-n_new:], y[-n_new:], old=(X[:-n_new], y[:-n_new])).gap == found.gap
 
 
+@pytest.mark.filterwarnings("ignore:.*no further progress")
+def test_what_rounding_may_hide_grows_with_the_mean_of_the_target() -> None:
+    X, y = rows(4)
+    lost, gaps = [], []
+    for shift in (0.0, 1e8):
+        model = AtomicRegressor(alpha=0.1, tol=1e-10).fit(X[:200], y[:200] + shift)
+        kept = keep(model, X[:200], y[:200] + shift)
+        lost.append(kept.rounding)
+        gaps.append(monitor(model, X[200:], y[200:] + shift, kept).gap)
+    assert lost[0] < 1e-12
+    # Targets of 1e8 are known to 1e-8, beside residuals of 1; the model is the same up to that.
+    assert 1e-8 < lost[1] < 1e-4
+    assert gaps[0] - 1e-8 < gaps[1] < gaps[0] + 3 * lost[1]
+
+
 @pytest.mark.parametrize(
     "model",
     [

@@ -1,4 +1,4 @@
-"""Intervals of predictions and sets of labels, from the fits of a cross-validation."""
+"""Intervals of predictions, bounds of times, sets of labels: from fits of a cross-validation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Columns, Design, Loss, Mask, Rows
 from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.folds import Fold, decisions_at, training_part
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.paths.relax import relaxed
+from atomlearn.core.solve import solve
 from atomlearn.estimators.dependent_rows import unit_numbers
+from atomlearn.estimators.survival import Baseline
 from atomlearn.problem import Problem
 
 #: Errors that a file keeps.
@@ -30,7 +31,8 @@ class OutOfFold:
 
     columns : (m,) columns of the fits, weights : (n_folds, n_outputs, m), intercepts : (n_folds,
     n_outputs); rows, folds, scores : (r,), (r,), (r, ...) of each row that was left out: its
-    number, the fold, and how far the fit is from it; mass : (r,) what each counts, of 1 in all.
+    number, the fold, and how far the fit is from it; mass : (r,) what each counts, of 1 in all
+    (before ``counted``: for how many rows it stands); clock : of survival, see ``timed``.
     """
 
     loss: Loss
@@ -41,6 +43,7 @@ class OutOfFold:
     folds: Rows
     scores: Array
     mass: Array
+    clock: Array | None = None
 
     @classmethod
     def of(
@@ -49,11 +52,15 @@ class OutOfFold:
     ) -> OutOfFold | None:  # fmt: skip
         """Return those of a level; None where the search was cut short, or fits have no columns.
 
-        And of survival times and losses without probabilities. ``paths`` : of each fold, one an
-        output; ``share`` : of a refit without penalty.
+        And of losses without probabilities, and of survival times with strata or late entries.
+        ``paths`` : of each fold, one an output; ``share`` : of a refit without penalty.
         """
         loss, found = problems[0].loss.bare, []
-        if not (loss.task == "regression" or loss.has_probabilities):
+        target: Any = problems[0].y
+        is_timed = loss.task == "survival"
+        if is_timed and (np.ptp(target["stratum"]) or np.isfinite(target["entry"]).any()):
+            return None
+        if loss.task == "classification" and not loss.has_probabilities:
             return None
         for (train, _), outputs in zip(folds, paths, strict=True):
             for problem, path in zip(problems, outputs, strict=True):
@@ -67,29 +74,27 @@ class OutOfFold:
         for row, result in zip(weights, found, strict=True):
             row[np.searchsorted(columns, result.columns)] = result.weights
         intercepts = np.array([result.intercept for result in found]).reshape(shape)
-        none = np.zeros(0, dtype=np.int64)
-        empty = none, none, np.zeros(0), np.zeros(0)
-        fits = cls(loss, columns, weights.reshape(*shape, -1), intercepts, *empty)
-        rows, of_rows, scores = [], [], []
-        for number, (_, test) in enumerate(folds):
-            kept = test[problems[0].weight[test] > 0]
-            linear = fits.decisions(part_of(problems[0].design, rows=kept))
-            each = zip(problems, linear[:, number].T, strict=True)
-            decisions = np.stack([decisions_at(p, z, kept) for p, z in each], axis=1)
-            y = np.stack([problem.y[kept] for problem in problems], axis=1)
-            rows.append(kept)
-            of_rows.append(np.full(kept.size, number))
-            scores.append(fits.score(decisions, y, drawn(linear)))
-        return replace(
-            fits, rows=np.concatenate(rows), folds=np.concatenate(of_rows),
-            scores=np.concatenate(scores),
-        ).counted(problems[0].y.size, None)  # fmt: skip
+        tests = [test[problems[0].weight[test] > 0] for _, test in folds]
+        at, of = np.concatenate(tests), np.repeat(np.arange(len(folds)), [t.size for t in tests])
+        parts = loss, columns, weights.reshape(*shape, -1), intercepts
+        fits = cls(*parts, at, of, *np.ones((2, at.size)))
+        linear = fits.decisions(problems[0].design)
+        if is_timed:  # risks without a constant, which would be another one in each fold
+            fits = replace(fits, intercepts=-linear.mean(axis=0))
+            linear += fits.intercepts
+        each = zip(problems, linear[at, of].T, strict=True)
+        mine = np.stack([decisions_at(p, z, at) for p, z in each], axis=1)
+        if is_timed:
+            early, mass, clock = timed(loss, target[at], mine[:, 0], problems[0].weight[at])
+            return replace(fits, scores=early[:, None], mass=mass, clock=clock)
+        y = np.stack([problem.y[at] for problem in problems], axis=1)
+        return replace(fits, scores=fits.score(mine, y, drawn(linear)[at]))
 
     def counted(self, n_rows: int, groups: Any) -> Self:
         """Return the same where each group of rows counts as one, and a new one as one more."""
         units = unit_numbers(n_rows, groups)[self.rows]
         _, units, sizes = np.unique(units, return_inverse=True, return_counts=True)
-        return replace(self, mass=1.0 / ((sizes.size + 1) * sizes[units]))
+        return replace(self, mass=self.mass / ((sizes.size + 1) * sizes[units]))
 
     def decisions(self, design: Design, offset: Array | None = None) -> Array:
         """Return X w + b (+ offset) of each fit, (n, n_folds, n_outputs)."""
@@ -116,9 +121,13 @@ class OutOfFold:
         )
         return ranked
 
-    def interval(self, design: Design, share: float, offset: Array | None) -> tuple[Array, Array]:
-        """Return the ends of intervals that hold a share of new targets, each (n, n_outputs)."""
+    def interval(self, design: Design, share: float, offset: Array | None) -> tuple[Array, ...]:
+        """Return the ends of intervals that hold a share of new targets, each (n, n_outputs).
+
+        Of survival times the lower one alone.
+        """
         means = self.loss.mean(self.decisions(design, offset))
+        means = means if self.clock is None else -means
         scales = scale_of(self.loss, means)
         low, high = np.empty((2, len(means), means.shape[2]))
         for some in LIMITS.pieces(len(means), self.folds.size):
@@ -127,6 +136,8 @@ class OutOfFold:
                 far = self.scores[:, output] * scales[some, self.folds, output]
                 high[some, output] = _quantiles(middle + far, self.mass, share)
                 low[some, output] = -_quantiles(far - middle, self.mass, share)
+        if self.clock is not None:
+            return (np.interp(np.exp(low), self.clock[1], self.clock[0]),)
         return (np.maximum(low, 0.0) if has_link(self.loss) else low), high
 
     def sets(self, design: Design, share: float, offset: Array | None) -> Mask:
@@ -140,6 +151,27 @@ class OutOfFold:
             ranked = self.ranked(decisions[:, fold], u)
             below = below + sums[np.searchsorted(self.scores[order], ranked)]
         return np.asarray(below < share)
+
+
+def timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Return how early events are, for how many rows each stands, and (times, hazards), (2, m).
+
+    A time is told by the cumulative baseline hazard H there, so that log H(T) is about -risk and
+    its errors are alike: minus such an error comes back. An event stands for 1 / G(T) rows, G the
+    share such as it that nothing but an event would have ended before T: by a Cox model of leaving
+    whose one column is the risk. The rows that left share what is then missing of all, late.
+    """
+    event, hazard = y["event"], Baseline.of(y, risk, weight)
+    early = -np.log(np.where(event, hazard.until(y["time"]), 1.0)) - risk
+    left = y.copy()
+    left["event"], stands = ~event, np.ones(y.size)
+    if not event.all():
+        slope = float(solve(risk[:, None], left, loss=loss, level=1e-3 * y.size).coef[0])
+        leaving = Baseline.of(left, slope * risk, weight)
+        stands = np.exp(leaving.until(y["time"], "left") * np.exp(slope * risk))
+        stands[~event] = (y.size - stands[event].sum()) / np.sum(~event)
+        early[~event] = early[event].min()
+    return early, stands, np.insert([hazard.times, hazard.cumulative], 0, 0.0, axis=1)
 
 
 def scale_of(loss: Loss, mean: Array) -> Array:

@@ -186,7 +186,8 @@ class CrossValidatedModel(AtomicModel):
         interval : float in (0, 1), optional
             The share, such as 0.9. Of numbers and counts (prediction, lower, upper) come back; of
             classes (label, set), with set (n_samples, n_classes) True for labels in ``classes_``
-            that may be: of rows that are hard to tell more of them.
+            that may be: of rows that are hard to tell more of them; of survival times
+            (log hazard ratio, lower), with times that a share of the events is not before.
 
         Notes
         -----
@@ -195,15 +196,23 @@ class CrossValidatedModel(AtomicModel):
         end is the quantile of q at the share (CV+; with ``cv=LeaveOneOut()`` the jackknife+, with
         ``refit=False`` the split conformal interval). Errors of counts and amounts are in units of
         the root of the mean. It holds on average over data and new rows that come from where the
-        rows of the fit come from, not for each x; with ``groups=`` for new groups. What
-        is proved is 2 share - 1; what is seen is near the share. It cannot see that alpha was
-        chosen by the same folds.
+        rows of the fit come from, not for each x; with ``groups=`` for new groups. What is proved
+        is 2 share - 1; what is seen is near the share. It cannot see that alpha was chosen by the
+        same folds.
+
+        Survival times are measured by the cumulative hazard, and an event stands for all rows such
+        as it that had left before, by Cox's model of leaving with the risk as its one column. Of
+        many rows the share is right if leaving has nothing to do with times, or only through
+        columns whose part in times is the risk. Of few rows nothing is proved.
 
         References
         ----------
         R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani. Predictive inference with the
         jackknife+. Annals of Statistics 49 (2021) 486-507. Y. Romano, M. Sesia, E. J. Candes.
-        Classification with valid and adaptive coverage. NeurIPS 2020.
+        Classification with valid and adaptive coverage. NeurIPS 2020. E. Candes, L. Lei, Z. Ren.
+        Conformalized survival analysis. JRSS B 85 (2023) 24-45. Y. Gui, R. Hore, Z. Ren, R. F.
+        Barber. Conformalized survival analysis with adaptive cutoffs. Biometrika 111 (2024)
+        459-477.
 
         Examples
         --------
@@ -224,8 +233,8 @@ class CrossValidatedModel(AtomicModel):
         if known is None:
             raise ValueError(
                 f"{type(self).__name__}: intervals need held-out rows of each fold, of numbers or "
-                "probabilities: not after a search cut short, "
-                "matrix norms, survival times or a loss without probabilities"
+                "probabilities: not after a search cut short, matrix norms, of a loss without "
+                "probabilities, or of times with strata or late entries"
             )
         design = self._expanded(checked_design(self, X, reset=False))
         shift = (

@@ -62,6 +62,10 @@ class Baseline:
             at_risk = reached("time") - reached("entry")
             return cls(times, np.cumsum(totals / at_risk))
 
+    def until(self, times: Array, side: Literal["left", "right"] = "right") -> Array:
+        """Return the cumulative hazard at these times, or just before them ("left")."""
+        return np.append(0.0, self.cumulative)[np.searchsorted(self.times, times, side)]
+
 
 class LinearSurvival(AtomicModel):
     """Hazards. Shared by ``AtomicSurvival`` and ``AtomicSurvivalCV``; not for direct use."""

@@ -1,6 +1,7 @@
 """Findings: whether a model predicts, which features would be chosen again, how many are false."""
 
 from atomlearn.findings.conditional import FeatureTests, conditional_importance, p_values
+from atomlearn.findings.conformal import full_conformal
 from atomlearn.findings.effects import estimates
 from atomlearn.findings.explain import Explanation, explain
 from atomlearn.findings.gaussian import gaussian_knockoffs
@@ -39,6 +40,7 @@ __all__ = [
     "correlated_columns",
     "estimates",
     "explain",
+    "full_conformal",
     "gaussian_knockoffs",
     "held_out_verdict",
     "keep",

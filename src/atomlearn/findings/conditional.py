@@ -79,10 +79,7 @@ class FeatureTests:
 
     def sentences(self, names: Any = None, most: int = 20) -> tuple[str, ...]:
         """Return the condition, and a line for each of the units with the least p-values."""
-        told = [
-            f"p-values {self.condition}; where columns are like genotypes too many are small: .059 "
-            "of those without an effect were below .05, and .14 of those selected at .1 were false"
-        ]
+        told = [f"p-values {self.condition}"]
         for at in np.argsort(self.p_values, kind="stable")[:most]:
             unit = self.units[at].tolist()
             called = ", ".join(f"column {j}" if names is None else str(names[j]) for j in unit)
@@ -134,7 +131,7 @@ def p_values(
     columns: Any = None,
     *,
     groups: Any = None,
-    covariance: Any = "auto",
+    covariance: Any = "factors",
     loss: str | Loss = "auto",
     n_alphas: int = 20,
     cv: int | None = None,
@@ -239,7 +236,7 @@ def conditional_importance(
     columns: Any = None,
     *,
     groups: Any = None,
-    covariance: Any = "auto",
+    covariance: Any = "factors",
     test_fraction: float = 0.3,
     n_draws: int | None = None,
     rng: int = 0,

@@ -285,29 +285,41 @@ def _exact(
         ones = np.ones((data.y.size, 1))
         step = Step.of(data, prediction, ones, ones, np.zeros(1), used)
         spread, left = step.spread, step.left
-    line = _line(estimator, X, y, data, spread)
-    whole, found = refitted(line.data, line.columns), []
-    inverse = la.pinvh(whole.information)[1:, 1:]
-    for value, own, column in zip(whole.values[1:], np.diag(inverse), inverse.T, strict=True):
+    line = exact_line(estimator, X, y, data, spread)
+    whole, found = refitted(data, line.columns), []
+    inverse = la.pinvh(whole.information)
+    X_used = np.column_stack([np.ones(data.y.size), data.columns_of(line.columns)])
+    # What moves one coefficient alone, of the likelihood, in units of the squares of the line.
+    moves = X_used @ (inverse / np.diag(inverse))
+    weight = data.loss.curvature(data.y, X_used @ whole.values, data.weight)
+    moves *= (weight / line.data.weight)[:, None]
+    for value, own, move in list(zip(whole.values, np.diag(inverse), moves.T, strict=True))[1:]:
         error = float(np.sqrt(_widened(spread, left, level) * own))
-        known, unknown = line.kept(column / own, REACH * error)
-        found.append(truncated(value, error, known, unknown, level))
+        found.append(truncated(value, error, *line.kept(move, REACH * error), level))
     how = "exact" if data.loss.is_quadratic else "quadratic"
     return _told(estimator, line.columns, found, level, how)
 
 
-def _line(estimator: Any, X: Any, y: Any, data: Given, spread: float) -> LassoLine | SubsetLine:
+def exact_line(
+    estimator: Any, X: Any, y: Any, data: Given, spread: float
+) -> LassoLine | SubsetLine:
     """Return the targets among which to look for those that select the same columns."""
     if isinstance(estimator, SubsetRegressor) and data.loss.is_quadratic and data.units is None:
         line = subset_line(estimator, X, y, data, spread)
         if line is not None:
             return line
+    return line_of_lasso(estimator, X, y, data)
+
+
+def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
+    """Return lines of targets from y on, of a fit of l1 at one level to about these rows."""
     prices = _prices(estimator, X, y, data)
     if prices is None:
         raise ValueError(
-            'how="exact" is of AtomicRegressor or AtomicClassifier with l1 at one alpha, and of '
-            "SubsetRegressor with one size and ridge, all with an intercept, for rows that do not "
-            'belong together; use how="split"'
+            "targets are followed for AtomicRegressor and AtomicClassifier with l1 at one alpha "
+            "(exact intervals: for SubsetRegressor with one size and ridge, too), with an "
+            'intercept, for rows that do not belong together; else use how="split", or '
+            "predict(X, interval=0.9) of a search"
         )
     columns, weights = nonzero_coefficients(estimator.coef_)
     mine = ~np.isin(columns, data.free)

@@ -33,8 +33,6 @@ from atomlearn.problem import Problem
 
 #: Columns, weights and intercept of a model.
 Point = tuple[Columns, Array, float]
-#: What floats may lose where rows are projected, of an objective of 1.
-PROJECTED = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,8 @@ def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float
     lost = certificate.rounding / max(certificate.objective, np.finfo(float).tiny)
     v = problem.negative_gradient(linear)
     if problem.loss.is_quadratic:
-        return _projected(problem, point[0], v), 0.0, lost + PROJECTED
+        rows = _projected(problem, point[0], v)
+        return rows, 0.0, lost * (1 + np.sqrt(len(rows)))  # a sum over all rows for each of them
     scores = np.asarray(problem.design.scores(v).full(), dtype=np.float64)
     return scores[None], _conjugate(problem, v, 1.0), lost
 

@@ -11,6 +11,7 @@ left open.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -27,26 +28,25 @@ MOST_PIECES = 500
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Columns in use, their signs, and their coefficients at t = 0.
+    """Columns in use, their signs, and their weights (2, m): at t = 0, and slopes.
 
-    forms : (2, m), values at 0 and slopes of what ends the piece where it reaches 0: s_k b_k, then
-    both sides of all scores; ends : between which t no form is below what rounding may hide.
+    forms : (2, k), values at 0 and slopes of what ends the piece where it reaches 0: s_j b_j, then
+    both sides of all scores; ends : between which t >= 0 no form is below what rounding may hide.
     """
 
     used: Columns
     signs: Array
-    start: Array
+    weights: Array
     forms: Array
     ends: tuple[float, float]
 
-    def following(self, at: float, side: float) -> tuple[float, Columns, Array]:
+    def following(self, at: float) -> tuple[float, Columns, Array]:
         """Return where the piece ends beyond ``at``, and what is in use there."""
         value, slope = self.forms
         with np.errstate(divide="ignore", invalid="ignore"):
-            reached = np.where(side * slope < 0, -side * value / slope, np.inf)
-        reached = np.maximum(reached, side * at)
+            reached = np.maximum(np.where(slope < 0, -value / slope, np.inf), at)
         first, size = int(np.argmin(reached)), self.used.size
-        end = side * float(reached[first])
+        end = float(reached[first])
         if first < size:
             return end, np.delete(self.used, first), np.delete(self.signs, first)
         low, column = divmod(first - size, (value.size - size) // 2)
@@ -84,9 +84,13 @@ class LassoLine:
     @property
     def prediction(self) -> Array:
         """What the lasso predicts, (n,)."""
-        data, used = self.data, self.first.used
-        left = data.projected((data.y - data.columns_of(used) @ self.first.start)[:, None])
-        return np.asarray(data.y - left[:, 0] / np.sqrt(data.weight))
+        left = self.left(self.first, np.zeros(self.data.y.size))[:, 0]
+        return np.asarray(self.data.y - left / np.sqrt(self.data.weight))
+
+    def left(self, piece: Stretch, move: Array) -> Array:
+        """Return residuals times the root of the weights, (n, 2): at t = 0, and slopes."""
+        targets = np.column_stack([self.data.y, move])
+        return self.data.projected(targets - self.data.columns_of(piece.used) @ piece.weights.T)
 
     def _scores(self, V: Array) -> Array:
         scores = self.data.design.scores_many(
@@ -102,12 +106,10 @@ class LassoLine:
             self._rows = np.concatenate([self._rows, self._scores(self.data.columns_of(new))])
         return self._place[columns]
 
-    def _piece(
-        self, used: Columns, signs: Array, rate: Array, reach: float = 0.0, moved: float = 0.0
-    ) -> Stretch:
+    def _piece(self, used: Columns, signs: Array, rate: Array, pace: float) -> Stretch:
         """Return the piece with these columns in use, of q + t rate.
 
-        Up to abs(t) = reach, where the targets are moved by the length ``moved``.
+        ``pace`` : the length by which the targets move.
         """
         places = self._known(used)
         inverse = la.inv(self._rows[places][:, used])
@@ -118,26 +120,24 @@ class LassoLine:
         z[:, used] = 0.0
         room = np.stack([self.price, np.zeros(self.price.size)])
         forms = np.concatenate([signs * b, room - z, room + z], axis=1)
-        size = (
-            self._size + moved + float(self._lengths[used] @ (np.abs(b[0]) + reach * np.abs(b[1])))
-        )
-        size *= 2.0 * growth(self.data.y.size)
-        off = size * self._lengths[used]
-        lost = np.abs(inverse) @ off
-        each = (size + float(np.sqrt(lost @ off))) * self._lengths
-        least = np.concatenate([lost, each, each])
+        # What rounding may hide grows with t as the targets do.
+        size = [self._size, pace] + np.abs(b) @ self._lengths[used]
+        lost = np.abs(inverse) @ self._lengths[used]
+        each = (1.0 + np.sqrt(lost @ self._lengths[used])) * self._lengths
+        unit = 2.0 * growth(self.data.y.size) * np.concatenate([lost, each, each])
+        value, slope = forms - np.outer(size, unit)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = (least - forms[0]) / forms[1]
-        low = float(np.max(ends[forms[1] > 0], initial=-reach))
-        high = float(np.min(ends[forms[1] < 0], initial=reach))
-        never = (forms[0] <= least)[forms[1] == 0].any()
-        return Stretch(used, signs, b[0], forms, (0.0, 0.0) if never else (low, high))
+            ends = -value / slope
+        low = float(np.max(ends[slope > 0], initial=0.0))
+        high = float(np.min(ends[slope < 0], initial=np.inf))
+        never = (value <= 0)[slope == 0].any()
+        return Stretch(used, signs, b, forms, (0.0, 0.0) if never else (low, high))
 
     def _solved(self, used: Columns, signs: Array) -> Stretch:
         for _ in range(MOST_PIECES):
-            piece = self._piece(used, signs, np.zeros(self.price.size))
+            piece = self._piece(used, signs, np.zeros(self.price.size), 0.0)
             # Columns with another sign go first; then those come whose score is beyond its price.
-            kept = signs * piece.start > 0
+            kept = signs * piece.weights[0] > 0
             sides = piece.forms[0, used.size :].reshape(2, -1)
             new = np.flatnonzero(sides.min(axis=0) < 0) if kept.all() else used[:0]
             if kept.all() and not new.size:
@@ -146,33 +146,40 @@ class LassoLine:
             signs = np.append(signs[kept], np.where(sides[0, new] < 0, 1.0, -1.0))
         raise ValueError("the lasso could not be solved exactly; fit it to a smaller tol")
 
-    def kept(self, weights: Array, reach: float) -> tuple[Array, Array]:
+    def pieces(self, move: Array, reach: float) -> Iterator[Stretch]:
+        """Yield the pieces of targets y + t move, from t = 0 up to ``reach``.
+
+        There are fewer where more than 500 come, or columns in use depend on each other.
+        """
+        rate = self._scores(move[:, None])[0]
+        pace = float(np.linalg.norm(self.data.projected(move[:, None])))
+        used, signs, at = self.first.used, self.first.signs, 0.0
+        for _ in range(MOST_PIECES):
+            try:
+                piece = self._piece(used, signs, rate, pace)
+            except la.LinAlgError:
+                break
+            yield piece
+            at, used, signs = piece.following(at)
+            if at >= reach:
+                break
+
+    def kept(self, move: Array, reach: float) -> tuple[Array, Array]:
         """Return where the columns of the solution are selected, and where that is left open.
 
-        Both are intervals (m, 2) of t, of targets y + t X_columns weights; beyond ``reach`` all is
-        open.
+        Both are intervals (m, 2) of t, of targets y + t move; far beyond ``reach`` all is open.
         """
-        places = self._known(self.columns)
-        rate = weights @ self._rows[places]
-        moved = reach * float(np.sqrt(max(float(rate[self.columns] @ weights), 0.0)))
-        known: list[tuple[float, float]] = []
-        same = []
+        known, same = list[list[float]](), []
         for side in (1.0, -1.0):
-            used, signs, at = self.first.used, self.first.signs, 0.0
-            while len(known) < MOST_PIECES * (2 - (side > 0)) and abs(at) < reach:
-                try:
-                    piece = self._piece(used, signs, rate, reach, moved)
-                except la.LinAlgError:
-                    break
-                known.append(piece.ends)
-                same.append(np.array_equal(np.sort(used), np.sort(self.first.used)))
-                at, used, signs = piece.following(at, side)
+            for piece in self.pieces(side * move, reach):
+                if piece.used is self.first.used and not piece.ends[0] == 0.0 < piece.ends[1]:
+                    raise ValueError(
+                        "which columns the lasso selects is not proved: a coefficient or a score "
+                        "is at its bound up to rounding; change alpha a little"
+                    )
+                known.append(sorted(side * end for end in piece.ends))
+                same.append(np.array_equal(np.sort(piece.used), np.sort(self.first.used)))
         found = np.array(known)
-        if not found[0, 0] < 0.0 < found[0, 1]:
-            raise ValueError(
-                "which columns the lasso selects is not proved: a coefficient or a score is at its "
-                "bound up to rounding; change alpha a little"
-            )
         return np.unique(found[np.array(same)], axis=0), _between(found[found[:, 0] < found[:, 1]])
 
 

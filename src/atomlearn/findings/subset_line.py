@@ -55,17 +55,16 @@ class SubsetLine:
         (one, both), (_, two) = self._targets.T @ self._targets - fitted
         return np.array([two / 2, both, one / 2])
 
-    def kept(self, weights: Array, reach: float) -> tuple[Array, Array]:
+    def kept(self, move: Array, reach: float) -> tuple[Array, Array]:
         """Return where the subset is the best one, and where that is left open.
 
-        Both are intervals (m, 2) of t, of targets y + t X_columns weights; beyond ``reach`` all is
-        open.
+        Both are intervals (m, 2) of t, of targets y + t move; beyond ``reach`` all is open.
         """
         # Of each subset that was listed: by how much its objective is above that of ours, as
         # coefficients of t^2, t, 1. Of each t that was looked at: the least one of all others.
         self._others: dict[bytes, Array] = {}
         self._bounds: dict[float, float] = {}
-        self._move = self.data.columns_of(self.columns) @ weights
+        self._move = move
         self._targets = self.data.projected(np.column_stack([self.data.y, self._move]))
         self._own = self._objective(self.subset)
         self._lost = FITTED * float(np.linalg.norm(self._targets, axis=0) @ [1.0, reach]) ** 2

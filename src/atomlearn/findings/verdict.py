@@ -181,12 +181,7 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
         for rows in (np.flatnonzero(y["stratum"] == s) for s in np.unique(y["stratum"])):
             own = y[rows]
             hazard = Baseline.of(own, np.zeros(rows.size), np.ones(rows.size))
-            summed = np.append(0.0, hazard.cumulative)
-            until, before = (
-                summed[np.searchsorted(hazard.times, own[name], side="right")]
-                for name in ("time", "entry")
-            )
-            found[rows] = own["event"] - until + before
+            found[rows] = own["event"] - hazard.until(own["time"]) + hazard.until(own["entry"])
         return found[:, None]
     if task == "classification":
         codes = truth.astype(np.int64)

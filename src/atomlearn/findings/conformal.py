@@ -1,0 +1,109 @@
+"""Full conformal intervals of a lasso: every target that a new row could have is tried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from atomlearn.core.data.convert import as_compressed, readable
+from atomlearn.core.interfaces import Array
+from atomlearn.designs import as_design, part_of
+from atomlearn.findings.effects import line_of_lasso
+from atomlearn.findings.given import Given
+from atomlearn.findings.lasso_line import LassoLine
+from atomlearn.storage.formats.format import stacked
+
+
+def full_conformal(
+    estimator: Any, X: Any, y: ArrayLike, X_new: Any, share: float = 0.9
+) -> tuple[Array, Array]:
+    r"""Return the ends of intervals that hold the targets of new rows, from fits to all rows.
+
+    A target t of a new row is in the set where, in a fit to all rows and (x_new, t) together,
+
+        #{i : \|r_i(t)\| >= \|r_new(t)\|} + 1  >  (1 - share) (n + 1).
+
+    The fit is piecewise linear in t and is followed from the prediction on, up to the largest and
+    the least of y and once more as far as between these. Each piece is proved; where none is known,
+    as between two of them, residuals move by no more than t does, and t is left out only where that
+    proves it. An interval is the least one that holds the set and the prediction. An end is
+    infinite where the set goes on to the last t.
+
+    Parameters
+    ----------
+    estimator : fitted ``AtomicRegressor``
+        Of the squared loss with an intercept and l1 at one alpha that was not chosen by these rows.
+    X, y : (n_samples, n_features), (n_samples,)
+        What it was fitted to, each row with the same weight.
+    X_new : (n_new, n_features)
+        A handful of rows: each is about as much work as a path of the lasso over all rows.
+    share : float
+        Of new targets that are held on average over data and new rows, whatever the law of rows
+        that are exchangeable, but for targets beyond all of y and as far again, of which there
+        are 2 / (n + 1) at the most. It is not held for each x.
+
+    Returns
+    -------
+    lower, upper : (n_new,)
+
+    References
+    ----------
+    J. Lei. Fast exact conformalization of the lasso using piecewise linear homotopy. Biometrika
+    106 (2019) 749-764. E. Ndiaye, I. Takeuchi. Computing full conformal prediction set with
+    approximate homotopy. NeurIPS 32 (2019). W. Chen, Z. Wang, W. Ha, R. F. Barber. Trimmed
+    conformal prediction for high-dimensional models. arXiv:1611.09933 (2016).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import AtomicRegressor
+    >>> from atomlearn.findings import full_conformal
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((103, 30))
+    >>> y = 2 * X[:, 3] + rng.standard_normal(103)
+    >>> model = AtomicRegressor(alpha=0.2).fit(X[:100], y[:100])
+    >>> lower, upper = full_conformal(model, X[:100], y[:100], X[100:])
+    >>> ((lower <= y[100:]) & (y[100:] <= upper)).tolist()
+    [True, True, True]
+    """
+    if not 0 < share < 1:
+        raise ValueError(f"share must lie between 0 and 1, such as 0.9, got {share!r}")
+    data = Given.of(estimator, X, y, None, None)
+    if not data.loss.is_quadratic:
+        raise ValueError(f"full_conformal is of the squared loss and l1, got {data.loss.name!r}")
+    n_rows, width = data.y.size, np.ptp(data.y)
+    needed, move = int((1 - share) * (n_rows + 1) + 1e-9), np.eye(1, n_rows + 1, n_rows)[0]
+    rows = as_design(stacked([as_compressed(readable(part)) for part in (X, X_new)], "csr"))
+    found = []
+    for new, guess in enumerate(estimator.predict(X_new), n_rows):
+        part = part_of(rows, rows=np.append(np.arange(n_rows), new))
+        both = np.append(data.y, guess)
+        line = line_of_lasso(estimator, part, both, Given.of(estimator, part, both, None, None))
+        below = _farthest(line, -move, needed, guess - data.y.min() + width)
+        above = _farthest(line, move, needed, data.y.max() + width - guess)
+        found.append((guess - below, guess + above))
+    lower, upper = np.reshape(found, (-1, 2)).T
+    return lower, upper
+
+
+def _farthest(line: LassoLine, move: Array, needed: int, reach: float) -> float:
+    """Return the largest t >= 0 at which the last of the targets y + t move is in the set."""
+    at = far = 0.0
+    for piece in line.pieces(move, reach):
+        low, high = piece.ends[0], min(piece.ends[1], reach)
+        if low < high:
+            values, slopes = line.left(piece, move).T
+            # The set is closed, and changes only where two residuals are of one size.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                t = np.ravel(
+                    [(s * values[-1] - values) / (slopes - s * slopes[-1]) for s in (-1, 1)]
+                )
+            t = np.concatenate([[low], t[(t > low) & (t < high)], [high]])
+            sizes = np.abs(values[:, None] + slopes[:, None] * t)
+            # Since the piece before, each may have moved by as much as t.
+            as_large = sizes[:-1] >= sizes[-1] * (1 - 1e-9) - 2 * max(low - at, 0.0)
+            far = float(np.max(t[np.sum(as_large, axis=0) >= needed], initial=far))
+            at = high
+    return far if far < reach <= at else np.inf
