@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import losses, norms
+from atomlearn import losses, norms, solve
 from atomlearn.core.data.cached_block import CachedBlock, without
 from atomlearn.core.masters.master import finished
 from atomlearn.core.masters.model_newton import _factor
 from atomlearn.core.masters.sequential_qp import Prices, model_terms, prices_of
-from atomlearn.designs import DenseBlock
+from atomlearn.designs import DenseBlock, Site, Sites
 from atomlearn.interfaces import Deadline, Master, Norm, Refit
 from atomlearn.problem import Problem, Regularizer
 
@@ -73,18 +73,35 @@ def test_a_quadratic_model_has_the_terms_of_its_form(form: Any) -> None:
 
 
 def test_factors_are_damped_until_there_is_one() -> None:
-    H = np.array([[4.0, 2.0], [2.0, 3.0]])
-    lower = _factor(H.copy())
-    assert lower is not None
+    H, way = np.array([[4.0, 2.0], [2.0, 3.0]]), np.array([1.0, -1.0])
+    found = _factor(H.copy(), way, 1.0)
+    assert found is not None
+    lower, moved = found
     assert_allclose(lower @ lower.T, H, rtol=1e-9)
     assert_allclose(np.diag(lower @ lower.T - H) / 3.5, 1e-10, rtol=1e-3)
-    singular = np.ones((3, 3)) - 1e-8 * np.eye(3)
-    damped = _factor(singular.copy())
-    assert damped is not None
+    assert_allclose(lower @ moved, way)
+    singular, slope = np.ones((3, 3)) - 1e-8 * np.eye(3), np.array([1.0, -1.0, 0.0])
+    damped, _ = _factor(singular.copy(), np.ones(3), 1.0) or (np.zeros((3, 3)), None)
     assert_allclose(damped @ damped.T, singular, atol=1e-3)
-    assert _factor(np.array([[1.0, 0.0], [0.0, -1.0 + 1e-3]])) is None
+    # Where there is a slope and no curvature, the model says that no more is won than there is.
+    _, moved = _factor(singular.copy(), slope, 5.0) or (None, np.full(3, 9.0))
+    assert 0.5 * moved @ moved <= 5.0
+    assert _factor(np.array([[1.0, 0.0], [0.0, -1.0 + 1e-3]]), way, 1.0) is None
     for nothing in (np.zeros((2, 2)), np.full((2, 2), np.nan), -np.eye(2)):
-        assert _factor(nothing) is None
+        assert _factor(nothing, way, 1.0) is None
+
+
+def test_steps_where_the_loss_has_no_curvature() -> None:
+    """More columns than rows where Huber's loss bends: its Hessian alone says nothing of them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 50))
+    y = 3.0 * rng.standard_normal(60)
+    of: dict[str, Any] = {"loss": "huber", "norm": norms.KSupport(3), "level": 2.0, "gap": 1e-10}
+    expected = solve(X, y, **of)
+    found = solve(Sites([Site(X, y, least_rows=1)]), None, **of)
+    assert found.converged
+    assert found.objective == pytest.approx(expected.objective, rel=1e-9)
+    assert found.sent[0] < 100
 
 
 def test_what_free_columns_explain_is_projected_out_to_the_last_digit() -> None:

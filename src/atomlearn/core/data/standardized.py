@@ -76,7 +76,9 @@ class Affine(Derived):
         weights = weights * self.factors
         return self.design.predict(weights) - self.means @ weights
 
-    def product(self, W: Array) -> Array:
+    def product(self, W: Array, columns: Columns | None = None) -> Array:
+        if columns is not None:
+            return super().product(W, columns)
         scaled = W * self.factors[:, None]
         return self.design.product(scaled) - self.means @ scaled
 

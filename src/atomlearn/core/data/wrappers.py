@@ -186,9 +186,10 @@ class Counted(Forwarding):
         self._counts.passes += 1.0
         return self.inner.predict(weights)
 
-    def product(self, W: Array) -> Array:
-        self._read(W.shape[1])
-        return self.inner.product(W)
+    def product(self, W: Array, columns: Columns | None = None) -> Array:
+        if columns is None:
+            self._read(W.shape[1])
+        return self.inner.product(W, columns)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         self._counts.passes += 1.0

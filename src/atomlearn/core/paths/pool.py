@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.interfaces.certificate import TINY
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.column_generation import centered_columns
 
@@ -17,6 +18,12 @@ from atomlearn.core.solvers.column_generation import centered_columns
 JOINING = 3000
 #: Entries of X up to which the pool holds all of it (128 MB), and of Gram matrices that it keeps.
 WHOLE = 2**24
+
+
+def over_large_sums(problem: Problem) -> Problem:
+    """Return the problem over sums of rows that are elsewhere, unless all of X is here as soon."""
+    small = math.prod(problem.design.shape) <= WHOLE
+    return problem if small else over_sums(problem.design, problem)
 
 
 class Pool:
