@@ -292,7 +292,7 @@ def _exact(
     # What moves one coefficient alone, of the likelihood, in units of the squares of the line.
     moves = X_used @ (inverse / np.diag(inverse))
     weight = data.loss.curvature(data.y, X_used @ whole.values, data.weight)
-    moves *= (weight / line.data.weight)[:, None]
+    moves *= (weight / np.maximum(line.data.weight, np.finfo(float).tiny))[:, None]
     for value, own, move in list(zip(whole.values, np.diag(inverse), moves.T, strict=True))[1:]:
         error = float(np.sqrt(_widened(spread, left, level) * own))
         found.append(truncated(value, error, *line.kept(move, REACH * error), level))
