@@ -129,9 +129,7 @@ def without_routing(
     app: object, what: str, name: str, obj: object, skip: bool, options: Any
 ) -> bool | None:
     """Leave out the methods that scikit-learn writes itself, with references into its own pages."""
-    return (
-        True if re.fullmatch(r"set_\w+_request|set_callbacks|get_metadata_routing", name) else None
-    )
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
 
 
 _BACK = re.compile(r"(/(atomlearn[\w.]*?\.(\w+))\.html)#[\w.]*?\.\3(?=[\".])")

@@ -29,7 +29,6 @@ __all__ = [
     "AtomicSurvival",
     "AtomicSurvivalCV",
     "FeatureGenerator",
-    "Imputed",
     "KnockoffSelector",
     "MatrixCompletion",
     "MatrixPursuit",

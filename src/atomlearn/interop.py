@@ -1,5 +1,5 @@
-"""Models for other tools: scikit-learn's own estimators, ONNX graphs, ten lines of NumPy."""
+"""Models for other tools: scikit-learn's own estimators."""
 
-from atomlearn.estimators.exports import numpy_code, to_onnx, to_sklearn
+from atomlearn.estimators.exports import to_sklearn
 
-__all__ = ["numpy_code", "to_onnx", "to_sklearn"]
+__all__ = ["to_sklearn"]

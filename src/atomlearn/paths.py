@@ -3,7 +3,6 @@
 from atomlearn import designs as _designs  # noqa: F401  registers all that as_design takes
 from atomlearn import losses as _losses  # noqa: F401  registers the names of losses
 from atomlearn import norms as _norms  # noqa: F401  registers the names of norms
-from atomlearn.core.paths.criteria import information_criterion
 from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate
 from atomlearn.core.paths.ends import (
     End,
@@ -26,7 +25,6 @@ __all__ = [
     "Settings",
     "cross_validate",
     "held_out_loss",
-    "information_criterion",
     "largest_useful_level",
     "level_grid",
     "path",

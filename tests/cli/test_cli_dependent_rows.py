@@ -72,14 +72,6 @@ def test_rows_are_bound_by_a_column_named_or_left_out_by_hand(tmp_path: Path) ->
     assert "ward" not in json.dumps(json.loads((tmp_path / "out/model.json").read_text())["inputs"])
 
 
-def test_rows_are_bound_in_a_table_larger_than_memory(tmp_path: Path) -> None:
-    table = read(written(noise(), tmp_path / "visits.csv"), "ill")
-    streamed = read(written(noise(), tmp_path / "visits.csv"), "ill", memory_limit=2**10)
-    assert sorted(set(streamed.extras["rows_of"])) == [f"P{number:02d}" for number in range(30)]
-    assert list(streamed.extras["rows_of"]) == list(table.extras["rows_of"])
-    assert streamed.schema.names == table.schema.names
-
-
 @pytest.mark.parametrize(
     ("name", "cells", "bound"),
     [

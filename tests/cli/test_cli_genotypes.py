@@ -16,9 +16,7 @@ from atomlearn.cli import main
 from atomlearn.datasets import read, write_plink
 from atomlearn.reports import read_model
 from atomlearn.storage.intake.genotypes import (
-    _exact,
     components,
-    hardy_weinberg,
 )
 from tests.oracles.commands import rows
 from tests.oracles.genotypes import filled, genotypes
@@ -188,28 +186,6 @@ def test_filters_count_what_they_leave_out(study: dict[str, Any]) -> None:
     assert list(table.feature_names or ()) == [f"rs{j}" for j in np.flatnonzero(kept)]
     assert table.variants.positions.size == kept.sum()
     assert any(note.startswith("maf=") for note in table.notes)
-
-
-def test_hardy_weinberg_is_the_sum_over_all_samples_of_these_alleles() -> None:
-    """By enumeration: 2 n!/(...) of each number of carriers, in whole numbers."""
-    from math import factorial
-
-    for one, two, known in [(5, 0, 20), (1, 6, 20), (12, 3, 30), (0, 4, 25)]:
-        rare = one + 2 * two
-        chances = {}
-        for carriers in range(rare % 2, rare + 1, 2):
-            pairs = (rare - carriers) // 2
-            rest = known - carriers - pairs
-            chances[carriers] = (
-                2**carriers * factorial(known)
-                / (factorial(carriers) * factorial(pairs) * factorial(rest))
-            )  # fmt: skip
-        mine = sum(c for c in chances.values() if c <= chances[one] * (1 + 1e-9))
-        expected = mine / sum(chances.values())
-        assert _exact(one, two, known) == pytest.approx(expected, rel=1e-9)
-        given = [np.array([float(value)]) for value in (one, two, known)]
-        if expected < 0.01:
-            assert hardy_weinberg(*given)[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_components_are_those_of_the_singular_values(study: dict[str, Any]) -> None:

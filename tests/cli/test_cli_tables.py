@@ -152,17 +152,6 @@ def test_a_column_says_which_rows_are_held_out(patients: Path, tmp_path: Path) -
     assert summary["n_fitted_for_the_score"] == sum(i % 4 != 0 for i in range(3, N))
 
 
-def test_a_run_is_repeated_from_its_summary(patients: Path, tmp_path: Path, capsys: Any) -> None:
-    out = select(patients, "--drop", "w", "--missing", "median", "--n-features", 2)
-    again = tmp_path / "again"
-    capsys.readouterr()
-    words = ["--config", str(out / "summary.json"), "--out", str(again), "--json"]
-    assert main(["select", *words]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["n_selected_columns"] == len(rows(again / "selected.csv"))
-    assert (again / "selected.csv").read_text() == (out / "selected.csv").read_text()
-
-
 def test_interactions_do_not_square_0_1_columns(patients: Path) -> None:
     """A category is a group of columns, and products of its columns are in none."""
     asked = ["--drop", "w,n*", "--missing", "indicator", "--interactions", "--n-features", 9]

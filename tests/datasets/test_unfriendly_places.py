@@ -259,7 +259,7 @@ def test_a_file_that_changes_while_it_is_read_is_no_table(wide, monkeypatch):
     assert [entry.name for entry in wide.parent.iterdir()] == ["t.npz"]
 
 
-@pytest.mark.parametrize("words", [["inspect"], ["predict"], ["select", "--config"]])
+@pytest.mark.parametrize("words", [["inspect"], ["predict"]])
 def test_a_newline_in_a_name_leaves_one_line(words, wide, capsys, monkeypatch):
     monkeypatch.chdir(wide.parent)
     given = [*words, "a\nb.json", *(["t.npz"] if words == ["predict"] else [])]

@@ -1,4 +1,4 @@
-"""AtomicSurvivalCV, and levels chosen by information criteria: against the same by hand."""
+"""AtomicSurvivalCV against the same by hand."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn import (
-    AtomicClassifierCV,
-    AtomicRegressorCV,
     AtomicSurvival,
     AtomicSurvivalCV,
     norms,
-    paths,
 )
 from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.losses import Cox, survival_target
@@ -80,37 +77,3 @@ def test_hazards_are_scored_by_name_over_folds_with_equal_shares_of_events() -> 
     assert AtomicSurvivalCV(n_alphas=3).fit(X, few).status_.is_converged
     with pytest.raises(ValueError, match="concord"):
         AtomicSurvivalCV(n_alphas=3, scoring="concord").fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("loss", "criterion"),
-    [("squared", "aic"), ("poisson", "bic"), ("cox", "ebic"), ("quantile", "mbic")],
-)
-def test_a_criterion_as_selection_is_that_of_the_path(loss: Any, criterion: Any) -> None:
-    X, y = times()
-    rng = np.random.default_rng(1)
-    model: Any = AtomicRegressorCV(loss=loss, n_alphas=6, selection=criterion, tol=1e-9)
-    if loss == "cox":
-        model = AtomicSurvivalCV(n_alphas=6, selection=criterion, tol=1e-9)
-    elif loss == "poisson":
-        y = rng.poisson(np.exp(0.5 * X[:, 3]))
-    else:
-        y = X[:, 3] - X[:, 5] + rng.standard_normal(120)
-    model.fit(X, y)
-    settings: Any = {"levels": model.alphas_ * 120, "intercept": loss != "cox", "gap": 1e-9}
-    found = paths.path(X, y, loss=loss, **settings)
-    expected = paths.information_criterion(found, X, y, criterion, loss=loss)
-    assert_allclose(-model.cv_results_["mean_test_score"], expected, rtol=1e-5, atol=1e-3)
-    assert model.alpha_ == model.alphas_[np.argmin(expected)]
-
-
-def test_criteria_of_classes_add_up_and_choose_no_refit() -> None:
-    X, _ = times()
-    classes = np.argmax(X[:, :3] + 0.5, axis=1)
-    model = AtomicClassifierCV(n_alphas=6, selection="bic").fit(X, classes)
-    assert {0, 1, 2} <= set(model.selected_)
-    assert model.score(X, classes) > 0.8
-    with pytest.raises(ValueError, match="share of a refit"):
-        AtomicRegressorCV(n_alphas=3, selection="bic", relax=(0, 1)).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="selection must be one of"):
-        AtomicRegressorCV(n_alphas=3, selection="dic").fit(X, X[:, 0])  # type: ignore[arg-type]

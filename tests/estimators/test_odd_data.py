@@ -16,7 +16,6 @@ from atomlearn import (
     AtomicRegressor,
     AtomicSurvival,
     FeatureGenerator,
-    Imputed,
     KnockoffSelector,
     MatrixCompletion,
     MultipleKernelClassifier,
@@ -44,7 +43,6 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "kernels": (MultipleKernelRegressor(rank=3), NUMBERS),
     "knockoffs": (KnockoffSelector(fdr=0.5, rng=0), NUMBERS),
     "stability": (StabilitySelector(AtomicRegressor(alpha=0.05), 4, rng=0), NUMBERS),
-    "imputed": (Imputed(AtomicRegressor(alpha=0.05)), NUMBERS),
     "rank": (SparseLowRank(tol=1e-3), None),
     "completion": (MatrixCompletion(rank=2), None),
 }

@@ -36,10 +36,10 @@ def test_no_improvement_chooses_as_the_whole_grid(kind: Any) -> None:
     )
 
 
-def test_features_and_deviance_end_a_search_of_criteria() -> None:
+def test_features_and_deviance_end_a_search() -> None:
     y = TARGETS[AtomicRegressorCV]
     for until in (paths.NumberOfFeatures(6), paths.ExplainedDeviance(0.5)):
-        model = AtomicRegressorCV(n_alphas=25, selection="bic", until=until).fit(X, y)
+        model = AtomicRegressorCV(n_alphas=25, cv=3, until=until).fit(X, y)
         known = np.isfinite(model.cv_results_["mean_test_score"])
         assert 2 <= known.sum() < 25
         counts = model.cv_results_["mean_n_selected"][known]

@@ -50,7 +50,7 @@ def test_each_value_is_of_a_lasso_without_the_column_and_what_others_do_not_expl
 def test_columns_without_an_effect_are_small_as_often_as_promised(kind: str) -> None:
     """Beside a strong effect on a neighbor, which a test that is not conditional would tell."""
     small, strong = [], []
-    for seed in range(8):
+    for seed in range(8 if kind in ("numbers", "classes") else 2):
         rng = np.random.default_rng(seed)
         X = autoregressive(150, 30, 0.7, rng)
         score = X[:, 10]

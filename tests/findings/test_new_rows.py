@@ -95,11 +95,11 @@ def test_every_form_and_loss_has_its_bound(model: Any) -> None:
 
 def test_rows_like_the_old_ones_are_told_so_and_others_are_not() -> None:
     p_values = []
-    for seed in range(30):
+    for seed in range(12):
         X, y = rows(seed + 10, n=150, p=8)
         model = AtomicRegressor(alpha=0.1, tol=1e-4).fit(X[:110], y[:110])
         p_values.append(monitor(model, X[110:], y[110:], keep(model, X[:110], y[:110])).p_value)
-    assert np.mean(np.array(p_values) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 30)
+    assert np.mean(np.array(p_values) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 12)
     assert np.mean(p_values) > 0.3
     X, y = rows(5)
     search = AtomicRegressorCV(n_alphas=8, tol=1e-4).fit(X[:200], y[:200])

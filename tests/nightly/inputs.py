@@ -143,7 +143,6 @@ def lines_in_names(count: int, seed: int) -> list[Row]:
             select(plain, folder / "o", "--groups", folder / odd),
             select(plain, folder / "o", "--names", folder / odd),
             select(plain, source),
-            ["select", "--config", folder / odd],
         ):
             answer = command(folder, *words)
             wrong = refused(answer) or (None if answer[1].count("\n") == 0 else "several lines")

@@ -57,14 +57,6 @@ def test_every_display_draws_on_given_axes_and_keeps_what_it_drew() -> None:
     products = AtomicRegressor(alpha=2.0, features="interactions").fit(Z, Y)
     found = reports.InteractionsDisplay.from_estimator(products, ax=axes[7])
     np.testing.assert_array_equal(found.matrix, found.matrix.T)
-    sets = norms.LatentGroups([[0, 1, 2, 3], list(range(3, 10))])
-    latent = AtomicRegressor(sets, 0.1).fit(Z, Y)
-    found = reports.PartsDisplay.from_estimator(latent, ax=axes[8])
-    heights = [bar.get_height() for bar in axes[8].patches]
-    weights = np.concatenate([part.weights for part in latent.parts_])
-    np.testing.assert_allclose(heights, weights, rtol=SAME_FLOAT64)
-    marks = axes[8].lines[0].get_ydata()
-    np.testing.assert_allclose(marks, latent.coef_, rtol=SAME_FLOAT64)
     links = sparse.csr_array(np.diag([1.0, -2.0]))
     found = reports.MatrixDisplay(links, ["a", "b"]).plot(ax=axes[9])
     np.testing.assert_array_equal(found.image_.get_array(), links.toarray())
@@ -79,8 +71,6 @@ def test_what_cannot_be_drawn_is_told() -> None:
         reports.PathDisplay.from_estimator(Ridge().fit(Z, Y), Z, Y)
     with pytest.raises(TypeError, match="AtomicRegressor has no products"):
         reports.InteractionsDisplay.from_estimator(model)
-    with pytest.raises(TypeError, match="no parts to draw"):
-        reports.PartsDisplay.from_estimator(model)
     with pytest.raises(TypeError, match="no history of gaps"):
         reports.ConvergenceDisplay.from_estimator(Ridge().fit(Z, Y))
 

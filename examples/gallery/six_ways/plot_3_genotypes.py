@@ -41,11 +41,11 @@ people.assign(bmi=bmi.round(3)).iloc[::-1].to_csv(folder / "study.pheno", sep=" 
 people.assign(age=age).to_csv(folder / "study.covar", sep=" ", index=False)
 
 # %%
-# Filters by allele frequency, missing rate and Hardy-Weinberg equilibrium are PLINK's.
+# Filters by allele frequency and missing rate are PLINK's.
 
 run(
     "atomlearn select study.bed --pheno study.pheno --pheno-name bmi --covar study.covar"
-    " --maf 0.01 --geno 0.05 --hwe 1e-6 --n-features 8 --out scan"
+    " --maf 0.01 --geno 0.05 --n-features 8 --out scan"
 )
 
 # %%

@@ -36,8 +36,9 @@ def pair_bounds_csc(
     """(upper, rising, falling) of columns of X in CSC, with the extremes of its rows.
 
     upper_i = max(sum_k max_x (v_k x_ki x)_+, sum_k max_x (v_k x_ki x)_-) over x in
-    [low_k, high_k]: no |sum_k v_k x_ki x_kj| is larger. rising_i = sqrt(sum_k (v_k)_+ x_ki^2),
-    falling_i = sqrt(sum_k (v_k)_- x_ki^2), without overflow.
+    [low_k, high_k]: no |sum_k v_k x_ki x_kj| is larger. rising_i >= sqrt(sum_k (v_k)_+ x_ki^2),
+    falling_i >= sqrt(sum_k (v_k)_- x_ki^2): by 1e-100 for what underflows, infinite where squares
+    overflow.
     """
     packed = np.empty((v.size, 3))
     packed[:, 0] = v

@@ -12,6 +12,7 @@ import numpy as np
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Indices
+from atomlearn._kernels.threads import load_blas
 
 
 def sampled_products(indices: Indices, indptr: Indices, left: Data, right: Data) -> Array:
@@ -59,5 +60,6 @@ def factor_ridge(
         raise ValueError(f"order must have {indices.size} entries, got shape {order.shape}")
     g = _checks.weights(slope, "slope", indices.size)
     h = _checks.weights(curvature, "curvature", indices.size)
+    load_blas()
     _native.factor_ridge(indices, indptr, places, g, h, b, float(amount), out)
     return out

@@ -94,7 +94,7 @@ _DATA = """CSV, TSV and other text (also .gz, .bz2, .xz), Parquet, Arrow, Excel,
 _WRITTEN = ("sheet", "transpose", "form")
 _COLUMNS = ("target", "drop", "id", "missing", "schema", "text", "dates", "categories", "names")
 _JOINED = ("covariates", "pheno", "pheno_name", "covar")
-_GENOTYPES = ("maf", "geno", "hwe", "pcs")
+_GENOTYPES = ("maf", "geno", "pcs")
 _ANNDATA = ("layer", "pseudobulk")
 
 
@@ -208,9 +208,7 @@ class RunOptions:
     jobs : number
         Threads to use (default: all).
     memory_limit : size
-        Most memory to use, such as 8G; larger data stay on disk.
-    config : file
-        The summary.json of an earlier run, to repeat it.
+        Most memory to use, such as 8G. Of larger data make a column store: atomlearn convert.
     json : bool
         Print the result as JSON.
     verbose : bool
@@ -226,7 +224,6 @@ class RunOptions:
     checkpoint: Place = None
     jobs: Count = None
     memory_limit: Size = None
-    config: str | None = None
     json: bool = False
     verbose: bool = False
     quiet: bool = False

@@ -6,44 +6,13 @@ import argparse
 import contextlib
 import importlib
 import io
-import json
 import os
 import resource
-import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from atomlearn.cli.arguments import build_parser
-from atomlearn.cli.options import CommandError
-
-
-def with_config(given: Sequence[str]) -> list[str]:
-    """Return the words of a command with those of the run that --config repeats in front.
-
-    What is given beside it takes the place of what the file says: the data, where the first word
-    is a file, and options; lists such as --drop are added to.
-    """
-    words = list(given)
-    if "--config" not in words:
-        return words
-    place = words.index("--config")
-    if place + 1 == len(words):
-        raise CommandError("--config needs the summary.json of an earlier run")
-    file = Path(words[place + 1])
-    del words[place : place + 2]
-    try:
-        saved = shlex.split(json.loads(file.read_text(encoding="utf-8"))["command"])[1:]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CommandError(
-            f"--config {file} is no summary.json that `atomlearn select` wrote ({error})"
-        ) from error
-    if not saved or saved[0] != words[0] or len(saved) < 2:
-        raise CommandError(f"--config {file} is not of `atomlearn {words[0]}`")
-    own = len(words) > 1 and not words[1].startswith("-")
-    data = words.pop(1) if own else saved[1]
-    return [words[0], data, *saved[2:], *words[1:]]
 
 
 @contextlib.contextmanager
@@ -92,13 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.perf_counter()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        given = with_config(given)
         options = build_parser().parse_args(given)
     except SystemExit as stop:
         return int(stop.code or 0)
-    except CommandError as error:
-        print(f"atomlearn: error: {_one_line(error)}", file=sys.stderr)
-        return 2
     options.given, options.began = given, began
     debugging = os.environ.get("ATOMLEARN_DEBUG", "") not in ("", "0")
     try:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
+from atomlearn.reports.tables import csv_text
 from atomlearn.storage.formats.messages import clipped, require_name
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Observations, Request, Schema
@@ -92,13 +91,7 @@ def explanations_csv(
             outputs, score.tolist(), base.tolist(), *(parts[row] - means).tolist(), strict=True
         )
     ]
-    return _csv([header, *rows])
-
-
-def _csv(rows: Iterable[Sequence[Any]]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(rows)
-    return stream.getvalue()
+    return csv_text([header, *rows])
 
 
 @dataclass(slots=True)
@@ -313,7 +306,7 @@ def predictions_csv(
             titles += [f"probability[{label}]" for label in model.classes]
             columns = np.hstack([scores, probabilities])
     rows = zip(names, labels, columns.tolist(), strict=True)
-    return _csv(
+    return csv_text(
         [
             [*map(inert, (*header, *titles))],
             *([*map(inert, (*name, label)), *found] for name, label, found in rows),

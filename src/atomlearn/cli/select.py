@@ -85,7 +85,6 @@ def _printed(
         print(f"\n  {', '.join(written)} in {folder}/")
         if "report.html" in written:
             print(f"  open in a browser: {(folder / 'report.html').resolve().as_uri()}")
-        print(f"  the same again: atomlearn select --config {folder / 'summary.json'}")
     for note in content.notes:
         print(f"note: {note}", file=sys.stderr)
 

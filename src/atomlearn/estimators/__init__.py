@@ -5,7 +5,6 @@ from atomlearn.estimators.cross_validated import AtomicClassifierCV as AtomicCla
 from atomlearn.estimators.cross_validated import AtomicRegressorCV as AtomicRegressorCV
 from atomlearn.estimators.cross_validated import AtomicSurvivalCV as AtomicSurvivalCV
 from atomlearn.estimators.feature_generator import FeatureGenerator as FeatureGenerator
-from atomlearn.estimators.imputed import Imputed as Imputed
 from atomlearn.estimators.kernel_models import MultipleKernelClassifier as MultipleKernelClassifier
 from atomlearn.estimators.kernel_models import MultipleKernelRegressor as MultipleKernelRegressor
 from atomlearn.estimators.matrices.completion import MatrixCompletion as MatrixCompletion

@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
 from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Task, WarmStart
+from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import FeatureMap, map_of
-from atomlearn.estimators.callbacks import CallbackSupport
 from atomlearn.estimators.checks import (
     amount_of,
     available_if,
@@ -29,7 +29,7 @@ from atomlearn.estimators.checks import (
     unpenalized_columns,
 )
 from atomlearn.estimators.matrices.tasks import fit_tasks
-from atomlearn.estimators.parameters import FitParameters, entries_of, with_callbacks
+from atomlearn.estimators.parameters import FitParameters, entries_of, keeps_blas_single
 from atomlearn.estimators.targets import (
     Checked,
     checked_targets,
@@ -44,12 +44,12 @@ from atomlearn.result import Result
 
 
 def _has_decisions(estimator: Any) -> bool:
-    if loss_task(estimator) != "regression" or type(as_loss(estimator.loss)).mean is not Loss.mean:
+    if loss_task(estimator) != "regression" or has_link(as_loss(estimator.loss)):
         return True
     raise AttributeError(f"the loss {estimator.loss!r} has no link: predict returns X w + b itself")
 
 
-class AtomicModel(CallbackSupport, FitParameters):
+class AtomicModel(FitParameters):
     """(1 / sum s) sum_i s_i loss_i + alpha * penalty: the shared part; not for direct use.
 
     Subclasses have the parameters norm, alpha (or more) and loss.
@@ -61,8 +61,6 @@ class AtomicModel(CallbackSupport, FitParameters):
     #: The task that the loss must be for.
     task: ClassVar[Task] = "regression"
     several_targets: ClassVar[bool] = False
-    #: Whether the steps of a run are over the columns of the fit.
-    steps_are_fits: ClassVar[bool] = True
     #: What the parameters of these names are where an estimator has none.
     fit_intercept: bool = True
     multi_class: str = "ovr"
@@ -91,7 +89,7 @@ class AtomicModel(CallbackSupport, FitParameters):
         """Select as ever, without a proof that takes long where nobody asks for it."""
         return self
 
-    @with_callbacks
+    @keeps_blas_single
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.
 

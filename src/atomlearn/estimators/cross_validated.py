@@ -47,10 +47,9 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         None means 5 folds.
     scoring : str, callable or None, default=None
         None means minus the mean held-out loss, weighted. A scorer sees predictions, not X.
-    selection : {"best", "one_standard_error", "aic", "bic", "ebic", "mbic"}, default="best"
+    selection : {"best", "one_standard_error"}, default="best"
         "one_standard_error": for the best norm, the most regularized alpha whose mean score is
-        within one standard error of the best. An information criterion needs no folds (``cv`` is
-        not used): one path over all rows, scored by minus ``paths.information_criterion``.
+        within one standard error of the best.
     refit : bool, default=True
         Whether to fit all rows again. False, for a cv of one split: the fit that was chosen stays,
         of the training rows alone (the hold-out of [A] section 5).

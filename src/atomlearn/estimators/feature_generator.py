@@ -33,7 +33,7 @@ from atomlearn.estimators.generation import (
     problem_of,
     take,
 )
-from atomlearn.estimators.parameters import with_callbacks
+from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import checked_targets
 from atomlearn.estimators.units import units_of
@@ -217,7 +217,6 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     #: Several classes are one problem (``AtomicClassifier`` has the choice).
     multi_class = "multinomial"
     #: Units are standardized and lifted within a run: a model there is only at its end.
-    steps_are_fits = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -229,7 +228,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             tags.classifier_tags = ClassifierTags()
         return tags
 
-    @with_callbacks
+    @keeps_blas_single
     def fit(
         self,
         X: Any,

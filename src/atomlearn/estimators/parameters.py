@@ -6,7 +6,7 @@ import functools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -27,7 +27,6 @@ from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
-from atomlearn.estimators.callbacks import Steps, torn_down
 from atomlearn.estimators.checks import as_solver, whole
 from atomlearn.paths import Settings
 from atomlearn.problem import Problem, positive
@@ -47,8 +46,6 @@ class ProvedModel(OwnParameters, BaseEstimator):
     stop: StoppingRule | None = None
     time_limit: float | None = None
 
-    #: scikit-learn's callbacks, while a fit is told to them.
-    _steps: ClassVar[Steps | None] = None
     n_jobs: int | None = field(default=None, init=False)
 
     def _settings(self) -> Settings:
@@ -61,8 +58,7 @@ class ProvedModel(OwnParameters, BaseEstimator):
             deadline = Deadline.after(positive("time_limit", limit, "seconds, for example 60"))
         solver, steps = as_solver(self.solver, tol), whole("max_iter", self.max_iter)
         observers = tuple(self.observers or ())
-        settings = Settings(tol, steps, solver, self.stop, observers, deadline)
-        return settings if self._steps is None else self._steps.added_to(settings)
+        return Settings(tol, steps, solver, self.stop, observers, deadline)
 
     def _solve(
         self, problems: Sequence[Problem], warm: Sequence[WarmStart | None], settings: Settings
@@ -152,27 +148,15 @@ class OneLevel(BaseEstimator):
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
-def with_callbacks(fit: Fit) -> Fit:
-    """Return the ``fit`` of an estimator, told to the callbacks that were set, if any were.
+def keeps_blas_single(fit: Fit) -> Fit:
+    """Return the ``fit`` of an estimator, during which BLAS keeps to one thread.
 
-    BLAS keeps to one thread from the first check on: its others, once woken, take the cores.
+    From the first check on: its other threads, once woken, take the cores.
     """
 
     @functools.wraps(fit)
-    def fitted(self: Any, X: Any, y: Any, *more: Any, **named: Any) -> Any:
+    def fitted(*given: Any, **named: Any) -> Any:
         with single_threaded_blas():
-            if not (hasattr(self, "_skl_callbacks") or hasattr(self, "_parent_callback_ctx")):
-                return fit(self, X, y, *more, **named)
-            context = self._init_callback_context(max_subtasks=None)
-            given = {"estimator": self, "X": X, "y": y}
-            context.call_on_fit_task_begin(**given)
-            self._steps = Steps(context, given)
-            try:
-                result = fit(self, X, y, *more, **named)
-            finally:
-                del self._steps
-            context.call_on_fit_task_end(**given, reconstruction_attributes=dict)
-            return result
+            return fit(*given, **named)
 
-    made: Fit = torn_down(fitted)
-    return made
+    return cast(Fit, fitted)

@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns, Design, Loss, Mask, Rows
+from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.folds import Fold, decisions_at, training_part
 from atomlearn.core.paths.path import PathResult
@@ -20,8 +21,6 @@ from atomlearn.estimators.dependent_rows import unit_numbers
 from atomlearn.estimators.survival import Baseline
 from atomlearn.problem import Problem
 
-#: Numbers that are sorted together: what keeps the memory of many new rows small (32 MB).
-TOGETHER = 2**22
 #: Errors that a file keeps.
 MOST_KEPT = 1000
 
@@ -131,7 +130,7 @@ class OutOfFold:
         means = means if self.clock is None else -means
         scales = scale_of(self.loss, means)
         low, high = np.empty((2, len(means), means.shape[2]))
-        for some in gen_batches(len(means), max(1, TOGETHER // self.folds.size)):
+        for some in LIMITS.pieces(len(means), self.folds.size):
             for output in range(means.shape[2]):
                 middle = means[some, self.folds, output]
                 far = self.scores[:, output] * scales[some, self.folds, output]
@@ -139,7 +138,7 @@ class OutOfFold:
                 low[some, output] = -_quantiles(far - middle, self.mass, share)
         if self.clock is not None:
             return (np.interp(np.exp(low), self.clock[1], self.clock[0]),)
-        return (low if is_signed(self.loss) else np.maximum(low, 0.0)), high
+        return (np.maximum(low, 0.0) if has_link(self.loss) else low), high
 
     def sets(self, design: Design, share: float, offset: Array | None) -> Mask:
         """Return which labels are in sets that hold a share of new labels, (n, n_classes)."""
@@ -175,15 +174,10 @@ def _timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array
     return early, stands, np.insert([hazard.times, hazard.cumulative], 0, 0.0, axis=1)
 
 
-def is_signed(loss: Loss) -> bool:
-    """Whether targets may be below zero: not those of a loss with a link."""
-    return type(loss).mean is Loss.mean
-
-
 def scale_of(loss: Loss, mean: Array) -> Array:
     """Return what errors are measured by: of amounts and counts the root of the mean."""
     root = np.sqrt(np.maximum(mean, np.finfo(float).tiny))
-    return np.asarray(np.ones_like(mean) if is_signed(loss) else root)
+    return np.asarray(root if has_link(loss) else np.ones_like(mean))
 
 
 def score_of(loss: Loss, mean: Array, y: Array) -> Array:

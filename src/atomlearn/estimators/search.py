@@ -1,4 +1,4 @@
-"""CrossValidatedModel: norm and alpha chosen by held-out scores, or by a criterion."""
+"""CrossValidatedModel: norm and alpha chosen by held-out scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.parts import check_rows
 from atomlearn.core.interfaces import Array, Form, Norm, Rows
-from atomlearn.core.paths.criteria import CRITERIA, criterion_scores
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.folds import Fold, Score, training_part
 from atomlearn.core.paths.lattice import search_lattice
@@ -35,7 +34,7 @@ from atomlearn.designs import Counted, is_opened
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, norm_for
 from atomlearn.estimators.dependent_rows import splits
-from atomlearn.estimators.parameters import with_callbacks
+from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
 from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.losses import as_loss
@@ -144,7 +143,7 @@ class CrossValidatedModel(AtomicModel):
         unit = features_named(self.features).kind.unit
         return [Groups(unit) if unit and norm == "groups" else as_norm(norm) for norm in given]
 
-    @with_callbacks
+    @keeps_blas_single
     def fit(
         self,
         X: Any,
@@ -234,8 +233,8 @@ class CrossValidatedModel(AtomicModel):
         if known is None:
             raise ValueError(
                 f"{type(self).__name__}: intervals need held-out rows of each fold, of numbers or "
-                "probabilities: not after selection by a criterion, a search cut short, matrix "
-                "norms, of a loss without probabilities, or of times with strata or late entries"
+                "probabilities: not after a search cut short, matrix norms, of a loss without "
+                "probabilities, or of times with strata or late entries"
             )
         design = self._expanded(checked_design(self, X, reset=False))
         shift = (
@@ -291,7 +290,7 @@ class CrossValidatedModel(AtomicModel):
         is_open: bool,
     ) -> tuple[int, list[Any]]:
         """Choose alpha and the share of a refit; return the number of the norm, and starts."""
-        shares, half, rule = checked_shares(self.relax), settings.within(0.5), self.selection
+        shares, half = checked_shares(self.relax), settings.within(0.5)
         if self.alphas is None:
             levels = level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
         else:
@@ -301,17 +300,15 @@ class CrossValidatedModel(AtomicModel):
         pools: dict[int, Pool] = {}
 
         def scored(norms: Sequence[Norm], levels: Array) -> CrossValidation:
-            if rule in CRITERIA:
-                return criterion_scores(problems, norms, levels, rule, half, shares, self.until)
             more = folds, score, half, self.n_jobs, shares, self.until, pools
             return cross_validate(problems, norms, levels, *more)
 
         # Shares of a refit are compared over the whole grid.
         near = is_open and len(shares) == 1
         scores = search_lattice(scored, norms, levels) if near else scored(norms, levels)
-        chosen, position = scores.choose(rule)
+        chosen, position = scores.choose(self.selection)
         self._out_of_fold = None
-        if rule not in CRITERIA and scores.status.is_converged:
+        if scores.status.is_converged:
             paths, share = scores.paths[chosen], scores.relax
             self._out_of_fold = OutOfFold.of(problems, folds, paths, position, share)
         self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
@@ -329,8 +326,6 @@ class CrossValidatedModel(AtomicModel):
         return y, is_classifier(self)
 
     def _folds(self, X: Any, y: Any, groups: Any, order: Any, params: dict[str, Any]) -> list[Fold]:
-        if self.selection in CRITERIA and self.refit:
-            return []
         rows = np.zeros((len(y), 1)) if is_opened(X) else X
         found = splits(self.cv, rows, *self._strata(y), groups, order, params)
         folds = [(check_rows(train, len(y)), check_rows(test, len(y))) for train, test in found]

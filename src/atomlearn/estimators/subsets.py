@@ -19,7 +19,7 @@ from atomlearn.designs import map_of
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names, whole
 from atomlearn.estimators.generation import Trials, problem_of, take
-from atomlearn.estimators.parameters import with_callbacks
+from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import units_of
@@ -59,13 +59,12 @@ class SubsetModel(SelectsColumns, AtomicModel):
 
     #: Several classes share their columns.
     multi_class = "multinomial"
-    steps_are_fits = False
     #: Read by ``problem_of``: the size of the subset is set afterwards.
     batch = 1
     n_wanted_ = 1
     status_: Any = field(init=False)
 
-    @with_callbacks
+    @keeps_blas_single
     def fit(
         self,
         X: Any,

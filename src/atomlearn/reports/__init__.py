@@ -23,7 +23,6 @@ from atomlearn.reports.structure_displays import (
     GroupsDisplay,
     InteractionsDisplay,
     MatrixDisplay,
-    PartsDisplay,
 )
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "ModelCurve",
     "ModelFeature",
     "ModelInput",
-    "PartsDisplay",
     "PathDisplay",
     "SavedModel",
     "StabilityDisplay",

@@ -223,7 +223,6 @@ class Content:
     notes: tuple[str, ...] = ()
     command: str = ""
     python: str = ""
-    scorer: str = ""
     versions: str = ""
     files: tuple[str, ...] = ("selected.csv", "model.json", "summary.json")
     title: str = ""

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import Array, Loss, Rows
+from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
 from atomlearn.estimators.dependent_rows import fit_parameters
@@ -291,7 +292,7 @@ def _scale_of(view: View) -> str:
     loss = as_loss(view.model.loss)
     if loss.task == "survival" or loss.has_probabilities:
         return "hazard" if loss.task == "survival" else "odds"
-    return "mean" if loss.task == "regression" and type(loss).mean is not Loss.mean else ""
+    return "mean" if loss.task == "regression" and has_link(loss) else ""
 
 
 def _seen_data(

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
-from atomlearn.estimators.prediction_sets import is_signed, scale_of
+from atomlearn.estimators.prediction_sets import scale_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.levels import nearest
 from atomlearn.storage.intake.columns import ColumnPlan
@@ -179,7 +180,7 @@ class SavedModel:
         loss = as_loss(self.loss)
         mean = loss.mean(scores[:, 0])
         far = np.sort(errors)[place - 1] * scale_of(loss, mean)
-        low = mean - far if is_signed(loss) else np.maximum(mean - far, 0.0)
+        low = np.maximum(mean - far, 0.0) if has_link(loss) else mean - far
         return np.column_stack([low, mean + far])
 
     def probabilities(self, scores: Array) -> Array | None:

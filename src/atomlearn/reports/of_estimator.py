@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.designs import feature_names as names_in
 from atomlearn.designs import is_opened
-from atomlearn.estimators.exports import numpy_code
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.findings.conditional import FeatureTests
 from atomlearn.findings.intervals import Estimates
@@ -26,7 +25,6 @@ from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.atomic_write import check_place, write_text
 from atomlearn.reports.content import Content, FitSummary
 from atomlearn.reports.displays import PathDisplay
-from atomlearn.reports.drawing import MOST_POINTS
 from atomlearn.reports.gathered import Fits, content_of, forbidden, half_fits
 from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import report_html
@@ -171,7 +169,6 @@ def _content_of_model(
             ("Columns", f"{n_columns:,}"),
             ("Seed", str(fits.rng)),
         ),
-        scorer=_scorer(view),
     )
 
 
@@ -225,11 +222,3 @@ def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
         notes=("A matrix alone has no target: nothing here says how well it predicts.",),
         details=tuple(facts.items()),
     )
-
-
-def _scorer(view: View) -> str:
-    """Return the model as a function of NumPy; nothing for models that it cannot say, or long."""
-    try:
-        return numpy_code(view.model) if view.columns.size <= MOST_POINTS else ""
-    except (TypeError, ValueError):
-        return ""

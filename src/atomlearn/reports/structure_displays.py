@@ -17,8 +17,6 @@ from atomlearn.core.norms.groups import Groups
 from atomlearn.reports.drawing import (
     MOST_NAMED,
     MOST_POINTS,
-    OTHERS,
-    SERIES,
     Display,
     label_of,
     names_on,
@@ -99,61 +97,6 @@ def selected_groups(model: Any) -> list[Part]:
         Part(int(label), None, columns[used == label], size[used == label])
         for label in np.unique(used)
     ]
-
-
-@dataclass
-class PartsDisplay(Display):
-    """What the coefficients are sums of: a bar a feature, a color a part, a mark at the sum.
-
-    Pieces above the line are positive, pieces below negative. parts : ``model.parts_`` or
-    ``result.parts`` of a norm with latent groups; names : of all features, or None.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> from sklearn.datasets import load_diabetes
-    >>> from atomlearn import AtomicRegressor, norms, reports
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> norm = norms.LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6, 7, 8, 9]])
-    >>> model = AtomicRegressor(norm, alpha=0.1).fit(X, y)
-    >>> len(reports.PartsDisplay.from_estimator(model).parts)
-    3
-    """
-
-    parts: Sequence[Part]
-    names: Sequence[str] | None = None
-
-    needs = (
-        "has no parts to draw: only norms with latent groups (LatentGroups, Chains, Trees, "
-        "Hierarchy, Union, Operators) have them, for one output, where alpha (the level) is low "
-        "enough to select a group"
-    )
-
-    @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
-        """Return the parts of a fitted model of one output, whose norm has latent groups."""
-        if not has_parts(estimator.parts_):
-            return None
-        return cls(estimator.parts_, names)
-
-    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        features = np.unique(np.concatenate([part.columns for part in self.parts]))
-        ends = np.zeros((2, features.size))  # of what is piled up so far, below and above zero
-        for number, part in enumerate(self.parts):
-            places = np.searchsorted(features, part.columns)
-            above = (part.weights > 0).astype(int)
-            drawn = {"color": SERIES[number % len(SERIES)], "label": label_of(name_of_part(part))}
-            ax.bar(places, part.weights, bottom=ends[above, places], **{**drawn, **options})
-            ends[above, places] += part.weights
-        ax.plot(ends.sum(axis=0), "_", color=OTHERS, markersize=10)
-        names = [str(j) if self.names is None else label_of(self.names[j]) for j in features]
-        if features.size <= MOST_NAMED:
-            ax.set_xticks(range(features.size), names, rotation=40, ha="right")
-        ax.axhline(0.0, color=OTHERS, linewidth=0.8)
-        ax.set_ylabel("coefficient")
-        if len(self.parts) <= MOST_NAMED:
-            ax.legend(fontsize="x-small")
 
 
 @dataclass

@@ -30,7 +30,7 @@ def selected_csv(content: Content) -> str:
         told = [dict(item.about).get(key, "") for key in more]
         values = (*item.coefficients, *item.standardized)
         lines.append([item.rank, inert(item.name), item.index, *values, *told])
-    return _csv(lines)
+    return csv_text(lines)
 
 
 def groups_csv(content: Content) -> str:
@@ -39,10 +39,11 @@ def groups_csv(content: Content) -> str:
     for group in content.groups:
         counts = group.n_members, group.n_selected, group.n_selected / group.n_members
         lines.append([inert(group.name), *counts, group.weight])
-    return _csv(lines)
+    return csv_text(lines)
 
 
-def _csv(lines: Iterable[Iterable[Any]]) -> str:
+def csv_text(lines: Iterable[Iterable[Any]]) -> str:
+    """Return rows of cells as CSV."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(lines)  # floats by all their digits
     return stream.getvalue()

@@ -2,8 +2,10 @@
 // the ridge regressions of its rows on a factor.
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
+#include "blas.hpp"
 #include "compressed.hpp"
 
 namespace atomlearn {
@@ -36,40 +38,6 @@ ATOMLEARN_INLINE void rows_of(const double* data, const I* indices, const I* ind
 #pragma omp simd
             for (Index k = 0; k < width; ++k) sums[k] += factor * b[k];
         }
-    }
-}
-
-// Cholesky's factor of the lower triangle, in place; false where a pivot is not positive.
-ATOMLEARN_INLINE bool factored(double* G, Index width, Index stride) {
-    for (Index j = 0; j < width; ++j) {
-        double* row = G + j * stride;
-        for (Index k = 0; k <= j; ++k) {
-            const double* other = G + k * stride;
-            double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-            for (Index l = 0; l < k; ++l) sum += row[l] * other[l];
-            const double left = row[k] - sum;
-            if (k < j) {
-                row[k] = left / other[k];
-            } else if (left > 0.0) {
-                row[j] = std::sqrt(left);
-            } else {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-// x = (L L')^-1 x.
-ATOMLEARN_INLINE void solve_factored(const double* L, Index width, Index stride, double* x) {
-    for (Index j = 0; j < width; ++j) {
-        for (Index k = 0; k < j; ++k) x[j] -= L[j * stride + k] * x[k];
-        x[j] /= L[j * stride + j];
-    }
-    for (Index j = width - 1; j >= 0; --j) {
-        x[j] /= L[j * stride + j];
-        for (Index k = 0; k < j; ++k) x[k] -= L[j * stride + k] * x[j];
     }
 }
 
@@ -130,9 +98,9 @@ ATOMLEARN_INLINE void ridge_sums(const FactorRidge<I>& ridge, Index row, const R
             const double c0 = h[0] * b0[j], c1 = h[1] * b1[j];
             const double c2 = h[2] * b2[j], c3 = h[3] * b3[j];
             double* sums = room.G + j * stride;
-            const Index needed = (j / kVectorLanes + 1) * kVectorLanes;
+            const Index first = j / kVectorLanes * kVectorLanes;
 #pragma omp simd
-            for (Index k = 0; k < needed; ++k)
+            for (Index k = first; k < stride; ++k)
                 sums[k] += c0 * b0[k] + c1 * b1[k] + c2 * b2[k] + c3 * b3[k];
         }
     }
@@ -149,8 +117,10 @@ ATOMLEARN_INLINE void ridge_rows(const FactorRidge<I>& ridge, Range rows, double
             room.G[k * room.stride + k] += ridge.amount;
             room.step[k] -= ridge.amount * a[k];
         }
-        if (!factored(room.G, width, room.stride)) continue;
-        solve_factored(room.G, width, room.stride, room.step);
+        if (!blas::cholesky(width, room.G, room.stride)) continue;
+        blas::cholesky_solve(width, room.G, room.stride, room.step);
+        // LAPACK need not say that a number is not finite.
+        if (!std::isfinite(std::accumulate(room.step, room.step + width, 0.0))) continue;
         for (Index k = 0; k < width; ++k) a[k] += room.step[k];
     }
 }

@@ -154,6 +154,11 @@ class Loss(ABC):
         return explained(y, self.mean(prediction), weight)
 
 
+def has_link(loss: Loss) -> bool:
+    """Return whether the mean is a function of the prediction, such as its exponential."""
+    return type(loss).mean is not Loss.mean
+
+
 def mean_loss(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:
     """Return the mean loss at held-out predictions, by which cross-validation chooses."""
     # The weight of a row of coupled predictions stands there once for each of them.

@@ -25,9 +25,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.schedule import drive
 
 #: Rule by which one (norm, level) is chosen from the scores.
-Rule = Literal["best", "one_standard_error", "aic", "bic", "ebic", "mbic"]
-#: Those that ``criteria.criterion_scores`` computes: of such scores the highest is chosen.
-Criterion = Literal["aic", "bic", "ebic", "mbic"]
+Rule = Literal["best", "one_standard_error"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, logit
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,8 +14,7 @@ from atomlearn.core.solvers.solver import MAX_ITER
 from atomlearn.designs import Entries
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
-from atomlearn.losses import as_loss
-from atomlearn.matrices.mixed import Mixed
+from atomlearn.losses import Squared
 from atomlearn.norms import TraceNorm
 from atomlearn.paths import NoImprovement, Settings, largest_useful_level
 from atomlearn.problem import Problem, Regularizer, positive
@@ -28,18 +25,14 @@ LEVELS = 12
 
 
 class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
-    """min over L of  sum_observed loss_j(z_ij, L_ij) + level ||L||_*: fills in what is NaN.
+    """min over L of  1/2 sum_observed (z_ij - L_ij)^2 + level ||L||_*: fills in what is NaN.
 
     z are the entries of X, each column centered by the mean of what is observed in it and divided
-    by its deviation; loss_j is 1/2 (z - L)^2, or of column j what ``loss`` says. The trace norm
-    keeps the rank of L low.
+    by its deviation. The trace norm keeps the rank of L low. For other losses, such as the logistic
+    one of 0/1 entries, use ``solve`` over ``designs.Entries``.
 
     Parameters
     ----------
-    loss : str, or sequence of one str a column, default="squared"
-        "squared" or "huber" for numbers, "logistic" for columns of 0 and 1, which are not scaled:
-        L is added to the log-odds of the column, and a missing entry becomes a probability.
-        "auto": logistic for columns of 0 and 1, squared for the others.
     level : float, optional
         Weight of the trace norm. None: the one of a path that predicts held-out entries best.
     rank : int, optional
@@ -62,11 +55,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     left_, right_ : (n_samples, rank), (n_features, rank) ndarray
         L = left_ right_', in standardized units.
     levels_, scores_ : (n_levels,) ndarray
-        Of the path, and twice the mean loss (the squared loss: the mean squared error) at held-out
-        entries; empty where ``level`` is given.
-    losses_ : list of str, one a column
+        Of the path, and the mean squared error at held-out entries; empty where ``level`` is given.
     mean_, scale_ : (n_features,) ndarray
-        Of columns of 0 and 1, ``mean_`` are the log-odds of 1.
     objective_, gap_, status_, n_passes_, n_iter_, history_, result_
         As of other estimators, of the final fit to all observed entries.
     n_features_in_, feature_names_in_
@@ -77,8 +67,6 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     Computational Mathematics 9 (2009) 717-772, doi:10.1007/s10208-009-9045-5.
     R. Mazumder, T. Hastie, R. Tibshirani. Spectral regularization algorithms for learning large
     incomplete matrices. Journal of Machine Learning Research 11 (2010) 2287-2322.
-    M. Udell, C. Horn, R. Zadeh, S. Boyd. Generalized low rank models. Foundations and Trends in
-    Machine Learning 9 (2016) 1-118, doi:10.1561/2200000055 (a loss a column).
 
     Examples
     --------
@@ -98,7 +86,6 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         level: float | None = None,
         rank: int | None = None,
         *,
-        loss: Any = "squared",
         validation_fraction: float = 0.1,
         standardize: bool = True,
         tol: float = 1e-4,
@@ -125,7 +112,6 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
                 "validation_fraction must lie between 0 and 1, such as 0.1, got "
                 f"{self.validation_fraction!r}"
             )
-        self.losses_ = column_losses(self.loss, data, observed)
         self._standardize(data, observed)
         level = self._level(data, observed, settings)
         [result] = self._solve([self._problem(data, observed, level)], [None], settings)
@@ -143,31 +129,18 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         return self
 
     def _standardize(self, data: Array, observed: Mask) -> None:
-        self._labels = np.array(self.losses_) == "logistic"
         counts = np.maximum(observed.sum(axis=0), 1)
-        means = np.where(observed, data, 0.0).sum(axis=0) / counts
-        squares = np.where(observed, (data - means) ** 2, 0.0).sum(axis=0) / counts
-        usable = self.standardize & (squares > 0) & ~self._labels
-        self.scale_ = np.sqrt(np.where(usable, squares, 1.0))
-        # Log-odds, of half an entry more of each kind: a column may hold one kind alone.
-        shares = (counts * means + 0.5) / (counts + 1.0)
-        self.mean_ = np.where(self._labels, logit(np.where(self._labels, shares, 0.5)), means)
+        self.mean_ = np.where(observed, data, 0.0).sum(axis=0) / counts
+        squares = np.where(observed, (data - self.mean_) ** 2, 0.0).sum(axis=0) / counts
+        self.scale_ = np.sqrt(np.where(self.standardize & (squares > 0), squares, 1.0))
 
     def _problem(self, data: Array, chosen: Mask, level: float) -> Problem:
         """Return the problem of these entries."""
         rows, cols = np.nonzero(chosen)
-        names = sorted(set(self.losses_))
-        kinds = np.array([names.index(name) for name in self.losses_])
-        loss, offset = as_loss(names[0]), None
-        if self._labels.any():
-            offset = np.where(self._labels, self.mean_, 0.0)[cols]
-        if len(names) > 1:
-            loss = Mixed([as_loss(name) for name in names], kinds[cols])
         design = Entries(rows, cols, (data.shape[0], data.shape[1]))
         regularizer = Regularizer(TraceNorm(), "penalized", level)
-        # What the losses are of: standardized numbers, and the labels -1 and +1.
-        targets = np.where(self._labels, 2 * data - 1, (data - self.mean_) / self.scale_)
-        return Problem.build(design, targets[chosen], loss, regularizer, offset=offset)
+        targets = (data - self.mean_) / self.scale_
+        return Problem.build(design, targets[chosen], Squared(), regularizer)
 
     def _level(self, data: Array, observed: Mask, settings: Settings) -> float:
         """Return the level as given, or by entries that are held out of a path."""
@@ -215,56 +188,19 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         """
         check_is_fitted(self)
         data = self._checked(X, reset=False, gaps=True)
-        left = np.zeros((data.shape[0], self.rank_))
+        standardized = (double(data) - self.mean_) / self.scale_
+        left, ridge = np.zeros((data.shape[0], self.rank_)), self.level_ * np.eye(self.rank_)
         for row, observed in enumerate(np.isfinite(data)):
             if observed.any() and self.rank_:
-                alone = self._problem(double(data[[row]]), observed[None], self.level_)
-                left[row] = row_factor(alone, self.right_[observed])
+                factors, z = self.right_[observed], standardized[row, observed]
+                left[row] = np.linalg.solve(factors.T @ factors + ridge, factors.T @ z)
         return self._filled(data, left)
 
     def _filled(self, data: NDArray[Any], left: Array) -> NDArray[Any]:
-        plain = left @ self.right_.T * self.scale_ + self.mean_
-        fill = np.where(self._labels, expit(np.where(self._labels, plain, 0.0)), plain)
+        fill = left @ self.right_.T * self.scale_ + self.mean_
         return np.where(np.isfinite(data), data, fill).astype(data.dtype, copy=False)
 
 
 def _rank(result: Result) -> int:
     held: Any = result.low_rank
     return int(held.weights.size)
-
-
-def column_losses(asked: Any, data: Array, observed: Mask) -> list[str]:
-    """Return the name of the loss of each column."""
-    n_columns = data.shape[1]
-    held = np.where(observed, data, 0.0)
-    labels = ((held == 0.0) | (held == 1.0)).all(axis=0)
-    names = [asked] * n_columns if isinstance(asked, str) else [str(name) for name in asked]
-    if len(names) != n_columns:
-        raise ValueError(f"loss has {len(names)} names, and X {n_columns} columns; give one each")
-    if asked == "auto":
-        return ["logistic" if label else "squared" for label in labels.tolist()]
-    for column, name in enumerate(names):
-        if name not in ("squared", "huber", "logistic"):
-            raise ValueError(
-                f"loss must be 'squared', 'huber', 'logistic' or 'auto', got {name!r}; others have "
-                "no bound on their curvature, or no mean to fill in"
-            )
-        if name == "logistic" and not labels[column]:
-            raise ValueError(
-                f"loss 'logistic' is for columns of 0 and 1, and column {column} holds other "
-                "numbers; use 'squared' there"
-            )
-    return names
-
-
-def row_factor(problem: Problem, factors: Array) -> Array:
-    """Return argmin over a of  sum_j loss_j(z_j, a'b_j) + level/2 ||a||^2."""
-    level = problem.regularizer.amount
-
-    def objective(a: Array) -> tuple[float, Array]:
-        at = factors @ a
-        value = problem.loss_value(at) + 0.5 * level * float(a @ a)
-        return value, factors.T @ problem.loss_gradient(at) + level * a
-
-    start = np.zeros(factors.shape[1])
-    return np.asarray(minimize(objective, start, jac=True, method="BFGS").x)

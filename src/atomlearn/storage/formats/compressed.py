@@ -85,12 +85,6 @@ def whole_lines(stream: Any, size: int, path: Path, so_far: int = 0) -> Any:
     return end.join(parts)
 
 
-def unpacked_size(path: Path) -> int:
-    """Return the bytes of a file, or about those inside where it is compressed."""
-    size = path.stat().st_size
-    return LIMITS.copies * size if path.suffix.lower() in _OPENERS else size
-
-
 def suffix_of(path: Path) -> str:
     """Return the ending that tells the format, that of a compression left out."""
     inner = path.with_suffix("") if path.suffix.lower() in _OPENERS else path

@@ -99,11 +99,9 @@ def _put_beside(
     return _renamed(table, X, _names(table) + names, covariates=covariates)
 
 
-def read_matrix(
-    form: Format, path: Path, reading: Reading, rows: Observations | None = None
-) -> DataTable:
+def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
     """Return the table of a file that holds a matrix rather than columns of cells."""
-    rows = form.rows(path) if rows is None and form.rows is not None else rows
+    rows = None if form.rows is None else form.rows(path)
     if reading.transpose or reading.sheet or reading.text or reading.dates:
         raise ValueError(
             f"--transpose, --sheet, --text and --dates are for tables of text, Excel and Parquet; "
@@ -237,12 +235,10 @@ def _put_covariates(
 
 def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTable:
     """Return the table without variants that do not pass, those without a name named."""
-    filters = any(asked is not None for asked in (reading.maf, reading.geno, reading.hwe))
+    filters = any(asked is not None for asked in (reading.maf, reading.geno))
     if table.variants is None:
         if filters or reading.pcs:
-            raise ValueError(
-                f"--maf, --geno, --hwe and --pcs are for genotypes; {table.source} is not"
-            )
+            raise ValueError(f"--maf, --geno and --pcs are for genotypes; {table.source} is not")
         return table
     table = _renamed(table, table.X, distinct(table.variants))
     if not filters:

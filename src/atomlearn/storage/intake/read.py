@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
-import weakref
 from dataclasses import fields, replace
 from os import PathLike
 from pathlib import Path
@@ -14,12 +11,10 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import refuse_unknown
-from atomlearn.storage.conversion.to_store import convert
-from atomlearn.storage.formats.compressed import unpacked_size
 from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, refuse_changed, within
-from atomlearn.storage.formats.registry import STORE, format_of
-from atomlearn.storage.formats.table import DataTable, Request
+from atomlearn.storage.formats.registry import format_of
+from atomlearn.storage.formats.table import DataTable
 from atomlearn.storage.intake.annotated import of_anndata
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ROLES
@@ -29,7 +24,6 @@ from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.tables import encoded_table
 from atomlearn.storage.intake.typed import frame_of
 from atomlearn.storage.store.files import is_anndata
-from atomlearn.storage.store.on_disk import OnDisk
 
 #: An option in a message, with its value: the next word, if it does not join a sentence.
 _OPTION = re.compile(
@@ -52,8 +46,8 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     **options
         As on the command line, with _ for -: missing ("refuse", "median", "indicator", "drop"), id,
         drop, covariates, roles, pheno, pheno_name, covar, transpose, sheet, form, text, dates,
-        categories, schema, names, layer, pseudobulk, memory_limit (bytes: what does not fit is
-        read from a column store in a temporary folder, made on the way); of text files delimiter,
+        categories, schema, names, layer, pseudobulk, memory_limit (bytes; larger files are
+        refused: make a column store of them first, by ``convert``); of text files delimiter,
         decimal, encoding, header, na; and columns for weights, offset, exposure, time, event,
         split, rows_of, order.
 
@@ -130,46 +124,14 @@ def _read(path: Any, reading: Reading) -> DataTable:
         raise ValueError(f"--layer and --pseudobulk are for AnnData, and {what} is none")
     if form is None:
         return encoded_table(frame_of(path), reading, None)
-    file, limit = Path(path), reading.memory_limit
-    table, before = None, file.stat()
-    size = unpacked_size(file)
-    if form.cells is not None:
+    file = Path(path)
+    before = file.stat()
+    if form.cells is None:
+        table = read_matrix(form, file, reading)
+    else:
         table = read_table(form.cells(file, reading.text_form(), reading.sheet), reading)
-        size = 8 * table.X.size
-    if limit is not None and 3 * size > limit and (table or (form.stream and not form.in_place)):
-        return _from_store(form, file, table, limit // 4, reading)
-    table = read_matrix(form, file, reading) if table is None else table
     refuse_changed(file, before)
     return table
-
-
-def _from_store(
-    form: Format, file: Path, table: DataTable | None, memory: int, reading: Reading
-) -> DataTable:
-    """Return the table of a file, whose X reads a store as it goes; the store goes with it."""
-    folder = Path(tempfile.mkdtemp(prefix="atomlearn-"))
-    store = folder / "data.store"
-    try:
-        if table is None:
-            rows = None if form.rows is None else form.rows(file)
-            target = reading.role("target")
-            if rows is None or target not in rows.header:
-                reading = replace(reading, target=None)
-            else:
-                target = None
-            opened = form.source(file, Request(target, layer=reading.layer))
-            convert(file, store, target=target, memory=memory, opened=opened)
-            found = read_matrix(STORE, store, reading, rows)
-        else:
-            convert(file, store, memory=memory, opened=MatrixColumns(table.X, table.schema, None))
-            found = replace(table, X=OnDisk(store))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    # Files that are open are read on where their folder has gone.
-    weakref.finalize(found.X, shutil.rmtree, folder, ignore_errors=True)
-    note = f"larger than a third of the memory allowed: read from a column store in {folder}"
-    return replace(found, source=str(file), notes=(*found.notes, note))
 
 
 def read_table(file: TableFile, reading: Reading) -> DataTable:

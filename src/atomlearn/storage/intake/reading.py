@@ -21,8 +21,7 @@ class Reading:
     ``roles`` : role -> column ("weights", "offset", "exposure", "time", "event", "split",
     "rows_of", "order"; rows_of "none": an identifier that repeats does not bind rows together);
     ``form`` : how text is written; ``seed`` : of the principal components; ``memory_limit`` :
-    bytes; data that take more than a third of it become a column store, in a temporary folder,
-    that is read as it is used.
+    bytes that may be taken.
 
     Parameters
     ----------
@@ -69,8 +68,6 @@ class Reading:
         Leave out variants whose rarer allele has a smaller frequency than this.
     geno : float, optional
         Leave out variants missing in more than this share of the samples.
-    hwe : float, optional
-        Leave out variants whose exact test of Hardy-Weinberg equilibrium has a smaller p.
     pcs : int
         Add this many principal components as covariates.
     """
@@ -96,7 +93,6 @@ class Reading:
     pseudobulk: str | None = None
     maf: float | None = None
     geno: float | None = None
-    hwe: float | None = None
     pcs: int = 0
     seed: int = 0
     memory_limit: int | None = None
