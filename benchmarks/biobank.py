@@ -139,8 +139,11 @@ class Watched(Forwarding):
         size = columns.size * ((self.shape[0] + 3) // 4) / 1e9
         return self.note("gather", columns.size, size, lambda: self.inner.gather(columns))
 
-    def combined(self, columns: NDArray[np.int64], weights: Array) -> Array:
-        return self.gather(columns).dot(weights)
+    def product(self, W: Array, columns: NDArray[np.int64] | None = None) -> Array:
+        if columns is None:
+            return self.note("product", W.shape[1], self._gb, lambda: self.inner.product(W))
+        size = columns.size * ((self.shape[0] + 3) // 4) / 1e9
+        return self.note("gather", columns.size, size, lambda: self.inner.product(W, columns))
 
 
 def forgotten(path: Path) -> None:

@@ -90,13 +90,15 @@ def test_columns_that_are_multiplied(kind: str) -> None:
 
 
 @KINDS
-def test_a_few_columns_are_combined_without_a_pass(kind: str, monkeypatch) -> None:
+def test_products_of_a_few_columns(kind: str, monkeypatch) -> None:
     design, array = DESIGNS[kind]
     columns, w, rows = np.array([2, 0]), np.array([1.5, -2.0]), np.array([3, 1, 1])
-    assert_allclose(design.combined(columns, w), array[:, columns] @ w, rtol=1e-6)
+    assert_allclose(design.product(w[:, None], columns)[:, 0], array[:, columns] @ w, rtol=1e-6)
     monkeypatch.setattr(parts, "LIMITS", replace(parts.LIMITS, most_dense=1))
     spread = SpreadRows(design, rows)
-    assert_allclose(spread.combined(columns, w), array[rows][:, columns] @ w, rtol=1e-6)
+    assert_allclose(
+        spread.product(w[:, None], columns)[:, 0], array[rows][:, columns] @ w, rtol=1e-6
+    )
     for some in (columns, columns[:0]):
         assert_array_equal(spread.gather(some).dense(), design.gather(some).dense()[rows])
 
