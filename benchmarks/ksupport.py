@@ -181,7 +181,8 @@ def dense(n: int, p: int) -> tuple[Array, Array]:
 def thin(n: int, p: int) -> tuple[Array, Array]:
     """Return a sparse matrix, about 25 entries a row."""
     rng = np.random.default_rng(0)
-    X = sparse.random(n, p, 25 / p, "csc", random_state=0, data_rvs=rng.standard_normal)
+    # Places drawn by a generator: those of a seed take 8 GB.
+    X = sparse.random(n, p, 25 / p, "csc", random_state=rng, data_rvs=rng.standard_normal)
     return noisy(X, np.ravel(X[:, :60].sum(axis=1)))
 
 

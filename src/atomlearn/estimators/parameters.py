@@ -74,7 +74,6 @@ class ProvedModel(OwnParameters, BaseEstimator):
             level = np.array([problem.regularizer.amount])
             tasks.append(settings.task(problem, level, warm=start))
         drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
-        begun = replace(settings, max_iter=0, observers=(), deadline=Deadline.after(0.0))
         if not any(task.results for task in tasks):
             raise KeyboardInterrupt("interrupted before the first point")
         results = []
@@ -82,6 +81,7 @@ class ProvedModel(OwnParameters, BaseEstimator):
             if task.results:
                 result = task.results[0]
             else:
+                begun = replace(settings, max_iter=0, observers=(), deadline=Deadline.after(0.0))
                 result = begun.run(problem, start)
                 result.status = Status.INTERRUPTED
             result.state = None

@@ -98,9 +98,8 @@ class OutOfFold:
 
     def decisions(self, design: Design, offset: Array | None = None) -> Array:
         """Return X w + b (+ offset) of each fit, (n, n_folds, n_outputs)."""
-        block = design.gather(self.columns)
-        linear = [block.dot(w) for w in self.weights.reshape(self.intercepts.size, -1)]
-        values = np.stack(linear, axis=1).reshape(-1, *self.intercepts.shape) + self.intercepts
+        linear = design.product(self.weights.reshape(self.intercepts.size, -1).T, self.columns)
+        values = linear.reshape(-1, *self.intercepts.shape) + self.intercepts
         return np.asarray(values if offset is None else values + offset[:, None])
 
     def score(self, decisions: Array, y: Array, u: Array) -> Array:

@@ -44,6 +44,8 @@ class MatrixSettings:
     whole_entries: int = 1024
     #: Share of the last relative gap, and of 1, that the bounds on the polar may leave open.
     loose: float = 0.1
+    #: Gradient steps before sweeps: all that it takes completion, a tenth slower; 10 make passes.
+    before_sweeps: int = 30
     #: Share of what all sweeps gained so far that one must gain for each unit of rank, as it costs
     #: O(n r^2) for rank r, a step within the span O(n r).
     sweep_gain: float = 1e-4

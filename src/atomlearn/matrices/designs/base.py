@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,10 @@ class MatrixDesign(Design):
         """
         return None
 
-    def ridge_steps(self) -> Any:
-        """Return what makes Newton's steps for one factor of W, the other one held.
+    def ridge_steps(self) -> Callable[[Array], Any] | None:
+        """Return what makes Newton's steps for one factor of W, the other held, for these weights.
 
-        None where samples see more than one row of a factor.
+        None where these are no ridge regressions that cost less than a few products.
         """
         return None
 

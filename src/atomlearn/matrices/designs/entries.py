@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -111,9 +112,9 @@ class Entries(MatrixDesign):
         """Return the observed entries of images right': O(n_samples r)."""
         return self._spread(_kernels.sampled_products(self._cols, self._starts, images, right))
 
-    def ridge_steps(self) -> EntryRidge:
-        """Return steps for the factors of W: 8 bytes a sample while it is held, O(n r^2) each."""
-        return EntryRidge(self, self._cols, self._starts)
+    def ridge_steps(self) -> Callable[[Array], EntryRidge]:
+        """Return what makes them: 8 bytes a sample while they are held, O(n r^2) each."""
+        return lambda weight: EntryRidge(self, self._cols, self._starts)
 
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
         """Return the design of the entries of the mode-th unfolding, the samples unchanged."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import SparseBlock
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Block, Columns, Scores, is_whole
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.matrices.designs.base import MatrixDesign, SpanBlock
 from atomlearn.matrices.scores import MatrixScores
 
@@ -163,6 +164,42 @@ class TaskBlock(Block):
         )
 
 
+class TaskRidge:
+    """Steps for the factors of W = left right', whatever the units of the columns of X.
+
+    With right held, left is a ridge regression that the singular vectors of X part into numbers,
+    and with left held, right is one over X left. A row counts as much as its weight, times the
+    largest curvature there is for a weight of 1.
+    """
+
+    def __init__(self, X: Array, weight: Array) -> None:
+        self._X, self._weight = X, weight
+        self._rows = np.reshape(weight, (X.shape[0], -1)).max(axis=1)
+        self._values, self._vectors = np.linalg.svd(
+            np.sqrt(self._rows)[:, None] * X, full_matrices=False
+        )[1:]
+
+    def predictions(self, left: Array, right: Array) -> Array:
+        """Return vec(X left right')."""
+        return np.asarray(self._X @ left @ right.T).reshape(-1)
+
+    def step(
+        self, is_left: bool, slope: Array, curvature: Array, own: Array, held: Array, amount: float
+    ) -> Array:
+        """Return the next factor of the side that is ``own``, with the other one ``held``."""
+        V, counts = np.reshape(slope, (self._X.shape[0], -1)), self._weight > 0.0
+        most = float((curvature[counts] / self._weight[counts]).max())
+        if not is_left:
+            images = self._X @ held
+            H = most * (images.T * self._rows) @ images + amount * np.eye(held.shape[1])
+            return np.asarray(own - np.linalg.solve(H, images.T @ V + amount * own.T).T)
+        sizes, turn = np.linalg.eigh(held.T @ held)
+        change = (self._X.T @ (V @ held) + amount * own) @ turn / amount
+        stiff = most * np.outer(self._values**2, np.maximum(sizes, 0.0))
+        change -= self._vectors.T @ (stiff / (stiff + amount) * (self._vectors @ change))
+        return np.asarray(own - change @ turn.T)
+
+
 class Tasks(MatrixDesign):
     """I kron X: predictions vec(X W) for W (n_features, n_tasks), n_samples n_tasks samples.
 
@@ -236,6 +273,19 @@ class Tasks(MatrixDesign):
     def images(self, left: Array) -> Array:
         """Return X left: O(n_rows n_features) a column."""
         return self.base.product(left)
+
+    def ridge_steps(self) -> Callable[[Array], TaskRidge] | None:
+        """Return what makes them, where X is small enough to be decomposed."""
+        base, n_features = self.base, self.base.shape[1]
+        small = min(base.shape) <= TUNING.few_columns and base.listable
+        if not small or base.shape[0] * n_features > TUNING.column_entries:
+            return None
+
+        def begin(weight: Array) -> TaskRidge:
+            X = base.gather(np.arange(n_features)).dense()
+            return TaskRidge(np.asarray(X, dtype=np.float64), weight)
+
+        return begin
 
     def pulled(self, v: Array, right: Array) -> Array:
         """Return V right for V (n_rows, n_tasks) of v."""

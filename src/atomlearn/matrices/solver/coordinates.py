@@ -112,6 +112,10 @@ class Coordinates(ABC):
         """
         return self, 0.0
 
+    def sweeps(self, problem: Problem) -> bool:
+        """Return whether factors of W_i can be fitted in turn."""
+        return False
+
     def swept(
         self, problem: Problem, linear: Array, intercept: float, enough: float
     ) -> tuple[Coordinates, Array]:

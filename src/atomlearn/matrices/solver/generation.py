@@ -185,7 +185,7 @@ class MatrixGeneration(Solver):
             linear = linear - refit.intercept
         enough = 0.01 * self.tolerance * abs(aim.objective)
         for number, term in enumerate(small):
-            if not problem.deadline.passed:
+            if term.rank and term.sweeps(problem) and not problem.deadline.passed:
                 small[number], linear = term.swept(problem, linear, refit.intercept, enough)
         return small, linear, refit
 
@@ -223,7 +223,8 @@ class MatrixGeneration(Solver):
         # Where spans are whole, nothing new comes with a pass: one re-fit goes all the way.
         whole = any(term.is_whole for term in used)
         target = self._target(replace(aim, gap=0.0) if whole else aim)
-        master = master_for(used) if self.master is None else self.master
+        sweeps = any(term.sweeps(problem) for term in used)
+        master = self.master or master_for(used, sweeps)
         refit = ModelNewton(master).solve(restricted, start, aim.intercept, target)
         pieces = np.split(refit.weights, np.cumsum([term.x.size for term in terms])[:-1])
         both = zip(terms, pieces, strict=True)
@@ -314,12 +315,14 @@ def at_zero(term: Term, design: Design) -> Coordinates:
     return coordinates
 
 
-def master_for(terms: list[Coordinates]) -> Master:
+def master_for(terms: list[Coordinates], sweeps: bool = False) -> Master:
     """Return the method that re-fits these coordinates, as ``MatrixGeneration`` describes.
 
-    Rays beside other terms lie close together, so first-order steps are slow there.
+    Rays beside other terms lie close together, so first-order steps are slow there; so they are in
+    spans of columns in other units, and where sweeps follow, few of them are enough.
     """
     if all(term.hard for term in terms):
         return SequentialQP()
-    rays = any(term.hard for term in terms)
-    return SemismoothNewton() if rays else AcceleratedGradient()
+    if any(term.hard for term in terms):
+        return SemismoothNewton()
+    return AcceleratedGradient(max_iter=SETTINGS.before_sweeps) if sweeps else AcceleratedGradient()

@@ -123,15 +123,49 @@ class Span(Coordinates):
             np.hstack([turned[1], before[1], right]),
         )
 
+    def sweeps(self, problem: Problem) -> bool:
+        # The price of its gauge must be known beforehand, which the penalized form alone has.
+        plain = problem.regularizer.form == "penalized" and problem.tau == 0.0
+        separate = plain and problem.loss.coupled == 1
+        return separate and unwrapped(self.design).ridge_steps() is not None
+
     def swept(
         self, problem: Problem, linear: Array, intercept: float, enough: float
     ) -> tuple[Coordinates, Array]:
-        if self.is_whole or not can_sweep(problem, self):
-            return self, linear
-        steps = unwrapped(self.design).ridge_steps()
-        if steps is None:
-            return self, linear
-        return swept(problem, self, steps, linear, intercept, enough)
+        """Return the term and the predictions of all terms after sweeps; it is compressed."""
+        steps = unwrapped(self.design).ridge_steps()(problem.weight)
+        price = problem.regularizer.amount * self.term.factor
+        root = np.sqrt(np.diag(self.core))
+        left, right = self.left * root, self.right * root
+        others = linear - steps.predictions(left, right)
+
+        def objective(left: Array, right: Array, linear: Array) -> float:
+            """The loss and the price of the factors, without the gauges of other terms."""
+            size = float((left**2).sum() + (right**2).sum())
+            return problem.loss_value(linear, intercept) + 0.5 * price * size
+
+        first = after = objective(left, right, linear)
+        while True:
+            before = after
+            for is_left in (True, False):
+                own, held = (left, right) if is_left else (right, left)
+                slopes = _derivatives(problem, linear, intercept)
+                factor = steps.step(is_left, *slopes, own, held, price)
+                del slopes  # two numbers a sample
+                turned_left, turned_right = (factor, right) if is_left else (left, factor)
+                trial = steps.predictions(turned_left, turned_right)
+                trial += others
+                value = objective(turned_left, turned_right, trial)
+                if value < after:
+                    left, right, linear, after = turned_left, turned_right, trial, value
+            left, right = _balanced(left, right)
+            after = objective(left, right, linear)
+            rank = left.shape[1]
+            least = max(enough, SETTINGS.sweep_gain * rank * (first - after))
+            if not rank or before - after <= least or problem.deadline.passed:
+                break
+        root = np.linalg.norm(left, axis=0)
+        return replace(self, left=left / root, right=right / root, x=_diagonal(root**2)), linear
 
     def part(self) -> MatrixPart:
         span = self.compressed()
@@ -155,7 +189,7 @@ class Span(Coordinates):
 class SymmetricSpan(Span):
     """W_i = U S U' with one orthonormal basis U for both sides, S positive semidefinite."""
 
-    swept = Coordinates.swept
+    sweeps = Coordinates.sweeps
 
     def compressed(self) -> Self:
         """Return the span of the eigenvectors of W_i: S becomes diagonal, without zeros."""
@@ -192,61 +226,6 @@ def joined_bases(basis: Array, more: Array) -> Array:
     more = more[:, :room]
     more = more - basis @ (basis.T @ more)
     return np.hstack([basis, np.linalg.qr(more)[0]]) if more.shape[1] else basis
-
-
-def can_sweep(problem: Problem, term: Span) -> bool:
-    """Return whether the factors of this term can be fitted in turn.
-
-    The price of its gauge must be known beforehand, which the penalized form alone has.
-    """
-    return (
-        term.rank > 0
-        and problem.regularizer.form == "penalized"
-        and problem.tau == 0.0
-        and problem.loss.coupled == 1
-    )
-
-
-def swept(
-    problem: Problem, term: Span, steps: Any, linear: Array, intercept: float, enough: float
-) -> tuple[Span, Array]:
-    """Return the term and the predictions without intercept after sweeps.
-
-    term : compressed, S diagonal; linear : predictions of all terms without intercept; enough : a
-    sweep that gains less than this is the last.
-    """
-    price = problem.regularizer.amount * term.term.factor
-    root = np.sqrt(np.diag(term.core))
-    left, right = term.left * root, term.right * root
-    others = linear - steps.predictions(left, right)
-
-    def objective(left: Array, right: Array, linear: Array) -> float:
-        """The loss and the price of the factors, without the gauges of other terms."""
-        size = float((left**2).sum() + (right**2).sum())
-        return problem.loss_value(linear, intercept) + 0.5 * price * size
-
-    first = after = objective(left, right, linear)
-    while True:
-        before = after
-        for is_left in (True, False):
-            own, held = (left, right) if is_left else (right, left)
-            slopes = _derivatives(problem, linear, intercept)
-            factor = steps.step(is_left, *slopes, own, held, price)
-            del slopes  # two numbers a sample
-            turned_left, turned_right = (factor, right) if is_left else (left, factor)
-            trial = steps.predictions(turned_left, turned_right)
-            trial += others
-            value = objective(turned_left, turned_right, trial)
-            if value < after:
-                left, right, linear, after = turned_left, turned_right, trial, value
-        left, right = _balanced(left, right)
-        after = objective(left, right, linear)
-        rank = left.shape[1]
-        least = max(enough, SETTINGS.sweep_gain * rank * (first - after))
-        if not rank or before - after <= least or problem.deadline.passed:
-            break
-    root = np.linalg.norm(left, axis=0)
-    return replace(term, left=left / root, right=right / root, x=_diagonal(root**2)), linear
 
 
 def _derivatives(problem: Problem, linear: Array, intercept: float) -> tuple[Array, Array]:
