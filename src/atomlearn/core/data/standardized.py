@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import singledispatch
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,14 @@ from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.scores import affine_scores
+
+
+@singledispatch
+def affine_block(block: Block, means: Array, factors: Array) -> Block:
+    """Return the columns (x_j - means_j) factors_j: a dense copy, unless a kind has its own way."""
+    array = block.dense() - means
+    array *= factors
+    return DenseBlock(array)
 
 
 class Affine(Derived):
@@ -60,13 +69,8 @@ class Affine(Derived):
     def gather(self, columns: Columns) -> Block:
         block = self.design.gather(columns)
         means, factors = self.means[columns], self.factors[columns]
-        kept = block.affine(means, factors)
-        if kept is not None:
-            return kept
         if not block.is_sparse:
-            array = block.dense() - means
-            array *= factors
-            return DenseBlock(array)
+            return affine_block(block, means, factors)
         scaled = SparseBlock.of(scaled_columns(block.stored(), factors))
         # Of one kind whichever columns they are, so that blocks can be appended.
         return CenteredBlock(scaled, means * factors) if self._centered else scaled

@@ -220,10 +220,6 @@ class Block(Design):
     #: Bytes of memory that an entry takes.
     bytes_an_entry: float = 8.0
 
-    def affine(self, means: Array, factors: Array) -> Block | None:
-        """Return the columns (a_j - means_j) factors_j in the same form, None where it has none."""
-        return None
-
     @abstractmethod
     def append(self, other: Block) -> Block:
         """Return the block of these columns followed by those of ``other``.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, check_same_rows
 from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.data.standardized import affine_block
 from atomlearn.core.interfaces import Array, Block, Columns
 
 
@@ -44,10 +45,6 @@ class GenotypeBlock(Block):
     @property
     def shape(self) -> tuple[int, int]:
         return self._n_samples, self._means.size
-
-    def affine(self, means: Array, factors: Array) -> GenotypeBlock:
-        parts = self._scale * factors, (self._shift + means) * factors
-        return GenotypeBlock(self._packed, self._n_samples, self._means, *parts)
 
     def dot(self, weights: Array) -> Array:
         scaled = weights * self._scale
@@ -112,3 +109,9 @@ class GenotypeBlock(Block):
         mine, theirs = self._parts, other._parts
         packed, *parts = (np.concatenate(pair) for pair in zip(mine, theirs, strict=True))
         return GenotypeBlock(packed, self._n_samples, *parts)
+
+
+@affine_block.register
+def _genotypes(block: GenotypeBlock, means: Array, factors: Array) -> GenotypeBlock:
+    parts = block._scale * factors, (block._shift + means) * factors
+    return GenotypeBlock(block._packed, block._n_samples, block._means, *parts)
