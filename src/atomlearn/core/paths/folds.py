@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,11 @@ class HeldOutLoss:
             return None
         parts = []
         for p in self.problems:
-            of_rows = {"loss": p.loss.part(test), "y": p.y[test], "weight": p.weight[test]}
+            of_rows: dict[str, Any] = {
+                "loss": p.loss.part(test),
+                "y": p.y[test],
+                "weight": p.weight[test],
+            }
             parts.append(replace(p, design=testing, fit_intercept=False, **of_rows))
         summed = [over_sums(testing, part) for part in parts]
         if any(there is here for there, here in zip(summed, parts, strict=True)):
