@@ -35,7 +35,18 @@ def decisions_at(problem: Problem, predicted: Array, test: Rows) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class HeldOutLoss:
-    """The score "minus the mean held-out loss", weighted, summed over outputs."""
+    """The score "minus the mean held-out loss", weighted, summed over outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, norms, paths, problem
+    >>> X, y = designs.as_design(np.eye(3)), np.array([3.0, 1.0, 2.0])
+    >>> penalty = problem.Regularizer(norms.L1(), "penalized", 1.0)
+    >>> task = problem.Problem.build(X, y, losses.Squared(), penalty)
+    >>> paths.held_out_loss([task])(np.array([[3.0], [0.0]]), np.array([0, 1]))
+    -0.25
+    """
 
     problems: Sequence[Problem]
 
