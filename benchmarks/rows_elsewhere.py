@@ -114,8 +114,9 @@ def workers(table: Table, options: Options) -> None:
     latency = terms[2]["latency_s"]
     for count in (1, 2, 64):
         size = 1 if count < 64 else 64  # 64 times as many rows: as many for each worker
-        # A round has 16 chunks a worker here, and ceil(log8) levels of sums; the rest is reading.
-        modelled = found.passes * read * size / count + rounds * latency * max(1.0, size * 0.5)
+        # A round has 16 tasks here, and as many as workers on more of them; the rest is reading.
+        trips = rounds * latency * max(1.0, count / 16)
+        modelled = found.passes * read * size / count + trips
         table.add(
             part="model", what=f"{4e-9 * n * p * size:.1f} GB, {count} workers", path_s=modelled,
             speedup=size * (found.passes * read + rounds * latency) / modelled,

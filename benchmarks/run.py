@@ -44,6 +44,7 @@ BENCHMARKS = {
     "on_disk": ("on_disk", "stores larger than memory, two-bit genotypes, kills at random moments"),
     "biobank": ("biobank", "a whole cross-validated path over genotypes on disk, killed once"),
     "device": ("device", "tensors on a GPU: scores, products and fits against the processor"),
+    "rows_elsewhere": ("rows_elsewhere", "paths on Dask rows: bytes, rounds, 1 and 2 workers"),
     "distributed": ("distributed", "Dask on 1 and 2 workers, killed workers, the cost model"),
     "paper_v": ("paper_v", "[V]: Figures 2, 3 and 5 with all rivals"),
     "paper_v_table": ("paper_v_table", "[V]: Table 1, California housing, with all rivals"),

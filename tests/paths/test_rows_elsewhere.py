@@ -76,8 +76,8 @@ def test_a_cross_validation_sends_sums(loss: str, sizes: set[int]) -> None:
         assert_allclose(found.cv_results_[name], expected.cv_results_[name], rtol=1e-5)
     assert_allclose(found.coef_, expected.coef_, atol=1e-5)
     assert max(sizes) <= P
-    # Predictions of the rows left out, for intervals: one a fold, formed where the rows are.
-    assert design.sent[0] == 3
+    # Predictions of the rows left out, for intervals, formed where the rows are.
+    assert design.sent[1] <= 8 * 3 * (N + 4 * P)
 
 
 def test_small_rows_come_once() -> None:

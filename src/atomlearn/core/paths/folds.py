@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,18 @@ def decisions_at(problem: Problem, predicted: Array, test: Rows) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class HeldOutLoss:
-    """The score "minus the mean held-out loss", weighted, summed over outputs."""
+    """The score "minus the mean held-out loss", weighted, summed over outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import designs, losses, norms, paths, problem
+    >>> X, y = designs.as_design(np.eye(3)), np.array([3.0, 1.0, 2.0])
+    >>> penalty = problem.Regularizer(norms.L1(), "penalized", 1.0)
+    >>> task = problem.Problem.build(X, y, losses.Squared(), penalty)
+    >>> paths.held_out_loss([task])(np.array([[3.0], [0.0]]), np.array([0, 1]))
+    -0.25
+    """
 
     problems: Sequence[Problem]
 
@@ -54,7 +66,11 @@ class HeldOutLoss:
             return None
         parts = []
         for p in self.problems:
-            of_rows = {"loss": p.loss.part(test), "y": p.y[test], "weight": p.weight[test]}
+            of_rows: dict[str, Any] = {
+                "loss": p.loss.part(test),
+                "y": p.y[test],
+                "weight": p.weight[test],
+            }
             parts.append(replace(p, design=testing, fit_intercept=False, **of_rows))
         summed = [over_sums(testing, part) for part in parts]
         if any(there is here for there, here in zip(summed, parts, strict=True)):

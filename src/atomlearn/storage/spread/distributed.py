@@ -229,7 +229,7 @@ class Dask(Design):
         """Return the design of these rows, cut out where they are; None unless they increase."""
         if (rows[1:] <= rows[:-1]).any():
             return None
-        found, sizes = copy(self), []
+        found, sizes = copy(self), list[int]()
         found._chunks = np.empty_like(self._chunks)
         for part, row in zip(self._rows, self.chunks_for_a_pass(), strict=True):
             within = rows[slice(*np.searchsorted(rows, [part.start, part.stop]))] - part.start
