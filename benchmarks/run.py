@@ -42,6 +42,7 @@ BENCHMARKS = {
     "structured": ("structured", "two million interactions, a million overlapping groups"),
     "additive": ("additive", "a pass over additive kernels, 500 kernels against SimpleMKL"),
     "on_disk": ("on_disk", "stores larger than memory, two-bit genotypes, kills at random moments"),
+    "biobank": ("biobank", "a whole cross-validated path over genotypes on disk, killed once"),
     "device": ("device", "tensors on a GPU: scores, products and fits against the processor"),
     "distributed": ("distributed", "Dask on 1 and 2 workers, killed workers, the cost model"),
     "paper_v": ("paper_v", "[V]: Figures 2, 3 and 5 with all rivals"),

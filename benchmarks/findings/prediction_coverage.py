@@ -8,7 +8,8 @@
 
 Asked for 90%. A row is a draw: a fit to training rows, and the share of 500 new rows (real: of the
 rows left out) that the set holds, with its mean width (size of the set). Draws that are there are
-not repeated. Results: prediction_coverage.csv, prediction_coverage_summary.csv. Full: full
+not repeated. Results: prediction_coverage.csv (full and times: in build/), and
+prediction_coverage_summary.csv. Full: full
 conformal intervals of five new rows by a lasso at one alpha, with CV+ and a split at the same alpha
 on the same rows. Times: lower bounds of survival times, half of which are not seen, beside those of
 the fitted survival functions alone; the width is the mean of the bounds.
@@ -224,9 +225,17 @@ def held_times(name: str, seed: int) -> dict[str, dict[str, float]]:
 SEVERAL = {"full": (FULL, WAYS, held_by_three), "times": (TIMES, ("weighted", "alone"), held_times)}
 
 
+def path_of(kind: str) -> Path:
+    """Return the file of the draws: of several ways it is too large to be kept but as a summary."""
+    if kind in SEVERAL:
+        return RESULTS.parents[1] / "build" / f"prediction_coverage_{kind}.csv"
+    return RESULTS / "prediction_coverage.csv"
+
+
 def run(kind: str, draws: int, seconds: float) -> None:
     """Write a row a draw until all are there, or the time is out: all settings in turns."""
-    path = RESULTS / "prediction_coverage.csv"
+    path = path_of(kind)
+    path.parent.mkdir(exist_ok=True)
     known = list(csv.DictReader(path.open())) if path.exists() else []
     done = {(row["kind"], row["setting"].split(": ")[0], int(row["seed"])) for row in known}
     ended = time.monotonic() + seconds
@@ -257,8 +266,10 @@ def run(kind: str, draws: int, seconds: float) -> None:
 
 def summary() -> None:
     """Write the means over draws and the standard error of the coverage."""
-    known = list(csv.DictReader((RESULTS / "prediction_coverage.csv").open()))
-    rows = []
+    paths = {path_of(kind) for kind in ("made", "real", *SEVERAL)}
+    known = [row for path in paths if path.exists() for row in csv.DictReader(path.open())]
+    kept = RESULTS / "prediction_coverage_summary.csv"
+    before, rows = list(csv.reader(kept.open()))[1:], []
     several = {
         kind: [f"{name}: {way}" for name in names for way in ways]
         for kind, (names, ways, _) in SEVERAL.items()
@@ -272,8 +283,9 @@ def summary() -> None:
                 error = values["covered"].std(ddof=1) / np.sqrt(len(mine)) if len(mine) > 1 else 0
                 means = [f"{value.mean():.4g}" for value in values.values()]
                 rows.append([kind, name, len(mine), means[0], f"{error:.2g}", *means[1:]])
+    rows += [row for row in before if row[0] not in {row["kind"] for row in known}]
     head = ["kind", "setting", "draws", "covered", "error", "width", "s_fit", "s_interval"]
-    with (RESULTS / "prediction_coverage_summary.csv").open("w", newline="") as stream:
+    with kept.open("w", newline="") as stream:
         csv.writer(stream).writerows([head, *rows])
     for row in rows:
         print(*row, sep="\t")

@@ -328,6 +328,7 @@ def test_existing_files_are_replaced_and_no_temporary_ones_stay(
 ) -> None:
     out = tmp_path / "out"
     out.mkdir()
+    (out / "summary.json").write_text('{"format": "atomlearn-summary"}')
     (out / "model.json").write_text("old")
     (out / "mine.txt").write_text("keep")
     arguments = ("--target", "outcome", "--n-features", 2, "--quiet", "--out", out)

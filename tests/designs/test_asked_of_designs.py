@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from atomlearn.core.data import parts
 from atomlearn.core.data.cached_block import CachedBlock, GrowingGram
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.coefficients import (
@@ -18,7 +20,7 @@ from atomlearn.core.data.coefficients import (
 )
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.lifted import RepeatedBlock
-from atomlearn.core.data.parts import part_of
+from atomlearn.core.data.parts import SpreadRows, part_of
 from atomlearn.core.data.scores import FoundScores
 from atomlearn.core.data.standardized import largest_magnitudes, scaled_design
 from atomlearn.core.masters.newton_system import _of_samples
@@ -85,6 +87,20 @@ def test_columns_that_are_multiplied(kind: str) -> None:
     assert_allclose(scaled.gather(np.arange(array.shape[1])).dense(), array * factors, rtol=1e-6)
     assert scaled.dtype == design.dtype
     assert_allclose(largest_magnitudes(scaled), np.abs(array * factors).max(axis=0), rtol=1e-6)
+
+
+@KINDS
+def test_products_of_a_few_columns(kind: str, monkeypatch) -> None:
+    design, array = DESIGNS[kind]
+    columns, w, rows = np.array([2, 0]), np.array([1.5, -2.0]), np.array([3, 1, 1])
+    assert_allclose(design.product(w[:, None], columns)[:, 0], array[:, columns] @ w, rtol=1e-6)
+    monkeypatch.setattr(parts, "LIMITS", replace(parts.LIMITS, most_dense=1))
+    spread = SpreadRows(design, rows)
+    assert_allclose(
+        spread.product(w[:, None], columns)[:, 0], array[rows][:, columns] @ w, rtol=1e-6
+    )
+    for some in (columns, columns[:0]):
+        assert_array_equal(spread.gather(some).dense(), design.gather(some).dense()[rows])
 
 
 @KINDS

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,21 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from atomlearn import norms, solve
+from atomlearn import AtomicRegressorCV, norms, solve
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Design
 from atomlearn.datasets import convert, write_plink
-from atomlearn.designs import OnDisk, PlinkBed, Standardized, StoreError, as_design
+from atomlearn.designs import (
+    Concatenated,
+    OnDisk,
+    PlinkBed,
+    Standardized,
+    StoreError,
+    as_design,
+    part_of,
+)
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.store_file import ReadingSizes
 from atomlearn.testing.designs import DesignChecks
@@ -146,6 +157,28 @@ class TestStandardizedGenotypes(TestPlinkBed):
         )
 
 
+@pytest.fixture
+def packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns stay packed, in several pieces, and are never all unpacked."""
+    sizes = "atomlearn.storage.store.stored_columns.READING"
+    monkeypatch.setattr(sizes, ReadingSizes(chunk_bytes=256, packed_from=0))
+    limits = replace(LIMITS, piece_entries=256, most_dense=64)
+    monkeypatch.setattr("atomlearn.storage.store.genotype_block.LIMITS", limits)
+
+
+@pytest.mark.usefixtures("packed")
+class TestPackedGenotypes(TestPlinkBed):
+    def test_blocks_are_packed(self) -> None:
+        block = self.build()[0].gather(np.arange(20))
+        assert block.stored() is None
+        assert block.append(block).bytes_an_entry == 0.25
+
+
+@pytest.mark.usefixtures("packed")
+class TestPackedStandardized(TestStandardizedGenotypes):
+    pass
+
+
 # --- the same answers ----------------------------------------------------------------------------
 
 
@@ -193,11 +226,13 @@ def test_large_scores_of_standardized_columns_in_a_store(folder: Path) -> None:
     V = np.random.default_rng(3).normal(1.0, 1.0, (45, 2))
     Z = standardized.T @ V
     bounds = 0.5 * np.abs(Z).max(axis=0)
-    design = Standardized(OnDisk(_store("far-means", X, "float64")))
-    for scores, z, bound in zip(design.scores_above(V, bounds), Z.T, bounds, strict=True):
-        columns, values = scores.above(bound)
-        assert set(columns) == set(np.flatnonzero(np.abs(z) >= bound))
-        assert_allclose(values, z[columns], rtol=1e-12)
+    store = OnDisk(_store("far-means", X, "float64"))
+    halves = Concatenated([part_of(store, columns=k) for k in np.split(np.arange(31), [20])])
+    for design in (Standardized(store), Standardized(halves)):
+        for scores, z, bound in zip(design.scores_above(V, bounds), Z.T, bounds, strict=True):
+            columns, values = scores.above(bound)
+            assert set(columns) == set(np.flatnonzero(np.abs(z) >= bound))
+            assert_allclose(values, z[columns], rtol=1e-12)
 
 
 def test_pickles_and_names_and_target(folder: Path) -> None:
@@ -454,3 +489,24 @@ def test_verify_looks_at_what_was_read_before(tmp_path: Path) -> None:
         stream.write(b"damage!!")
     with pytest.raises(StoreError, match="checksum"):
         design.verify()
+
+
+@pytest.mark.usefixtures("packed")
+def test_a_cross_validation_over_packed_columns_beside_covariates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same choice and coefficients as of numbers in memory, by the search of large scores."""
+    monkeypatch.setattr("atomlearn.core.paths.shared_levels.WHOLE", 0)
+    rng = np.random.default_rng(0)
+    X, known = genotypes(160, 60, 0.05), rng.standard_normal((160, 2))
+    naive_write_plink(tmp_path / "some.bed", X)
+    design = Standardized(PlinkBed(tmp_path / "some.bed"))
+    array = np.hstack([design.gather(np.arange(60)).dense(), known])
+    y = array[:, [3, 8, 61]].sum(axis=1) + rng.standard_normal(160)
+    model = AtomicRegressorCV(n_alphas=12, tol=1e-9, unpenalized=[60, 61])
+    found = clone(model).fit(Concatenated([design, as_design(known)]), y)
+    expected = model.fit(array, y)
+    assert found.alpha_ == pytest.approx(expected.alpha_, rel=1e-9)
+    assert_allclose(found.coef_, expected.coef_, atol=1e-6)
+    scores = "mean_test_score"
+    assert_allclose(found.cv_results_[scores], expected.cv_results_[scores], rtol=1e-6)

@@ -9,7 +9,9 @@ from scipy.stats import chi2
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 
 from atomlearn.findings import conditional_importance, p_values
+from atomlearn.findings.gaussian import knockoffs_of
 from atomlearn.findings.importance import coefficients, loss_for
+from atomlearn.findings.precision import standardized
 from atomlearn.losses import survival_target
 from atomlearn.norms import L1
 
@@ -64,6 +66,16 @@ def test_columns_without_an_effect_are_small_as_often_as_promised(kind: str) -> 
         small.append(np.delete(found, 10) <= 0.05)
     assert np.mean(small) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / np.size(small)) + 0.01
     assert np.max(strong) < 0.01
+
+
+def test_the_law_never_takes_columns_for_less_dependent_than_they_are() -> None:
+    """Columns like genotypes, which knockoffs are drawn of by Ledoit-Wolf."""
+    rng = np.random.default_rng(0)
+    X = sum((autoregressive(150, 80, 0.9, rng) > 0.5).astype(float) for _ in range(2))
+    with pytest.warns(UserWarning, match="Ledoit-Wolf"):
+        assert knockoffs_of(standardized(X)[0]).covariance == "ledoit_wolf"
+    y = X[:, 3] + rng.standard_normal(150)
+    assert "nearest" in p_values(X, y, [3]).law
 
 
 def test_a_cluster_is_found_where_its_columns_alone_are_not() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import Lasso
@@ -41,6 +42,16 @@ def test_the_interval_holds_the_targets_that_conform_and_ends_where_they_do(p: i
         assert not conforms(new, high + 1e-6)
     sparse = full_conformal(model, sp.csr_array(X[:n]), y[:n], sp.csr_array(X[n:]), share)
     np.testing.assert_allclose(np.transpose(sparse), ends, rtol=1e-8)
+
+
+def test_covariates_are_named_in_tables() -> None:
+    X, y = data(29, 6)
+    table = pd.DataFrame(X).add_prefix("g")
+    ends = [
+        full_conformal(AtomicRegressor(alpha=0.2, unpenalized=free).fit(x, y), x, y, x[:2])
+        for x, free in ((X, [3]), (table, ["g3"]))
+    ]
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-12)
 
 
 def test_more_than_the_rows_can_tell_has_no_bound_and_other_models_are_refused() -> None:

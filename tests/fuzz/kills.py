@@ -1,6 +1,6 @@
-"""Processes ended at random moments: conversions, checkpointed solves, Ctrl-C, Dask workers.
+"""Processes ended at random moments: conversions, checkpointed solves, Ctrl-C.
 
-    python -m tests.fuzz.kills --conversions 500 --solves 500 --interrupts 200 --workers 50
+    python -m tests.fuzz.kills --conversions 500 --solves 500 --interrupts 200
 
 A conversion or a solve that was killed is begun again until it ends by itself: then the store is
 the source, entry by entry, and the answer that of an undisturbed solve. A solve that is
@@ -10,14 +10,12 @@ interrupted gives a point whose objective is its own and whose gap no better poi
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import random
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -27,7 +25,7 @@ import numpy as np
 
 from atomlearn import norms, solve, solvers
 from atomlearn.datasets import convert
-from atomlearn.designs import Dask, OnDisk
+from atomlearn.designs import OnDisk
 from atomlearn.result import Result
 
 _RNG = np.random.default_rng(0)
@@ -201,56 +199,10 @@ def _compare(answer: dict, best: Result, arguments: dict) -> None:
         raise Lost(f"{arguments}: {answer['objective']} - {answer['gap']} > {best.objective}")
 
 
-def workers(kills: int, seed: int = 0) -> Counter[str]:
-    """Kill workers of a Dask cluster, one at a time, while it solves.
-
-    A task whose worker died more often than ``allowed-failures`` (3) is given up by the
-    scheduler, and the design says so: here it may, as the same pieces meet all the kills.
-    """
-    import dask
-    import dask.array as da
-    from distributed import Client, LocalCluster
-
-    rng, counts = random.Random(seed), Counter[str]()
-    best = solve(X, Y, level=2.0, gap=1e-9)
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 10 * kills}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
-        design = Dask(da.from_array(X, chunks=(50, 100)), client=client)
-        stop, seen = threading.Event(), dict[int, float]()
-
-        def kill() -> None:
-            while not stop.wait(rng.uniform(0.05, 0.5)):
-                for number in client.run(os.getpid, on_error="ignore").values():
-                    # Nannies of workers that die while they start give up, and on a busy machine
-                    # a start takes long: the clock runs from the first answer.
-                    if time.monotonic() - seen.setdefault(number, time.monotonic()) > 3.0:
-                        with contextlib.suppress(ProcessLookupError):
-                            os.kill(number, signal.SIGKILL)
-                            counts["killed"] += 1
-                        break
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        try:
-            while counts["killed"] < kills:
-                found = solve(design, Y, level=2.0, gap=1e-9)
-                if not found.converged or not np.allclose(found.coef, best.coef, atol=1e-6):
-                    raise Lost(f"a worker died: {found}")
-                counts["answers"] += 1
-        finally:
-            stop.set()
-            killer.join()
-    return counts
-
-
 def main() -> int:
     """Print the counts of each kind; raise where something was lost."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.kills", description=__doc__)
-    kinds = {"conversions": conversions, "solves": solves, "interrupts": interrupts,
-             "workers": workers}  # fmt: skip
+    kinds = {"conversions": conversions, "solves": solves, "interrupts": interrupts}
     for name in kinds:
         parser.add_argument(f"--{name}", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import losses, norms
+from atomlearn import losses, norms, solve
+from atomlearn.core.data import cached_block
 from atomlearn.core.data.cached_block import CachedBlock, without
 from atomlearn.core.masters.master import finished
 from atomlearn.core.masters.model_newton import _factor
 from atomlearn.core.masters.sequential_qp import Prices, model_terms, prices_of
-from atomlearn.designs import DenseBlock
+from atomlearn.designs import DenseBlock, Site, Sites, SparseBlock
 from atomlearn.interfaces import Deadline, Master, Norm, Refit
 from atomlearn.problem import Problem, Regularizer
 
@@ -73,18 +74,35 @@ def test_a_quadratic_model_has_the_terms_of_its_form(form: Any) -> None:
 
 
 def test_factors_are_damped_until_there_is_one() -> None:
-    H = np.array([[4.0, 2.0], [2.0, 3.0]])
-    lower = _factor(H.copy())
-    assert lower is not None
+    H, way = np.array([[4.0, 2.0], [2.0, 3.0]]), np.array([1.0, -1.0])
+    found = _factor(H.copy(), way, 1.0)
+    assert found is not None
+    lower, moved = found
     assert_allclose(lower @ lower.T, H, rtol=1e-9)
     assert_allclose(np.diag(lower @ lower.T - H) / 3.5, 1e-10, rtol=1e-3)
-    singular = np.ones((3, 3)) - 1e-8 * np.eye(3)
-    damped = _factor(singular.copy())
-    assert damped is not None
+    assert_allclose(lower @ moved, way)
+    singular, slope = np.ones((3, 3)) - 1e-8 * np.eye(3), np.array([1.0, -1.0, 0.0])
+    damped, _ = _factor(singular.copy(), np.ones(3), 1.0) or (np.zeros((3, 3)), None)
     assert_allclose(damped @ damped.T, singular, atol=1e-3)
-    assert _factor(np.array([[1.0, 0.0], [0.0, -1.0 + 1e-3]])) is None
+    # Where there is a slope and no curvature, the model says that no more is won than there is.
+    _, moved = _factor(singular.copy(), slope, 5.0) or (None, np.full(3, 9.0))
+    assert 0.5 * moved @ moved <= 5.0
+    assert _factor(np.array([[1.0, 0.0], [0.0, -1.0 + 1e-3]]), way, 1.0) is None
     for nothing in (np.zeros((2, 2)), np.full((2, 2), np.nan), -np.eye(2)):
-        assert _factor(nothing) is None
+        assert _factor(nothing, way, 1.0) is None
+
+
+def test_steps_where_the_loss_has_no_curvature() -> None:
+    """More columns than rows where Huber's loss bends: its Hessian alone says nothing of them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 50))
+    y = 3.0 * rng.standard_normal(60)
+    of: dict[str, Any] = {"loss": "huber", "norm": norms.KSupport(3), "level": 2.0, "gap": 1e-10}
+    expected = solve(X, y, **of)
+    found = solve(Sites([Site(X, y, least_rows=1)]), None, **of)
+    assert found.converged
+    assert found.objective == pytest.approx(expected.objective, rel=1e-9)
+    assert found.sent[0] < 100
 
 
 def test_what_free_columns_explain_is_projected_out_to_the_last_digit() -> None:
@@ -104,11 +122,21 @@ def test_a_gram_matrix_without_what_is_free_grows_and_is_made_anew_for_another_c
     for D in (np.ones(12), rng.uniform(0.5, 2.0, size=12)):
         left = without(A, Q, D)
         block = CachedBlock.of(DenseBlock(A[:, :3]))
-        block.growing_gram(D, False, Q)
+        block.growing_part(np.array([2, 0]), D, Q)
         block = block.append(DenseBlock(A[:, 3:]))
-        growing = block.growing_gram(D, False, Q)
-        assert_allclose(growing.matrix, left.T @ (D[:, None] * left), atol=1e-12)
-        assert block.growing_gram(D, False, Q) is growing
-        assert_allclose(block.gram(D), A.T @ (D[:, None] * A), atol=1e-12)
-        taken = block.gather(np.array([1, 3])).growing_gram(D, False, Q).matrix
-        assert_allclose(taken, growing.matrix[np.ix_([1, 3], [1, 3])], atol=1e-14)
+        known, growing = block.growing_part(np.array([3, 1, 0]), D, Q)
+        assert known.tolist() == [2, 0, 1, 3] or known.tolist() == [0, 2, 1, 3]
+        assert_allclose(growing.matrix, (left.T @ (D[:, None] * left))[np.ix_(known, known)])
+        assert block.growing_part(np.array([1]), D, Q)[1] is growing
+
+
+def test_a_gram_matrix_grows_by_a_few_columns_at_a_time(monkeypatch) -> None:
+    few = replace(cached_block.LIMITS, most_dense=8 * 12 * 2)
+    monkeypatch.setattr(cached_block, "LIMITS", few)
+    rng, D = np.random.default_rng(1), np.linspace(0.5, 2.0, 12)
+    A, Q = rng.normal(size=(12, 7)), np.linalg.qr(rng.normal(size=(12, 2)))[0]
+    left = without(A, Q, D)
+    for make in (DenseBlock, SparseBlock.of):
+        known, growing = CachedBlock(make(A)).growing_part(np.arange(1, 7), D, Q)
+        expected = (left.T @ (D[:, None] * left))[np.ix_(known, known)]
+        assert_allclose(growing.matrix, expected, atol=1e-12)

@@ -44,7 +44,18 @@ def _on_a_small_disk(kind: str) -> Callable[[int, int], list[Row]]:
     return tried
 
 
-#: Each kind of fault: (count, seed) -> its row, or rows. Workers of Dask have a place here, too.
+def _of_workers(kind: str) -> Callable[[int, int], list[Row]]:
+    """Return a kind of ``tests.nightly.workers``, which needs Dask."""
+
+    def tried(count: int, seed: int) -> list[Row]:
+        from tests.nightly import workers
+
+        return workers.killed(count, seed) if kind == "killed" else [workers.all_gone(count, seed)]
+
+    return tried
+
+
+#: Each kind of fault: (count, seed) -> its row, or rows.
 KINDS: dict[str, Callable] = {
     "conversions": _kills(
         "conversion killed", "(nothing: the same command goes on)", kills.conversions
@@ -53,6 +64,8 @@ KINDS: dict[str, Callable] = {
         "checkpointed solve killed", "(nothing: the same solve goes on)", kills.solves
     ),
     "selections": selections.killed,
+    "workers": _of_workers("killed"),
+    "no_workers": _of_workers("all gone"),
     "two_selections": selections.two_selections,
     "two_conversions": selections.two_conversions,
     "two_checkpoints": selections.two_checkpoints,

@@ -35,7 +35,7 @@ def _wide() -> sp.csr_array:
 
 
 def more_columns_than_two_to_the_31() -> str:
-    """One score a column is 17 GB: refused for memory."""
+    """One score a column is 17 GB: refused."""
     return solve(_wide(), np.array([1.0, 2.0, 3.0]), level=0.1).status.name
 
 
@@ -86,7 +86,7 @@ def _repeated(array: np.ndarray, starts: list[int], width: int) -> np.ndarray:
 
 
 def trees_ten_thousand_deep() -> str:
-    """Groups of 1 to 10,000 features, each in the next: 50 million members."""
+    """Groups of 1 to 10,000 features, each in the next: 50 million members, refused."""
     depth = 10_000
     X, weights = RNG.standard_normal((30, depth)), np.linspace(1, 2, depth)[::-1]
     norm = norms.Trees.from_parents(np.arange(depth) - 1, weights=weights)

@@ -1,12 +1,18 @@
 """One row, one column, none; very many groups and levels: an answer, or one line."""
 
+import zlib
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from atomlearn import AtomicRegressor, norms, solve
 from atomlearn.cli import main
+from atomlearn.designs import OnDisk
 from atomlearn.paths import path
+from atomlearn.storage.store.on_disk import StreamedDesign
+from atomlearn.storage.store.store_file import CHUNKS, MANIFEST, VALUES, ByteFile, Manifest
+from atomlearn.storage.store.stored_columns import Checks, DenseColumns
 
 X = np.random.default_rng(0).standard_normal((30, 100_000))
 Y = X[:, 7] + np.random.default_rng(1).standard_normal(30)
@@ -28,6 +34,42 @@ def test_ten_thousand_levels():
     last = solve(X[:, :20], Y, level=1e-3, gap=1e-9)
     assert len(found.levels) == 10_000
     np.testing.assert_allclose(found.coefs[-1], last.coef, atol=1e-3)
+
+
+WIDE = 2**31 + 10
+
+
+def test_more_columns_than_two_to_the_31_are_refused(tmp_path):
+    parts = np.ones(2), np.array([0, WIDE - 1]), np.array([0, 1, 2])
+    with pytest.raises(ValueError, match="X has 2,147,483,658 columns, and at most"):
+        solve(csr_array(parts, shape=(2, WIDE)), Y[:2], level=0.1)
+    # A store of one row: a file with a hole, which takes no disk.
+    chunks = np.array([0, WIDE], dtype="<i8").tobytes() + bytes(4)
+    manifest = Manifest("dense", "int8", 1, WIDE, 1, checksums={CHUNKS: zlib.crc32(chunks)})
+    (tmp_path / CHUNKS).write_bytes(chunks)
+    (tmp_path / MANIFEST).write_text(manifest.to_json())
+    with (tmp_path / VALUES).open("wb") as file:
+        file.truncate(WIDE)
+    with pytest.raises(ValueError, match="X has 2,147,483,658 columns, and at most"):
+        OnDisk(tmp_path)
+
+
+def test_more_stored_entries_than_two_to_the_31(tmp_path):
+    n, p = 2**20, 2**11 + 1
+    with (tmp_path / "values").open("wb") as file:
+        file.seek(n * (p - 1))
+        file.write(np.full(n, 3, dtype=np.int8).tobytes())
+    chunks = np.arange(p + 1)
+    held = DenseColumns(ByteFile(tmp_path / "values"), n, np.dtype(np.int8), chunks, Checks(None))
+    design, w = StreamedDesign(held, p, tmp_path), np.zeros(p)
+    w[-1] = 2.0
+    assert (design.gather(np.array([p - 1])).dense() == 3.0).all()
+    assert (design.predict(w) == 6.0).all()
+
+
+def test_a_tree_ten_thousand_deep_is_refused():
+    with pytest.raises(ValueError, match="the groups have more than 33,554,432 members in all"):
+        norms.Trees.from_parents(np.arange(10_000) - 1)
 
 
 @pytest.mark.parametrize("make", [np.array, csr_array])

@@ -206,8 +206,7 @@ class AtomicModel(FitParameters):
             whole[:, columns] = weights
             linear = [design.predict(row) for row in whole]
         else:
-            block = design.gather(columns)
-            linear = [block.dot(row) for row in weights]
+            linear = list(design.product(weights.T, columns).T)
         values = np.stack(linear, axis=1) + self.intercept_
         if offset is not None:
             values += offset_of(offset, values.shape)

@@ -32,7 +32,7 @@ class OutOfFold:
     columns : (m,) columns of the fits, weights : (n_folds, n_outputs, m), intercepts : (n_folds,
     n_outputs); rows, folds, scores : (r,), (r,), (r, ...) of each row that was left out: its
     number, the fold, and how far the fit is from it; mass : (r,) what each counts, of 1 in all
-    (before ``counted``: for how many rows it stands); clock : of survival, see ``timed``.
+    (before ``counted``: for how many rows it stands); clock : of survival, see ``_timed``.
     """
 
     loss: Loss
@@ -85,7 +85,7 @@ class OutOfFold:
         each = zip(problems, linear[at, of].T, strict=True)
         mine = np.stack([decisions_at(p, z, at) for p, z in each], axis=1)
         if is_timed:
-            early, mass, clock = timed(loss, target[at], mine[:, 0], problems[0].weight[at])
+            early, mass, clock = _timed(loss, target[at], mine[:, 0], problems[0].weight[at])
             return replace(fits, scores=early[:, None], mass=mass, clock=clock)
         y = np.stack([problem.y[at] for problem in problems], axis=1)
         return replace(fits, scores=fits.score(mine, y, drawn(linear)[at]))
@@ -98,9 +98,8 @@ class OutOfFold:
 
     def decisions(self, design: Design, offset: Array | None = None) -> Array:
         """Return X w + b (+ offset) of each fit, (n, n_folds, n_outputs)."""
-        block = design.gather(self.columns)
-        linear = [block.dot(w) for w in self.weights.reshape(self.intercepts.size, -1)]
-        values = np.stack(linear, axis=1).reshape(-1, *self.intercepts.shape) + self.intercepts
+        linear = design.product(self.weights.reshape(self.intercepts.size, -1).T, self.columns)
+        values = linear.reshape(-1, *self.intercepts.shape) + self.intercepts
         return np.asarray(values if offset is None else values + offset[:, None])
 
     def score(self, decisions: Array, y: Array, u: Array) -> Array:
@@ -153,7 +152,7 @@ class OutOfFold:
         return np.asarray(below < share)
 
 
-def timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array, Array]:
+def _timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array, Array]:
     """Return how early events are, for how many rows each stands, and (times, hazards), (2, m).
 
     A time is told by the cumulative baseline hazard H there, so that log H(T) is about -risk and

@@ -157,7 +157,8 @@ def p_values(
         all correlated by more than 0.95 are asked for by their mean, given the means of others.
         Alone they have hardly any power.
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or (p, p) array
-        Of the columns, see ``KnockoffSelector``.
+        Of the columns, see ``KnockoffSelector``. "factors" is "auto" without Ledoit-Wolf, which
+        takes columns for less dependent than they are: too many p-values would be small.
     loss, n_alphas, cv
         Of the lasso, see ``KnockoffSelector``.
     rng : int

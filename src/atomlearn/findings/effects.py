@@ -144,9 +144,10 @@ def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, level: flo
         square = float(step.values @ la.pinvh(covariance) @ step.values)
         tests.append(float(chi2.sf(square, np.linalg.matrix_rank(covariance))))
     values, errors = (np.concatenate(part) for part in zip(*steps, strict=True))
-    every = np.concatenate(units)
-    told = every, _coefficients(estimator, every), values
-    return _student(*told, errors, step.left, level, "named", tuple(units), np.array(tests))
+    rows = _student(values, errors, step.left, level)
+    return _told(
+        estimator, np.concatenate(units), rows, level, "named", tuple(units), np.array(tests)
+    )
 
 
 def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
@@ -181,21 +182,11 @@ def _chosen(data: Given, step: Step) -> Array:
     return np.asarray(factors[:, None] * step.robust * factors)
 
 
-def _student(
-    columns: Columns,
-    penalized: Array,
-    values: Array,
-    errors: Array,
-    left: int,
-    level: float,
-    how: Any,
-    groups: tuple[Columns, ...] = (),
-    tests: Array | None = None,
-) -> Estimates:
+def _student(values: Array, errors: Array, left: int, level: float) -> Array:
+    """Return (m, 4) values, both ends of their intervals, and p-values."""
     width = float(student.isf((1 - level) / 2, left)) * errors
     p_values = 2 * student.sf(np.abs(values) / errors, left)
-    intervals = np.column_stack([values - width, values + width])
-    return Estimates(columns, penalized, values, intervals, p_values, level, how, groups, tests)
+    return np.column_stack([values, values - width, values + width, p_values])
 
 
 def _coefficients(fitted: Any, columns: Columns) -> Array:
@@ -237,12 +228,11 @@ def _selected(
             'how="carved" is of AtomicRegressor with the squared loss and the l1 norm at one '
             'alpha, for rows that do not belong together; use how="split"'
         )
-    penalized = _coefficients(estimator, columns)
     other = refitted(data.rows(rest), columns)
     if how == "split" or not can:
-        covariance = _chosen(data, other)[1:, 1:]
-        told = other.values[1:], np.sqrt(np.diag(covariance)), other.left, level, "split"
-        return _student(columns, penalized, *told)
+        errors = np.sqrt(np.diag(_chosen(data, other))[1:])
+        rows = _student(other.values[1:], errors, other.left, level)
+        return _told(estimator, columns, rows, level, "split")
     spread = _widened(other.spread, other.left, level)
     found = _carved(data, train, columns, weights[0], fitted, spread, level)
     return _told(estimator, columns, found, level, "carved")
@@ -288,11 +278,9 @@ def _exact(
     line = exact_line(estimator, X, y, data, spread)
     whole, found = refitted(data, line.columns), []
     inverse = la.pinvh(whole.information)
-    X_used = np.column_stack([np.ones(data.y.size), data.columns_of(line.columns)])
     # What moves one coefficient alone, of the likelihood, in units of the squares of the line.
-    moves = X_used @ (inverse / np.diag(inverse))
-    weight = data.loss.curvature(data.y, X_used @ whole.values, data.weight)
-    moves *= (weight / line.data.weight)[:, None]
+    moves = whole.weighed @ (inverse / np.diag(inverse))
+    moves /= np.maximum(line.data.weight, np.finfo(float).tiny)[:, None]
     for value, own, move in list(zip(whole.values, np.diag(inverse), moves.T, strict=True))[1:]:
         error = float(np.sqrt(_widened(spread, left, level) * own))
         found.append(truncated(value, error, *line.kept(move, REACH * error), level))
@@ -328,11 +316,12 @@ def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
 
 
 def _told(
-    estimator: Any, columns: Columns, found: list[Found], level: float, how: Any
+    estimator: Any, columns: Columns, rows: Any, level: float, how: Any, *groups: Any
 ) -> Estimates:
-    values, *ends, p_values = np.reshape(found, (-1, 4)).T
-    penalized = _coefficients(estimator, columns)
-    return Estimates(columns, penalized, values, np.column_stack(ends), p_values, level, how)
+    """Return the estimates of rows of values, ends and p-values, as the model has them beside."""
+    values, *ends, p = np.reshape(rows, (-1, 4)).T
+    known = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p
+    return Estimates(*known, level, how, *groups)
 
 
 def _carved(

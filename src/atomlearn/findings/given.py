@@ -94,14 +94,15 @@ class Given:
 class Step:
     """One step of Newton: values b + A^-1 Z'r and their covariance A^-1 M A^-T, A = Z'W X.
 
-    left : rows less coefficients; spread : variance of r_i over W_i; information : A; covariance :
-    where that variance is one number; robust : with r_i^2 instead, summed over rows that belong
-    together.
+    left : rows less coefficients; spread : variance of r_i over W_i; weighed : W X; information :
+    A; covariance : where that variance is one number; robust : with r_i^2 instead, summed over rows
+    that belong together.
     """
 
     values: Array
     left: int
     spread: float
+    weighed: Array
     information: Array
     covariance: Array
     robust: Array
@@ -118,7 +119,8 @@ class Step:
         spread = (
             float(np.sum(r[positive] ** 2 / W[positive])) / left if data.loss.dispersed else 1.0
         )
-        A = Z.T @ (W[:, None] * X)
+        weighed = W[:, None] * X
+        A = Z.T @ weighed
         inverse = la.pinv(A)
         scores = Z * r[:, None]
         factor = rows / left
@@ -129,7 +131,7 @@ class Step:
             factor *= count / max(count - 1, 1)
         model = spread * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
         robust = factor * inverse @ (scores.T @ scores) @ inverse.T
-        return cls(b + inverse @ Z.T @ r, left, spread, A, model, robust)
+        return cls(b + inverse @ Z.T @ r, left, spread, weighed, A, model, robust)
 
 
 def refitted(data: Given, columns: Columns) -> Step:

@@ -18,8 +18,7 @@ CONDITIONS = {
     "among these columns alone, for independent rows that follow the model",
     "split": "of effects among these columns alone, which other rows selected",
     "exact": "given that all rows select exactly these columns, which is proved, of effects among "
-    "these columns alone, for independent normal errors of the spread that was estimated or given "
-    "(if it was estimated, too few draws were made to judge how often intervals hold)",
+    "these columns alone, for independent normal errors of the spread that was estimated or given",
     "quadratic": "given that all rows select exactly these columns, of effects among these columns "
     "alone, as far as the likelihood is quadratic around the fit, as it is of many rows",
 }

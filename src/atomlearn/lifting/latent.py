@@ -15,7 +15,13 @@ from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import needs_names, resolved
 from atomlearn.core.norms.parameters import Parameters
-from atomlearn.core.norms.partition import Membership, Partition, membership_of, set_weights
+from atomlearn.core.norms.partition import (
+    Membership,
+    Partition,
+    check_members,
+    membership_of,
+    set_weights,
+)
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.lifting.value import lifted_value
 
@@ -246,6 +252,7 @@ class Chains(LatentNorm):
         """Return the chains, by their first feature."""
         length = min(whole_number("Chains", "length", self.length), max(n_features, 1))
         n_chains = max(n_features - length + 1, 0)
+        check_members(n_chains * length, "Chains")
         members = np.add.outer(np.arange(n_chains), np.arange(length)).ravel()
         return Membership(members, np.arange(n_chains + 1) * length, n_chains)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn.core.interfaces.lift import Nested
-from atomlearn.core.norms.partition import Membership
+from atomlearn.core.norms.partition import Membership, check_members
 from atomlearn.lifting.latent import LatentGroups
 
 
@@ -68,18 +68,23 @@ class Trees(LatentGroups):
                     f"Trees.from_parents: {name} must lie in {low}..{parents.size - 1}, got values "
                     f"from {array.min()} to {array.max()}"
                 )
-        groups: list[list[int]] = [[] for _ in range(parents.size)]
-        for feature, node in enumerate(nodes.tolist()):
-            steps = 0
-            while node >= 0:
-                groups[node].append(feature)
-                node, steps = int(parents[node]), steps + 1
-                if steps > parents.size:
-                    raise ValueError("Trees.from_parents: the parents form a cycle; roots have -1")
-        kept = [node for node, group in enumerate(groups) if group]
+        at, feature, total = nodes, np.arange(nodes.size), nodes.size
+        pairs = [(at, feature)]
+        while at.size:
+            check_members(total, "Trees.from_parents")
+            if len(pairs) > parents.size:
+                raise ValueError("Trees.from_parents: the parents form a cycle; roots have -1")
+            up = parents[at]
+            at, feature = up[up >= 0], feature[up >= 0]
+            pairs.append((at, feature))
+            total += at.size
+        owners, members = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        order = np.lexsort((members, owners))
+        kept, first = np.unique(owners[order], return_index=True)
+        groups = [group.tolist() for group in np.split(members[order], first[1:])][: kept.size]
         if weights is not None and not isinstance(weights, str):
             weights = np.asarray(weights)[kept]
-        return cls([groups[node] for node in kept], weights)
+        return cls(groups, weights)
 
     def nested(self, sets: Membership, n_features: int) -> Nested:
         """Return how the groups lie in each other; raise where two overlap without nesting."""

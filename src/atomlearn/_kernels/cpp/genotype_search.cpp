@@ -218,14 +218,24 @@ void bytes_of_block(const Genotypes& x, Index column, Index count, Index first, 
     }
 }
 
-// out[k] = sum_i values[code of i] v_ik.
-ATOMLEARN_INLINE void exact(const std::uint8_t* column, Index n, const double* values,
-                            const Several& v, double* out) {
-    std::fill(out, out + v.width, 0.0);
-    for (Index i = 0; i < n; ++i) {
-        const double value = values[(column[i / kQuad] >> (2 * (i % kQuad))) & 3];
-        const double* row = v.data + i * v.width;
-        for (Index k = 0; k < v.width; ++k) out[k] += value * row[k];
+// out[c * width + k] = sum_i x_ic v_ik of these columns: a tile of each is unpacked for all
+// vectors, and each tile of V is read once for all columns.
+void exact(const Genotypes& x, const std::vector<Index>& columns, const Several& v, double* out) {
+    const Index count = static_cast<Index>(columns.size());
+    std::vector<double> tile(as_size(count * kRun));
+    std::vector<const double*> at;
+    for (Index c = 0; c < count; ++c) at.push_back(tile.data() + c * kRun);
+    std::fill(out, out + count * v.width, 0.0);
+    for (Index row = 0; row < x.n_samples; row += kRun) {
+        const Index size = std::min(kRun, x.n_samples - row);
+        for (Index c = 0; c < count; ++c) {
+            const Index column = columns[as_size(c)];
+            const std::uint8_t* codes = x.data + column * x.stride + row / kQuad;
+            const double numbers[4] = {2.0, x.means[column], 1.0, 0.0};
+            for (Index i = 0; i < size; ++i)
+                tile[as_size(c * kRun + i)] = numbers[(codes[i / kQuad] >> (2 * (i % kQuad))) & 3];
+        }
+        add_dots(at.data(), count, size, {v.data + row * v.width, v.width, v.count}, out);
     }
 }
 
@@ -305,7 +315,7 @@ nb::object genotype_found(const Bytes& data, const Doubles& means, const Rows& r
     {
         const nb::gil_scoped_release release;
         std::vector<std::int32_t> sums(as_size(kRun * lanes));
-        std::vector<double> rough(as_size(kRun * width)), z(as_size(width));
+        std::vector<double> rough(as_size(kRun * width));
         // Sets z[k] less its center, times its factor, for the vectors asked for; whether one may
         // reach its bound, the others being off by so much at most.
         const auto reaches = [&](Index column, double* of, double off, double share) {
@@ -332,17 +342,23 @@ nb::object genotype_found(const Bytes& data, const Doubles& means, const Rows& r
                             digits.steps[k] * (256.0 * high[0] + high[kLanes]);
                     }
             }
+            std::vector<Index> likely;
             for (Index column = first; column < first + size; ++column) {
                 const std::uint8_t* codes = x.data + column * x.stride;
-                const double mean = x.means[column];
                 double* near = rough.data() + (column - first) * width;
-                vectorized<add_missing>(codes, n, mean, v, near);
-                if (!reaches(column, near, 0.500001 * copies.data()[column], 1.0 - 1e-9)) continue;
-                const double numbers[4] = {2.0, mean, 1.0, 0.0};
-                vectorized<exact>(codes, n, numbers, v, z.data());
-                if (!reaches(column, z.data(), 0.0, 1.0 - 1e-15)) continue;
-                columns.push_back(column);
-                values.insert(values.end(), z.begin(), z.end());
+                vectorized<add_missing>(codes, n, x.means[column], v, near);
+                if (reaches(column, near, 0.500001 * copies.data()[column], 1.0 - 1e-9))
+                    likely.push_back(column);
+            }
+            // What was rough is not asked for again: its room takes what is exact.
+            exact(x, likely, v, rough.data());
+            double* z = rough.data();
+            for (const Index column : likely) {
+                if (reaches(column, z, 0.0, 1.0 - 1e-15)) {
+                    columns.push_back(column);
+                    values.insert(values.end(), z, z + width);
+                }
+                z += width;
             }
         }
     }

@@ -67,35 +67,48 @@ class GrowingGram:
         self._factored = coupling, ridge, price
         return self._factor
 
-    def extend_to(self, block: Block) -> None:
-        """Add the columns of ``block`` beyond those known, which are its first ones."""
-        start, total = self.size, block.shape[1]
+    def extend_to(self, block: Block, columns: Columns | None = None) -> None:
+        """Add columns of ``block`` beyond those known; ``columns`` : which they are, None: all.
+
+        Those known are the first ones of them. Few are copied at a time.
+        """
+        start, total = self.size, block.shape[1] if columns is None else columns.size
         if start == total:
             return
-        means = np.zeros(total)
-        means[:start] = self._means
+        self._means = np.append(self._means, np.zeros(total - start))
         if self._buffer.shape[0] < total:
             buffer = _room(total) if start else np.empty((total, total))
             buffer[:start, :start] = self.matrix
             self._buffer = buffer
-        fresh = block if start == 0 else block.gather(np.arange(start, total))
-        if self.centered:
-            means[start:] = fresh.transpose_dot(self.curvature) / self.curvature.sum()
-        if start == 0 and self.basis is None:
-            self._buffer[:total, :total] = self._whole(block, means)
-        else:
-            columns = np.array(fresh.dense(), dtype=np.float64, order="F")
+        packed = block.bytes_an_entry < 4.0
+        if start == 0 and self.basis is None and columns is None and not packed:
             if self.centered:
-                columns -= means[start:]
-            if self.basis is not None:
-                columns = without(columns, self.basis, self.curvature)
-            columns *= self.curvature[:, None]
-            products = _products(block, columns)
-            corner = products[:, start:]
-            products[:, start:] = 0.5 * (corner + corner.T)
-            self._buffer[start:total, :total] = products
-            self._buffer[:start, start:total] = products[:, :start].T
-        self._means, self.size = means, total
+                self._means = block.transpose_dot(self.curvature) / self.curvature.sum()
+            self._buffer[:total, :total] = self._whole(block, self._means)
+            self.size = total
+            return
+        asked = np.arange(total) if columns is None else columns
+        width = max(1, LIMITS.most_dense // (8 * block.shape[0]))
+        while self.size < total:
+            end = min(self.size + width, total)
+            self._extend(block, asked[:end], columns is None and end == total)
+
+    def _extend(self, block: Block, asked: Columns, are_all: bool) -> None:
+        start, end = self.size, asked.size
+        columns = np.array(block.gather(asked[start:]).dense(), dtype=np.float64, order="F")
+        if self.centered:
+            means = self.curvature @ columns / self.curvature.sum()
+            columns -= means
+            self._means[start:end] = means
+        if self.basis is not None:
+            columns = without(columns, self.basis, self.curvature)
+        columns *= self.curvature[:, None]
+        products = _products(block, columns, None if are_all else asked)
+        corner = products[:, start:]
+        products[:, start:] = 0.5 * (corner + corner.T)
+        self._buffer[start:end, :end] = products
+        self._buffer[:start, start:end] = products[:, :start].T
+        self.size = end
 
     def take(self, positions: Columns) -> GrowingGram:
         """Return that of the columns at these positions, all known, not factored yet."""
@@ -129,21 +142,24 @@ def _room(size: int) -> Array:
     return np.empty((capacity, capacity))
 
 
-def _products(block: Block, columns: Array) -> Array:
-    """Return B'A for a few dense columns B."""
-    array = block.stored()
+def _products(block: Block, columns: Array, asked: Columns | None) -> Array:
+    """Return B'A for a few dense columns B, and those of the block that are asked for."""
+    array = None if block.bytes_an_entry < 4.0 else block.stored()
     if block.is_sparse or array is None or columns.shape[1] == 1:
+        block = block if asked is None else block.gather(asked)
         return np.array([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
+    size = array.shape[1] if asked is None else asked.size
 
     def product(rows: slice) -> Array:
-        total = np.zeros((columns.shape[1], array.shape[1]))
+        total = np.zeros((columns.shape[1], size))
         # float32 becomes float64 a few rows at a time.
-        for piece in LIMITS.pieces(rows.stop - rows.start, array.shape[1]):
+        for piece in LIMITS.pieces(rows.stop - rows.start, size):
             some = slice(rows.start + piece.start, rows.start + piece.stop)
-            total += columns[some].T @ array[some].astype(np.float64, copy=False)
+            part = array[some] if asked is None else _kernels.gather_dense(array[some], asked)
+            total += columns[some].T @ part.astype(np.float64, copy=False)
         return total
 
-    return sum_of_pieces(product, array.shape[0], float(array.size * columns.shape[1]))
+    return sum_of_pieces(product, array.shape[0], float(columns.size * size))
 
 
 class CachedBlock(Block):
@@ -167,7 +183,7 @@ class CachedBlock(Block):
     def __init__(self, inner: Block) -> None:
         self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
         self._growing: GrowingGram | None = None
-        self._part: tuple[Columns, CachedBlock] | None = None
+        self._part: tuple[Columns, GrowingGram] | None = None
         #: What the kernel of Newton steps left behind, see ``newton_qp``.
         self.hessian = _kernels.KeptHessian()
 
@@ -228,13 +244,19 @@ class CachedBlock(Block):
         longer.hessian, self.hessian = self.hessian, _kernels.KeptHessian()
         return longer
 
-    def growing_part(self, columns: Columns) -> tuple[Columns, CachedBlock]:
-        """Return all columns that were asked for so far, these last, and a block of them."""
-        known, part = self._part or (columns, CachedBlock(self.inner.gather(columns)))
-        new = np.setdiff1d(columns, known)
-        if new.size:
-            known, part = np.append(known, new), part.append(self.inner.gather(new))
-        self._part = known, part
+    def growing_part(
+        self, columns: Columns, curvature: Array, basis: Array
+    ) -> tuple[Columns, GrowingGram]:
+        """Return all columns that were asked for so far, these last, and their ``growing_gram``.
+
+        They are not copied, as several paths may work on the columns of one array.
+        """
+        known, gram = self._part or (columns[:0], GrowingGram(curvature, False, basis))
+        if gram.curvature is not curvature or gram.basis is not basis:
+            known, gram = columns[:0], GrowingGram(curvature, False, basis)
+        known = np.append(known, np.setdiff1d(columns, known))
+        gram.extend_to(self.inner, known)
+        self._part = known, gram
         return self._part
 
     def growing_gram(

@@ -89,11 +89,11 @@ class DenseDesign(Design):
         """Return X w for a dense w: one pass."""
         return _kernels.predict_dense(self._X, weights, self._rows)
 
-    def product(self, W: Array) -> Array:
+    def product(self, W: Array, columns: Columns | None = None) -> Array:
         """Return X W by BLAS, a bounded number of rows at a time."""
         X = self.stored()
-        if X is None:
-            return super().product(W)
+        if X is None or columns is not None:
+            return super().product(W, columns)
         parts = (X[rows] for rows in LIMITS.pieces(*X.shape))
         return np.concatenate([part.astype(np.float64, copy=False) @ W for part in parts])
 

@@ -27,6 +27,8 @@ class DataLimits:
     #: Numbers that are held dense at most (512 MB in float64): coefficients of implicit columns,
     #: the columns that one pass asks for, the vectors of one reading and their scores.
     most_dense: int = 2**26
+    #: Columns of explicit data: the scores of one vector take 17 GB then.
+    most_columns: int = 2**31 - 1
 
     def pieces(self, count: int, size: int) -> list[slice]:
         """Return slices of range(count), of which each holds a bounded number of entries.
@@ -35,6 +37,15 @@ class DataLimits:
         """
         width = max(1, self.piece_entries // max(size, 1))
         return [slice(start, min(start + width, count)) for start in range(0, count, width)]
+
+    def check_columns(self, n_features: int) -> None:
+        """Raise where explicit data has too many columns, before any array of them is made."""
+        if n_features > self.most_columns:
+            raise ValueError(
+                f"X has {n_features:,} columns, and at most {self.most_columns:,} are taken, as "
+                "each pass keeps 8 bytes or more a column; leave out the empty ones of a sparse X "
+                "(X[:, numpy.unique(X.tocoo().col)]), or screen parts of the columns first"
+            )
 
 
 LIMITS = DataLimits()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.centered import chosen_rows
 from atomlearn.core.data.forwarding import Derived, Forwarding
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 
@@ -107,7 +109,14 @@ class SpreadRows(Derived):
         return self.design.scores_above(self._spread(V), bounds, affine)
 
     def gather(self, columns: Columns) -> Block:
-        return chosen_rows(self.design.gather(columns), self.rows)
+        # A part of them at a time: all rows of all of them may be more than fits into memory.
+        width = max(1, LIMITS.most_dense // self.design.shape[0])
+        parts = np.split(columns, range(width, columns.size, width))
+        blocks = (chosen_rows(self.design.gather(part), self.rows) for part in parts)
+        return reduce(lambda block, more: block.append(more), blocks)
+
+    def product(self, W: Array, columns: Columns | None = None) -> Array:
+        return self.design.product(W, columns)[self.rows]
 
     def taken_off(self, columns: Columns) -> Array:
         return self.design.taken_off(columns)

@@ -55,6 +55,7 @@ class SparseDesign(Design):
         self._by_columns = X.format == "csc"
         self._turned: SparseDesign | None = None
         self._shape = (int(X.shape[0]), int(X.shape[1]))
+        LIMITS.check_columns(self._shape[1])
         data, indices, indptr = checked_parts(X)
         self._data, self._indices, self._indptr = data, indices, indptr
         view = self.stored()

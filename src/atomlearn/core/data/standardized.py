@@ -60,6 +60,9 @@ class Affine(Derived):
     def gather(self, columns: Columns) -> Block:
         block = self.design.gather(columns)
         means, factors = self.means[columns], self.factors[columns]
+        kept = block.affine(means, factors)
+        if kept is not None:
+            return kept
         if not block.is_sparse:
             array = block.dense() - means
             array *= factors
@@ -76,7 +79,9 @@ class Affine(Derived):
         weights = weights * self.factors
         return self.design.predict(weights) - self.means @ weights
 
-    def product(self, W: Array) -> Array:
+    def product(self, W: Array, columns: Columns | None = None) -> Array:
+        if columns is not None:
+            return super().product(W, columns)
         scaled = W * self.factors[:, None]
         return self.design.product(scaled) - self.means @ scaled
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import RowSubset
-from atomlearn.core.data.scores import ConcatenatedScores
+from atomlearn.core.data.scores import ConcatenatedScores, FoundScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 
 
@@ -75,6 +76,20 @@ class Concatenated(Design):
         parts = [design.scores_many(V) for design in self.designs]
         return [ConcatenatedScores(each) for each in zip(*parts, strict=True)]
 
+    def scores_above(
+        self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
+    ) -> Sequence[Scores]:
+        columns, values = [], []
+        for design, (a, b) in zip(self.designs, pairwise(self._starts.tolist()), strict=True):
+            found = design.scores_above(V, bounds, affine and (affine[0][a:b], affine[1][a:b]))
+            large = [z.above(bound)[0] for z, bound in zip(found, bounds.tolist(), strict=True)]
+            mine = np.unique(np.concatenate(large))
+            columns.append(mine + a)
+            values.append([z.at(mine) for z in found])
+        places, size = np.concatenate(columns), self.shape[1]
+        of_each = zip(bounds.tolist(), *values, strict=True)
+        return [FoundScores(places, np.concatenate(z), bound, size) for bound, *z in of_each]
+
     def _owned(self, columns: Columns) -> Iterator[tuple[Design, Columns, Columns]]:
         """Yield each design in use, the places of its columns, and their numbers in it."""
         owner = np.searchsorted(self._starts, columns, side="right") - 1
@@ -96,6 +111,16 @@ class Concatenated(Design):
         for design, places, mine in self._owned(columns):
             offsets[places] = design.taken_off(mine)
         return offsets
+
+    def product(self, W: Array, columns: Columns | None = None) -> Array:
+        total = np.zeros((self.shape[0], W.shape[1]))
+        if columns is None:
+            for design, part in zip(self.designs, np.split(W, self._starts[1:-1]), strict=True):
+                total += design.product(part)
+            return total
+        for design, places, mine in self._owned(columns):
+            total += design.product(W[places], mine)
+        return total
 
     def predict(self, weights: Array) -> Array:
         total = np.zeros(self.shape[0])
@@ -186,9 +211,10 @@ class Counted(Forwarding):
         self._counts.passes += 1.0
         return self.inner.predict(weights)
 
-    def product(self, W: Array) -> Array:
-        self._read(W.shape[1])
-        return self.inner.product(W)
+    def product(self, W: Array, columns: Columns | None = None) -> Array:
+        if columns is None:
+            self._read(W.shape[1])
+        return self.inner.product(W, columns)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         self._counts.passes += 1.0

@@ -110,16 +110,24 @@ class Design(ABC):
         weights = np.asarray(weights, dtype=np.float64)
         if weights.shape != (self.shape[1],):
             raise ValueError(f"weights must have shape ({self.shape[1]},), got {weights.shape}")
-        result = np.zeros(self.shape[0])
-        for columns in self._bounded(np.flatnonzero(weights)):
-            result += self.gather(columns).dot(weights[columns])
-        return result
+        used = np.flatnonzero(weights)
+        return self.product(weights[used][:, None], used)[:, 0]
 
-    def product(self, W: Array) -> Array:
-        """Return X W (n_samples, t) for W (n_features, t), in float64."""
-        if not W.shape[1]:
-            return np.zeros((self.shape[0], 0))
-        return np.column_stack([self.predict(np.ascontiguousarray(w)) for w in W.T])
+    def product(self, W: Array, columns: Columns | None = None) -> Array:
+        """Return X W (n_samples, t) for W (n_features, t), in float64.
+
+        Of some columns: X_S W for W (len(S), t), wherever X is.
+        """
+        result = np.zeros((self.shape[0], W.shape[1]))
+        if columns is None:
+            for z, w in zip(result.T, W.T, strict=True):
+                z[:] = self.predict(np.ascontiguousarray(w))
+            return result
+        for part in self._bounded(np.arange(columns.size)):
+            block = self.gather(columns[part])
+            for z, w in zip(result.T, W[part].T, strict=True):
+                z += block.dot(np.ascontiguousarray(w))
+        return result
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column (c = 1 where None): one pass.
@@ -209,6 +217,12 @@ class Block(Design):
 
     #: Whether columns are stored as numbers, of which Gram matrices are fast products.
     keeps_gram: bool = False
+    #: Bytes of memory that an entry takes.
+    bytes_an_entry: float = 8.0
+
+    def affine(self, means: Array, factors: Array) -> Block | None:
+        """Return the columns (a_j - means_j) factors_j in the same form, None where it has none."""
+        return None
 
     @abstractmethod
     def append(self, other: Block) -> Block:

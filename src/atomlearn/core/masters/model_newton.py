@@ -19,6 +19,7 @@ coupled and there are fewer of them than columns, the factor is that of f''(z), 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -150,12 +151,10 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
     level, coupling, radius = model_terms(problem.regularizer)
     chosen, factor = _chosen(problem, prices, found, -slope), None
     ridge, free = problem.tau, problem.loss.free
-    if free is None or not (free.separable and free.inner.is_quadratic):
+    if not is_constant(problem):
         H = hessian(problem, block.gather(chosen), at.refit.prediction)
     else:
-        # The Hessian is the same at all points.
-        chosen, part = CachedBlock.of(block).growing_part(chosen)
-        kept = part.growing_gram(problem.weight, False, free.basis)
+        chosen, kept = CachedBlock.of(block).growing_part(chosen, problem.weight, free.basis)
         H = kept.matrix
         # The factor of H + tau M is told from that of H + tau I by the sign.
         factor = kept.factor(coupling, ridge if problem.metric is None else -ridge, prices.price)
@@ -192,9 +191,17 @@ def _chosen(problem: Problem, prices: Prices, weights: Array, slopes: Array) -> 
     return np.sort(np.append(used, others))
 
 
+def is_constant(problem: Problem) -> bool:
+    """Return whether the Hessian is the same at all points: least squares with free columns."""
+    free = problem.loss.free
+    return free is not None and free.separable and bool(free.inner.is_quadratic)
+
+
 def is_coupled(problem: Problem) -> bool:
     """Return whether the problem is one for Newton steps with the whole Hessian."""
     n_samples, size = problem.design.shape
+    if is_constant(problem) and prices_of(problem) is not None:
+        return size > 0  # it is made of the columns in use alone
     structured = block_of(problem).couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.gram_entries
     few = size * size <= TUNING.gram_entries or by_samples(problem)
@@ -236,12 +243,12 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
     c, K = loss.coupling(problem.y, prediction, problem.weight)
     H = -(K @ (K.T @ np.eye(c.size)))
     H[np.diag_indices(c.size)] += c
-    lower = _factor(H)
-    if lower is None:
+    found = _factor(H, problem.negative_gradient(prediction), at.refit.objective)
+    if found is None:
         return None
+    lower, moved = found
     design = lower.T @ block.dense()
-    v = problem.negative_gradient(prediction)
-    target = design @ at.refit.weights + solve_triangular(lower, v, lower=True, check_finite=False)
+    target = design @ at.refit.weights + moved
     return replace(
         problem, design=DenseBlock(design), y=target, loss=Squared(), weight=np.ones(target.size)
     )
@@ -250,10 +257,10 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
 def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None:
     """Return 1/2 ||L'w - t||^2 with L L' = H, over as many rows as columns."""
     H = hessian(problem, block, at.refit.prediction)
-    lower = _factor(H)
-    if lower is None:
+    found = _factor(H, at.scores, at.refit.objective)
+    if found is None:
         return None
-    moved = solve_triangular(lower, at.scores, lower=True, check_finite=False)
+    lower, moved = found
     target, ones = lower.T @ at.refit.weights + moved, np.ones(moved.size)
     triangle = CachedBlock.with_gram(DenseBlock(lower.T), ones, H)
     return replace(problem, design=triangle, y=target, loss=Squared(), weight=ones)
@@ -264,17 +271,23 @@ def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
     return block.coupled_gram(*problem.loss.coupling(problem.y, prediction, problem.weight))
 
 
-def _factor(H: Array) -> Array | None:
-    """Return the lower Cholesky factor of H, damped in place; None where there is no curvature."""
+def _factor(H: Array, way: Array, most: float) -> tuple[Array, Array] | None:
+    """Return the lower Cholesky factor L of H, damped in place, and L^-1 ``way``.
+
+    1/2 ||L^-1 way||^2 is what the model says that f falls by, at most: more than there is of it
+    would be said where f has a slope and no curvature. None where there is no curvature at all.
+    """
     mean = float(np.trace(H)) / H.shape[0]
     if not (np.isfinite(mean) and mean > 0):
         return None
     # Directions that the loss does not see, such as the same for all classes: a trace of it there.
     damping = 1e-10 * mean
-    for _ in range(6):
-        try:
-            H[np.diag_indices(H.shape[0])] += damping
-            return np.asarray(cholesky(H, lower=True, check_finite=False))
-        except np.linalg.LinAlgError:
-            damping *= 100.0
+    for _ in range(7):
+        H[np.diag_indices(H.shape[0])] += damping
+        damping *= 100.0
+        with suppress(np.linalg.LinAlgError):
+            lower = np.asarray(cholesky(H, lower=True, check_finite=False))
+            moved = solve_triangular(lower, way, lower=True, check_finite=False)
+            if moved @ moved <= 2.0 * most:
+                return lower, moved
     return None

@@ -47,6 +47,20 @@ class Membership:
         return np.diff(self.starts)
 
 
+#: Members of sets in all: some 130 bytes each are needed on the way, 4 GB.
+MOST_MEMBERS = 2**25
+
+
+def check_members(total: int, owner: str) -> None:
+    """Raise where sets have too many members in all, before any array of them is made."""
+    if total > MOST_MEMBERS:
+        raise ValueError(
+            f"{owner}: the groups have more than {MOST_MEMBERS:,} members in all, a feature "
+            "counted once for each group that holds it; give fewer or smaller groups, such as "
+            "every tenth level of a deep tree"
+        )
+
+
 def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
     """Read sets of column indices; names must have been resolved (``resolved``) before.
 
@@ -69,6 +83,7 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
         members, starts = _of_matrix(groups, n_features, owner)
     elif is_listing(groups):
         lists = [_index_list(g, number, owner) for number, g in enumerate(groups)]
+        check_members(sum(one.size for one in lists), owner)
         members = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
         starts = np.cumsum([0, *(one.size for one in lists)])
     else:

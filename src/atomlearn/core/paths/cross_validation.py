@@ -15,7 +15,14 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Design, Norm, Rows, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.ends import End
-from atomlearn.core.paths.folds import Fold, Score, check_folds, decisions_at, training_part
+from atomlearn.core.paths.folds import (
+    Fold,
+    Score,
+    check_folds,
+    decisions_at,
+    scored_there,
+    training_part,
+)
 from atomlearn.core.paths.path import PathResult, path_result
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
@@ -329,15 +336,21 @@ def _held_out(
         nothing = np.full((len(relax), everything), np.nan)
         return nothing, *nothing[:1].repeat(3, axis=0)
     counts = np.bincount(train, minlength=problems[0].y.size)
-    decisions = np.empty((len(relax), n_levels, test.size, len(problems)))
     passes, n_selected, gaps = np.zeros((3, n_levels))
-    for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):
-        training = replace(problem, weight=problem.weight * counts)
-        found = relaxed_predictions(training, solutions, testing, relax)
-        decisions[..., output] = decisions_at(problem, found, test)
+    for solutions in paths:
         passes += [result.passes for result in solutions.results]
         n_selected += solutions.n_selected
         gaps = np.maximum(gaps, solutions.relative_gaps)
-    scores = np.array([[score(at_level, test) for at_level in of_one] for of_one in decisions])
+    there = None if any(relax) else scored_there(score, testing, test)
+    if there is not None:
+        each = zip(*(solutions.results for solutions in paths), strict=True)
+        scores = np.tile([there(results) for results in each], (len(relax), 1))
+    else:
+        decisions = np.empty((len(relax), n_levels, test.size, len(problems)))
+        for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):
+            training = replace(problem, weight=problem.weight * counts)
+            found = relaxed_predictions(training, solutions, testing, relax)
+            decisions[..., output] = decisions_at(problem, found, test)
+        scores = np.array([[score(at_level, test) for at_level in of_one] for of_one in decisions])
     held = [padded_levels(values, everything) for values in (scores, passes, n_selected, gaps)]
     return held[0], held[1], held[2], held[3]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.paths.pool import over_large_sums
+from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Measured
 
 #: Training rows and test rows.
@@ -30,17 +32,52 @@ def decisions_at(problem: Problem, predicted: Array, test: Rows) -> Array:
     return predicted if problem.offset is None else predicted + problem.offset[test]
 
 
-def held_out_loss(problems: Sequence[Problem]) -> Score:
-    """Return the score "minus the mean held-out loss", weighted, summed over outputs."""
+@dataclass(frozen=True, slots=True)
+class HeldOutLoss:
+    """The score "minus the mean held-out loss", weighted, summed over outputs."""
 
-    def score(decisions: Array, test: Rows) -> float:
+    problems: Sequence[Problem]
+
+    def __call__(self, decisions: Array, test: Rows) -> float:
         total = 0.0
-        for output, problem in enumerate(problems):
+        for output, problem in enumerate(self.problems):
             held_out = decisions[:, output]
             total += mean_loss(problem.loss, problem.y[test], held_out, problem.weight[test])
         return -total
 
-    return score
+    def there(self, testing: Design, test: Rows) -> Callable[[Sequence[Result]], float] | None:
+        """Return the score of results, one an output, formed where these rows are.
+
+        None where their predictions have to be formed here.
+        """
+        if any(over_large_sums(p) is p for p in self.problems):
+            return None
+        parts = []
+        for p in self.problems:
+            of_rows = {"loss": p.loss.part(test), "y": p.y[test], "weight": p.weight[test]}
+            parts.append(replace(p, design=testing, fit_intercept=False, **of_rows))
+        summed = [over_sums(testing, part) for part in parts]
+        if any(there is here for there, here in zip(summed, parts, strict=True)):
+            return None
+
+        def score(results: Sequence[Result]) -> float:
+            means = [
+                there.value_at(result.columns, result.weights, result.intercept) / part.weight.sum()
+                for there, part, result in zip(summed, parts, results, strict=True)
+            ]
+            return -float(sum(means))
+
+        return score
+
+
+held_out_loss = HeldOutLoss
+
+
+def scored_there(
+    score: Score, testing: Design, test: Rows
+) -> Callable[[Sequence[Result]], float] | None:
+    """Return what scores results where the rows are; None for scores of predictions."""
+    return score.there(testing, test) if isinstance(score, HeldOutLoss) else None
 
 
 def check_folds(folds: Sequence[Fold], problem: Problem) -> None:

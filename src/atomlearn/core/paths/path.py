@@ -106,10 +106,8 @@ class PathResult:
         return not self.interrupted and all(result.converged for result in self.results)
 
     def predict(self, design: Design) -> Array:
-        """Return X w + b at every level, shape (n_levels, n_samples); columns gathered once."""
-        columns = self.columns
-        block = design.gather(columns)
-        linear = np.array([block.dot(coef) for coef in self.coefs])
+        """Return X w + b at every level, shape (n_levels, n_samples); formed together."""
+        linear = design.product(self.coefs.T, self.columns).T
         return linear + self.intercepts[:, None]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.interfaces.certificate import TINY
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.column_generation import centered_columns
 
@@ -17,6 +18,12 @@ from atomlearn.core.solvers.column_generation import centered_columns
 JOINING = 3000
 #: Entries of X up to which the pool holds all of it (128 MB), and of Gram matrices that it keeps.
 WHOLE = 2**24
+
+
+def over_large_sums(problem: Problem) -> Problem:
+    """Return the problem over sums of rows that are elsewhere, unless all of X is here as soon."""
+    small = math.prod(problem.design.shape) <= WHOLE
+    return problem if small else over_sums(problem.design, problem)
 
 
 class Pool:
@@ -37,7 +44,7 @@ class Pool:
         ``lengths``.
     """
 
-    #: Entries of the pool (2 GB in float64), beyond which no column joins it; half as many where
+    #: Entries of the pool in float64 (2 GB), beyond which no column joins it; half as many where
     #: it is of one of several paths, which differ in a part of their columns only.
     MOST_ENTRIES = 2**28
 
@@ -53,6 +60,11 @@ class Pool:
         self._grams: dict[bytes, Array] = {}
 
     @property
+    def _most(self) -> int:
+        """Entries that take as many bytes as MOST_ENTRIES do in float64."""
+        return int(self.MOST_ENTRIES * 8.0 / self.block.bytes_an_entry)
+
+    @property
     def room(self) -> int:
         """Number of columns that may still join; sparse data may be in the pool as a whole."""
         n_samples, n_features = self._problem.design.shape
@@ -60,8 +72,8 @@ class Pool:
         stored = design.stored() if design.is_sparse else None
         if stored is not None and stored.nnz <= self.MOST_ENTRIES:
             return n_features - self.columns.size
-        of_one = self.MOST_ENTRIES if self._source is None else self.MOST_ENTRIES // 2
-        own = max(of_one // max(n_samples, 1) - self.columns.size, 0)
+        most = self._most if self._source is None else self._most // 2
+        own = max(most // max(n_samples, 1) - self.columns.size, 0)
         return own if self._source is None else min(own, self._source.room)
 
     @property
@@ -76,7 +88,7 @@ class Pool:
         """
         n_samples, n_features = self._problem.design.shape
         few = n_features <= JOINING
-        if count == 1 or few or count * JOINING * n_samples > self.MOST_ENTRIES:
+        if count == 1 or few or count * JOINING * n_samples > self._most:
             return [self] * count
         return [Pool(self._problem, self) for _ in range(count)]
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.parts import part_of
+from atomlearn.core.interfaces import Design
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.ends import End, Reached
-from atomlearn.core.paths.folds import Fold, Score, decisions_at
+from atomlearn.core.paths.folds import Fold, Score, decisions_at, scored_there
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
@@ -34,6 +35,7 @@ class SearchEnd:
         self._settled = [settled for _, settled in begun[:1]]
         self._ended: dict[int, int] = {}
         self._at: dict[int, dict[int, Result]] = {}
+        self._tested: list[tuple[Design, Callable[[Sequence[Result]], float] | None]] = []
         #: Place of the last level in the grid; None where there is no end yet.
         self.last: int | None = None
 
@@ -78,12 +80,18 @@ class SearchEnd:
 
     def _mean_score(self, results: Sequence[Result]) -> float:
         """Return the mean held-out score of the results at one level."""
-        scores, paths = [], iter(results)
-        for _, test in self._folds:
-            rows = part_of(self._problems[0].design, rows=test)
-            decisions = [
-                decisions_at(problem, next(paths).predict(rows), test) for problem in self._problems
-            ]
+        scores, paths, design = [], iter(results), self._problems[0].design
+        if not self._tested:
+            parts = [part_of(design, rows=test) for _, test in self._folds]
+            each = zip(parts, self._folds, strict=True)
+            self._tested = [(rows, scored_there(self._score, rows, fold[1])) for rows, fold in each]
+        for (rows, there), (_, test) in zip(self._tested, self._folds, strict=True):
+            of_fold = [next(paths) for _ in self._problems]
+            if there is not None:
+                scores.append(there(of_fold))
+                continue
+            pairs = zip(self._problems, of_fold, strict=True)
+            decisions = [decisions_at(problem, r.predict(rows), test) for problem, r in pairs]
             scores.append(self._score(np.column_stack(decisions), test))
         return float(np.mean(scores))
 

@@ -7,7 +7,9 @@ from functools import singledispatch
 
 import numpy as np
 
+from atomlearn.core.data.forwarding import Derived, Forwarding
 from atomlearn.core.data.lifted import Lifted
+from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Loss, Norm
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.losses import FreeColumns, Offset
@@ -235,10 +237,14 @@ class Problem(Objective):
         free = self.loss.free
         return None if free is None else free.free_part(self.y, prediction, self.weight)
 
+    def value_at(self, columns: Columns, weights: Array, intercept: float) -> float:
+        """Return f at a point that is given by its coefficients."""
+        return self.loss_value(self.design.product(weights[:, None], columns)[:, 0], intercept)
+
     @property
     def sent(self) -> tuple[int, int]:
         """Questions to rows that are elsewhere so far, and the bytes of them and of answers."""
-        return 0, 0
+        return sent_by(self.design)
 
     @property
     def plain_loss(self) -> Loss:
@@ -257,6 +263,22 @@ class Problem(Objective):
 
 
 @singledispatch
+def sent_by(design: Design) -> tuple[int, int]:
+    """Return how often data that is elsewhere was asked so far, and the bytes that travelled."""
+    return 0, 0
+
+
+@sent_by.register
+def _by_wrapped(design: Forwarding) -> tuple[int, int]:
+    return sent_by(design.inner)
+
+
+@sent_by.register
+def _by_derived(design: Derived) -> tuple[int, int]:
+    return sent_by(design.design)
+
+
+@singledispatch
 def over_sums(design: Design, problem: Problem) -> Problem:
     """Return the same problem over sums that are formed where the rows are.
 
@@ -264,3 +286,16 @@ def over_sums(design: Design, problem: Problem) -> Problem:
     rows are elsewhere register what they do.
     """
     return problem
+
+
+@over_sums.register
+def _of_wrapped(design: Forwarding, problem: Problem) -> Problem:
+    """Return the problem over sums of what is wrapped."""
+    return over_sums(design.inner, problem)
+
+
+@over_sums.register
+def _of_counted(design: Counted, problem: Problem) -> Problem:
+    """Return the problem over sums, whose passes count as those over the data."""
+    summed = over_sums(design.design, problem)
+    return problem if summed is problem else replace(summed, design=design.around(summed.design))

@@ -71,7 +71,7 @@ class Result:
         The gap if the search for atoms was exhaustive, for norms whose oracle is a search.
     sent : (int, int)
         Of rows that are elsewhere (Dask, Sites): rounds of questions, and bytes of them and of
-        their answers, added up over all places.
+        their answers, added up over all places. Where sums do not tell all: of vectors and columns.
     norm : Norm or None
         The norm of the problem, for ``warm_start``.
     problem : Problem or None
@@ -249,7 +249,7 @@ class Result:
         n_features = design.shape[1]
         if n_features == self.n_features:
             if self.matrix_parts is None:
-                return design.gather(self.columns).dot(self.weights) + self.intercept
+                return design.product(self.weights[:, None], self.columns)[:, 0] + self.intercept
             return design.predict(self.coef.reshape(-1).astype(np.float64)) + self.intercept
         tasks = self.shape is not None and len(self.shape) == 2 and n_features == self.shape[0]
         if not tasks:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from joblib.hashing import NumpyHasher
 
+from atomlearn.core.data.parts import dense_part, part_of
 from atomlearn.core.interfaces import Array, Loss, Norm
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.problem.problem import Problem
@@ -41,7 +42,7 @@ def sample(problem: Problem) -> Array:
     n_samples, n_features = problem.design.shape
     columns = np.unique(np.linspace(0, n_features - 1, _COLUMNS).astype(np.int64))
     rows = np.unique(np.linspace(0, n_samples - 1, _ROWS).astype(np.int64))
-    return np.asarray(problem.design.gather(columns).dense(), dtype=np.float64)[rows]
+    return dense_part(part_of(problem.design, rows=rows), columns)
 
 
 class _Hasher(NumpyHasher):  # type: ignore[misc]

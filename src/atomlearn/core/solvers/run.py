@@ -82,7 +82,7 @@ class Run:
         self.best: State | None = None
         self.seconds = 0.0
         self._since: float | None = None
-        self._before = 0.0
+        self._before, self._sent = 0.0, inner.sent
         self._stall = Stall()
         self._limit = how.rules.seconds
 
@@ -203,7 +203,7 @@ class Run:
             observer.end(progress)
         kept = np.flatnonzero(state.weights)
         kept = kept[np.argsort(state.columns[kept], kind="stable")]
-        certificate, design = state.certificate, inner.design
+        certificate, design, (rounds, n_bytes) = state.certificate, inner.design, inner.sent
         result = Result(
             columns=state.columns[kept],
             weights=state.weights[kept],
@@ -221,7 +221,7 @@ class Run:
             shape=inner.regularizer.norm.matrix_shape or design.matrix_shape,
             matrix_parts=state.matrix_parts(),
             search_gap=certificate.search_gap,
-            sent=inner.sent,
+            sent=(rounds - self._sent[0], n_bytes - self._sent[1]),
             state=state,
         )
         if self.lift is not None:
@@ -260,9 +260,7 @@ class SteppedLevels(Task):
         self.problem = replace(problem, design=self.counted)
         inner = self.problem.centered()
         if how.solver.lifts:  # which asks for columns, of which sums may be enough
-            summed = over_sums(self.counted.design, inner)
-            if summed is not inner:
-                inner = replace(summed, design=self.counted.around(summed.design))
+            inner = over_sums(self.counted, inner)
         self.inner, self.lift = inner.entered(how.solver.lifts)
         self.levels, self.how, self.warm, self.reached = levels, how, warm, reached
         self.results = []

@@ -19,7 +19,7 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.frames import frame_to_array, narrowest
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Columns
-from atomlearn.storage.spread.rows import Rows, Sums
+from atomlearn.storage.spread.rows import HeldRows, Sums
 
 #: A collection cut into chunks: objects (n_row_chunks, n_column_chunks), each a Dask Delayed; the
 #: rows and the columns of the chunks; float32 or float64; the names of columns, or None.
@@ -150,9 +150,9 @@ def scores_of(chunk: Chunk, V: Array) -> Array:
     return np.array([scores.full() for scores in design.scores_many(V)])
 
 
-def of_design(name: str, chunk: Chunk, array: Array) -> Array:
-    """Return the answer of a chunk's design to a question about an array."""
-    answer: Array = getattr(chunk.design, name)(aligned(array))
+def of_design(name: str, chunk: Chunk, *arrays: NDArray[Any]) -> Array:
+    """Return the answer of a chunk's design to a question about arrays."""
+    answer: Array = getattr(chunk.design, name)(*map(aligned, arrays))
     return answer
 
 
@@ -164,14 +164,19 @@ def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
     return sp.csc_array(block.dense()) if is_sparse(chunk.held) else block.dense()
 
 
+def taken(chunk: Chunk, rows: Columns) -> Chunk:
+    """Return some rows of a chunk."""
+    return Chunk(chunk.held[aligned(rows)])
+
+
 def beside(parts: list[Chunk]) -> Chunk:
     """Return chunks of the same rows as one."""
     held: list[Any] = [part.held for part in parts]
     return Chunk(sp.hstack(held, "csc") if any(map(is_sparse, held)) else np.hstack(held))
 
 
-def answer(chunk: Chunk, rows: Rows, question: Sums) -> Sums:
+def answer(chunk: Chunk, rows: HeldRows, question: Sums) -> Sums:
     """Return what the rows of a chunk answer."""
-    rows = Rows(rows.loss, aligned(rows.y), aligned(rows.weight))
+    rows = HeldRows(rows.loss, aligned(rows.y), aligned(rows.weight))
     point = {name: aligned(question[name]) for name in ("columns", "weights")}
     return rows.answer(chunk.design, question | point)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from copy import copy
+from functools import cache, partial
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,14 +14,14 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import existing_columns, one_weight_each
+from atomlearn.core.data.convert import existing_columns
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.problem.problem import Problem, over_sums, sent_by
 from atomlearn.storage.spread import chunks as pieces
-from atomlearn.storage.spread.rows import Rows, Sums, summed
+from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
 from atomlearn.storage.spread.waiting import LostDataError, awaited, current_client, guarded
 
@@ -47,6 +49,9 @@ class Dask(Design):
     ----------
     feature_names : list of str, or None
         The columns of a table.
+    sent : (int, int)
+        How often vectors of n_samples numbers or columns travelled, and their bytes; ``sent`` of a
+        result has sums over rows, too.
 
     Raises
     ------
@@ -59,10 +64,11 @@ class Dask(Design):
 
     Notes
     -----
-    A pass sends v to the chunks (8 n_samples bytes for each column of chunks), adds partial sums
-    of each column of chunks up in a tree of fixed order, and sends 8 n_features bytes back. Sums
-    are float64. Workers need atomlearn installed. A worker that is lost costs the time to make its
-    chunks again.
+    Where rows are cut and sums over them tell all (see the page on data that is spread), solves,
+    paths and cross-validations ask for such sums. Else a pass sends v to the chunks (8 n_samples
+    bytes for each column of chunks), adds partial sums up in a tree of fixed order, and sends 8
+    n_features bytes back; columns in use come here. Sums are float64. Workers need atomlearn
+    installed. A worker that is lost costs the time to make its chunks again.
 
     Examples
     --------
@@ -87,6 +93,8 @@ class Dask(Design):
                 "dask.array.from_array(X, chunks=...) makes one"
             )
         self._client, self._persist = client, bool(persist)
+        #: Questions and bytes, those to parts of the rows with them.
+        self._sent = [0, 0]
         grid = guarded(lambda: pieces.grid_of(X))
         made, self._rows, self._columns, self._dtype, self._names = grid
         self._shape = self._rows[-1].stop, self._columns[-1].stop
@@ -157,6 +165,8 @@ class Dask(Design):
 
     def _summed(self, call: Any, v: Array) -> Array:
         """Return the sums over rows of call(chunk, its part of v), column after column."""
+        (n_rows, n_columns), vectors = self.n_chunks, v.size // self._shape[0]
+        self.travelled(vectors * (n_columns * self._shape[0] + n_rows * self._shape[1]))
         sent = [sent_once(v[part]) for part in self._rows]
         sums = [
             added([task(call, *pair) for pair in zip(column, sent, strict=True)])
@@ -164,40 +174,73 @@ class Dask(Design):
         ]
         return np.concatenate(self.compute(sums), axis=-1)
 
-    def predict(self, weights: Array) -> Array:
-        """Return X w: one pass, which leaves out the chunks where w is zero."""
-        weights = one_weight_each(weights, self._shape[1])
-        used = [j for j, part in enumerate(self._columns) if weights[part].any()]
-        if not used:
-            return np.zeros(self._shape[0])
-        sent = [sent_once(weights[self._columns[j]]) for j in used]
+    def product(self, W: Array, columns: Columns | None = None) -> Array:
+        """Return X_S W, formed where the rows are."""
+        if columns is None or not columns.size:
+            return super().product(W, columns)
+        self.travelled(self.n_chunks[0] * W.size + self._shape[0] * W.shape[1])
+        call = partial(pieces.of_design, "product")
+        sent = [(j, sent_once(W[at]), sent_once(own)) for j, at, own in self._owned(columns)]
         sums = [
-            added(
-                [task(pieces.of_design, "predict", *pair) for pair in zip(row, sent, strict=True)]
-            )
-            for row in self.chunks_for_a_pass()[:, used]
+            added([task(call, row[j], *given) for j, *given in sent])
+            for row in self.chunks_for_a_pass()
         ]
         return np.concatenate(self.compute(sums))
+
+    def travelled(self, numbers: int) -> None:
+        """Count a question, and the numbers in it and in its answer."""
+        self._sent[:] = self._sent[0] + 1, self._sent[1] + 8 * numbers
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        """What travelled so far; see Attributes."""
+        return self._sent[0], self._sent[1]
+
+    def _owned(self, columns: Columns) -> list[tuple[int, Columns, Columns]]:
+        """Return each column of chunks in use, the places of its columns, and those in it."""
+        starts = np.array([part.start for part in self._columns])
+        owner = np.searchsorted(starts, columns, side="right") - 1
+        return [
+            (j, at := np.flatnonzero(owner == j), columns[at] - starts[j])
+            for j in np.unique(owner).tolist()
+        ]
 
     def gather(self, columns: Columns) -> Block:
         columns = existing_columns(columns, self._shape[1])
         if not columns.size:
             return DenseBlock(np.zeros((self._shape[0], 0), dtype=self._dtype))
-        starts = np.array([part.start for part in self._columns])
-        owner = np.searchsorted(starts, columns, side="right") - 1
-        tasks = []
-        for j in np.unique(owner):
-            within = sent_once(columns[owner == j] - starts[j])
+        self.travelled(self._shape[0] * columns.size)
+        tasks, places = [], []
+        for j, at, numbers in self._owned(columns):
+            within = sent_once(numbers)
+            places.append(at)
             tasks += [task(pieces.chunk_columns, chunk, within) for chunk in self._chunks[:, j]]
         found, n_rows = self.compute(tasks), len(self._rows)
         stacks = [found[start : start + n_rows] for start in range(0, len(found), n_rows)]
         # Where each column stands among those that came, chunk after chunk.
-        order = np.argsort(np.argsort(owner, kind="stable"), kind="stable")
+        order = np.argsort(np.concatenate(places))
         if any(is_sparse(piece) for piece in found):
             whole = sp.hstack([sp.vstack(stack, "csc") for stack in stacks], "csc")
             return SparseDesign(whole.astype(np.float64)).gather(order)
         array = np.hstack([np.vstack(stack) for stack in stacks])
         return DenseBlock(np.asfortranarray(array[:, order]))
+
+    def with_rows(self, rows: Rows) -> Dask | None:
+        """Return the design of these rows, cut out where they are; None unless they increase."""
+        if (rows[1:] <= rows[:-1]).any():
+            return None
+        found, sizes = copy(self), []
+        found._chunks = np.empty_like(self._chunks)
+        for part, row in zip(self._rows, self.chunks_for_a_pass(), strict=True):
+            within = rows[slice(*np.searchsorted(rows, [part.start, part.stop]))] - part.start
+            if within.size:
+                sent = sent_once(within)
+                found._chunks[len(sizes)] = [task(pieces.taken, chunk, sent) for chunk in row]
+                sizes.append(within.size)
+        found._chunks = found._chunks[: len(sizes)]
+        found._rows = [slice(*pair) for pair in pairwise(accumulate(sizes, initial=0))]
+        found._shape = rows.size, self._shape[1]
+        return found
 
     def chunks_for_a_pass(self) -> NDArray[Any]:
         """Return the chunks, from the first call on in the workers' memory if they are to stay."""
@@ -260,6 +303,11 @@ def added(tasks: list[Any], add: Callable[[Any], Any] = sum) -> Any:
     return tasks[0]
 
 
+@sent_by.register
+def _by_chunks(design: Dask) -> tuple[int, int]:
+    return design.sent
+
+
 @over_sums.register
 def _of_chunks(design: Dask, problem: Problem) -> Problem:
     """Return the problem over sums, where rows alone are cut."""
@@ -267,11 +315,16 @@ def _of_chunks(design: Dask, problem: Problem) -> Problem:
     if n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
         return problem
     loss, parts = problem.loss, design.rows_of_chunks
-    rows = design.kept([task(Rows, *map(sent_once, (loss.part(i), y[i], s[i]))) for i in parts])
+
+    @cache
+    def rows() -> list[Any]:
+        """Targets and weights, which travel once, with the first question."""
+        made = [task(HeldRows, *map(sent_once, (loss.part(i), y[i], s[i]))) for i in parts]
+        return design.kept(made)
 
     def asked(question: Sums) -> Sums:
         chunks, sent = design.chunks_for_a_pass()[:, 0], sent_once(question)
-        pairs = zip(chunks, rows, strict=True)
+        pairs = zip(chunks, rows(), strict=True)
         return dict(
             design.compute([added([task(pieces.answer, *p, sent) for p in pairs], summed)])[0]
         )

@@ -22,7 +22,7 @@ Sums = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class HeldRows:
     """Targets and weights of rows that lie together: the sums of f at X w + b over these rows."""
 
     loss: Loss

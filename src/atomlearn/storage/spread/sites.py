@@ -15,7 +15,7 @@ from atomlearn.core.losses import Offset
 from atomlearn.core.losses.registry import BY_NAME
 from atomlearn.core.problem.checks import check_offset, check_weight
 from atomlearn.core.problem.problem import Problem, over_sums
-from atomlearn.storage.spread.rows import Rows, Sums, summed
+from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
 
 #: A transport: takes a question to a site, and brings back its answer.
@@ -97,7 +97,7 @@ class Site:
         if y.size != n_rows:
             raise ValueError(f"X has {n_rows} rows and y {y.size} targets")
         loss = loss if self._offset is None else Offset(loss, self._offset)
-        return Rows(loss, y, self._weight).answer(self.design, question)
+        return HeldRows(loss, y, self._weight).answer(self.design, question)
 
 
 class Sites(Design):

@@ -50,7 +50,8 @@ class Summed(OfCoefficients):
     """F(w) = min over b of f(X w + b), or f(X w): the loss of coefficients, asked where rows are.
 
     problem : over the rows; count : of places where they are; asked : returns the sum of all
-    answers to a question, see ``Rows``; sent : questions so far, and bytes of them and of answers.
+    answers to a question, see ``HeldRows``; sent : questions so far, and the bytes of them
+    and of answers.
     """
 
     def __init__(self, problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> None:
@@ -59,6 +60,8 @@ class Summed(OfCoefficients):
         (self.n_rows, self.size), self.count = problem.design.shape, count
         self._squares, self._shift, self.sent = np.full(self.size, np.nan), 0.0, (0, 0)
         self._asked = asked
+        nothing = np.zeros(0)
+        self._bent = nothing.astype(np.int64), nothing, 0.0, nothing, np.zeros((0, 0))
         self._look, self._price = lru_cache(KEPT)(self._at_best), lru_cache(KEPT)(self._priced)
 
     # --- what is asked ----------------------------------------------------------------------
@@ -101,6 +104,31 @@ class Summed(OfCoefficients):
         look = self._look(columns, weights)
         more = {"slope": look["slope"], "size": look["size"], "factor": factor}
         return self.ask("price", *_numbers(columns, weights), look["shift"], **more)
+
+    def bend(self, columns: Columns, u: Array) -> tuple[Array, float, Array, Array]:
+        """Return this point over the columns, with value, gradient and Hessian of F there.
+
+        Nothing is asked where it is known of more columns, and the same at all points.
+        """
+        if not (self.quadratic and np.isin(columns, self._bent[0]).all()):
+            order = np.argsort(columns)
+            self._bent = columns[order], u[order], *self._bends(columns[order], u[order])
+        known, start, value, gradient, H = self._bent
+        at, move = np.searchsorted(known, columns), -start
+        move[at] += u
+        turned = H @ move
+        value += float(move @ (gradient + 0.5 * turned))
+        return u.copy(), value, (gradient + turned)[at], H[np.ix_(at, at)]
+
+    def _bends(self, columns: Columns, u: Array) -> tuple[float, Array, Array]:
+        spread = np.zeros(self.size)
+        spread[columns] = u
+        look = self.look(spread)
+        sums = self.ask("bend", columns, u, look["shift"])
+        pull, curve, H = sums["pull"], sums["curve"], sums["hessian"]
+        if self.intercept and curve > 0.0:
+            H = H - np.outer(pull, pull / curve)
+        return look["value"], sums["gradient"], H
 
     def lengths(self, columns: Columns) -> Array:
         """Return the lengths of these columns, over the rows that have a weight."""
@@ -157,14 +185,7 @@ class SummedOver(OfCoefficients):
         """Return value, gradient and Hessian."""
         known = self._known
         if known is None or not (self.whole.quadratic or np.array_equal(known[0], u)):
-            spread = np.zeros(self.whole.size)
-            spread[self.columns] = u
-            look = self.whole.look(spread)
-            sums = self.whole.ask("bend", self.columns, u, look["shift"])
-            pull, curve, H = sums["pull"], sums["curve"], sums["hessian"]
-            if self.whole.intercept and curve > 0.0:
-                H = H - np.outer(pull, pull / curve)
-            self._known = known = u.copy(), look["value"], sums["gradient"], H
+            self._known = known = self.whole.bend(self.columns, u)
         start, value, gradient, H = known
         move = u - start
         turned = H @ move
@@ -196,6 +217,15 @@ class SummedOver(OfCoefficients):
 
 def _numbers(columns: bytes, weights: bytes) -> tuple[Columns, Array]:
     return np.frombuffer(columns, dtype=np.int64), np.frombuffer(weights)
+
+
+class Coefficients(SparseDesign):
+    """The identity, over which predictions are coefficients: each point is asked by itself."""
+
+    reads_at_once = False
+
+    def __init__(self, size: int, dtype: Any) -> None:
+        super().__init__(sp.eye_array(size, format="csc", dtype=dtype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +270,9 @@ class SummedProblem(Problem):
     def free_part(self, prediction: Array) -> tuple[Array, float]:
         return np.zeros(0), self.loss.look(prediction)["shift"]
 
+    def value_at(self, columns: Columns, weights: Array, intercept: float) -> float:
+        return float(self.loss.ask("look", columns, weights, intercept)["value"])
+
     @property
     def sent(self) -> tuple[int, int]:
         return self.loss.sent
@@ -256,7 +289,7 @@ def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums])
     size = problem.design.shape[1]
     return SummedProblem(
         Summed(problem, count, asked),
-        SparseDesign(sp.eye_array(size, format="csc", dtype=problem.design.dtype)),
+        Coefficients(size, problem.design.dtype),
         np.zeros(size),
         np.ones(size),
         problem.regularizer,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.data.convert import existing_columns, one_weight_each
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores, FoundScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
 from atomlearn.storage.store import store_file as store
@@ -64,7 +65,7 @@ class StreamedDesign(Design):
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         columns = self._columns
-        Z, vectors = np.empty((V.shape[1], self._shape[1])), _kernels.in_lanes(V)[0]
+        Z, vectors = np.empty((V.shape[1], self._shape[1])), columns.vectors(V)
 
         def work(chunk: int) -> None:
             Z[:, columns.part(chunk)] = columns.many(chunk, vectors)[: V.shape[1]]
@@ -178,6 +179,7 @@ class OnDisk(StreamedDesign):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         folder = Path(path)
         self.manifest = manifest = store.read_manifest(folder)
+        LIMITS.check_columns(manifest.n_features)
         chunks, sums = store.read_chunks(folder, manifest)
         checks, values = Checks(sums), store.ByteFile(folder / store.VALUES)
         n_samples = manifest.n_samples

@@ -62,6 +62,8 @@ class ReadingSizes:
     one_thread: int = 2**20 - 1
     #: Operations that reading and multiplying a byte are worth: what a thread is woken for.
     operations_per_byte: float = 5.0
+    #: People from which on columns of genotypes stay packed in memory; a thousand take 131 MB else.
+    packed_from: int = 2**14
 
 
 READING = ReadingSizes()

@@ -17,6 +17,7 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import block_of_entries
 from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.storage.store.genotype_block import GenotypeBlock
 from atomlearn.storage.store.store_file import READING, ByteFile, StoreError, as_bytes
 
 #: Finds columns of a chunk, which are numbered within it, and their scores (found, m).
@@ -94,13 +95,13 @@ class ColumnsOnDisk(ABC):
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
         """Return sum_i v_i x_ij, or v_i x_ij^2, for the columns of a chunk; v is ``vector``."""
 
-    def tiles(self, chunk: int, width: int) -> Iterator[NDArray[Any]]:
-        """Yield so many columns of a chunk at a time, as float numbers."""
-        raise NotImplementedError(type(self).__name__)
+    def vectors(self, V: Array) -> Array:
+        """Return V (n_samples, m) in the form that ``many`` takes."""
+        return _kernels.in_lanes(V)[0]
 
+    @abstractmethod
     def many(self, chunk: int, V: Array) -> Array:
-        """Return V'x_j for the columns of a chunk, (m, columns); V is (n_samples, m)."""
-        return np.hstack([_kernels.many_dense(X, V) for X in self.tiles(chunk, self._width(V))])
+        """Return V'x_j for the columns of a chunk, (m or more, columns); V is ``vectors``."""
 
     def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
         """Return what finds the columns of a chunk with a score of its bound or more.
@@ -109,7 +110,7 @@ class ColumnsOnDisk(ABC):
         """
         size, totals = int(self.chunks[-1]), V.sum(axis=0)
         means, factors = affine or (np.zeros(size), np.ones(size))
-        vectors, count = _kernels.in_lanes(V)
+        vectors, count = self.vectors(V), V.shape[1]
 
         def found(chunk: int) -> Found:
             part = self.part(chunk)
@@ -119,11 +120,6 @@ class ColumnsOnDisk(ABC):
             return keep, Z[keep]
 
         return found
-
-    def _width(self, V: Array) -> int:
-        """Columns so few that a kernel keeps to this thread: the others have tiles of their own."""
-        numbers = self.n_samples * max(1, V.shape[1] // 8)
-        return int(max(1, READING.one_thread // numbers))
 
     @abstractmethod
     def add(self, chunk: int, weights: Array, out: Array) -> None:
@@ -186,9 +182,11 @@ class DenseColumns(ColumnsOnDisk):
             part = slice(first, first + width)
             yield part, X[:, part]
 
-    def tiles(self, chunk: int, width: int) -> Iterator[NDArray[Any]]:
-        for _, X in self._parts(chunk, width):
-            yield X.astype(self.dtype, copy=False)
+    def many(self, chunk: int, V: Array) -> Array:
+        # Columns so few that a kernel keeps to this thread: the others have tiles of their own.
+        width = max(1, READING.one_thread // (self.n_samples * max(1, V.shape[1] // 8)))
+        tiles = (X.astype(self.dtype, copy=False) for _, X in self._parts(chunk, width))
+        return np.hstack([_kernels.many_dense(X, V) for X in tiles])
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         for part, X in self._parts(chunk):
@@ -315,13 +313,14 @@ class GenotypeColumns(ColumnsOnDisk):
         packed, means = self._read(chunk)
         return _kernels.scores_genotypes(packed, self.n_samples, means, v, squared)
 
-    def tiles(self, chunk: int, width: int) -> Iterator[NDArray[Any]]:
-        """Genotypes are unpacked once for all vectors."""
+    def vectors(self, V: Array) -> Array:
+        return np.array([self.vector(v) for v in V.T])
+
+    def many(self, chunk: int, V: Array) -> Array:
+        """One vector after the other, over bytes that are near: numbers would be 32 times more."""
         packed, means = self._read(chunk)
-        for first in range(0, means.size, width):
-            some = means[first : first + width]
-            part = packed[first * self._column : (first + some.size) * self._column]
-            yield _kernels.gather_genotypes(part, self.n_samples, some, np.float64)
+        some = packed, self.n_samples, means
+        return np.array([_kernels.scores_genotypes(*some, v, False) for v in V])
 
     def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
         size = self.means.size
@@ -334,6 +333,15 @@ class GenotypeColumns(ColumnsOnDisk):
             return search(packed, means, self.counts[part, 0], centers[part], factors[part])
 
         return found
+
+    def gather(self, columns: Columns) -> Block:
+        if self.n_samples < READING.packed_from:
+            return super().gather(columns)
+        packed = np.empty((columns.size, self._column), dtype=np.uint8)
+        for place, column in enumerate(columns.tolist()):
+            self.file.read_into(self.offset + column * self._column, packed[place])
+        means, ones = self.means[columns], np.ones(columns.size)
+        return GenotypeBlock(packed, self.n_samples, means, ones, np.zeros(columns.size))
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
         packed, means = self._read(chunk)

@@ -1,0 +1,135 @@
+"""Paths over rows that are on Dask workers: bytes, rounds, one worker against two, and a model.
+
+traffic: bytes and rounds of a path of 20 levels over sums, and as vectors of n numbers and columns
+travel where sums do not tell all. workers: the same path on one worker and on two. latency: seconds
+of a round that asks next to nothing. model: what that makes on 64 workers, and for one and two,
+where it was measured.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+from distributed import Client
+
+from atomlearn import norms, paths
+from atomlearn.core.interfaces.design import Design
+from atomlearn.designs import Dask
+from atomlearn.losses import Squared
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.storage.spread import distributed
+from benchmarks.distributed import cluster, made
+from benchmarks.harness import Options, Table
+
+LEVELS = 20
+
+
+def target(design: Design, loss: str) -> np.ndarray:
+    """Return targets of 30 columns with noise."""
+    rng = np.random.default_rng(1)
+    columns = np.sort(rng.permutation(design.shape[1])[:30])
+    signal = design.product(rng.uniform(0.3, 1.0, (30, 1)), columns)[:, 0]
+    y = signal + 2.0 * signal.std() * rng.standard_normal(design.shape[0])
+    return np.sign(y) if loss == "logistic" else y
+
+
+def solved(design: Dask, y: np.ndarray, loss: str) -> tuple[Any, float]:
+    """Return the path and its seconds."""
+    began = time.perf_counter()
+    found = paths.path(design, y, loss=loss, intercept=True, n_levels=LEVELS, ratio=0.1)
+    return found, time.perf_counter() - began
+
+
+def traffic(table: Table, options: Options) -> None:
+    """A path over sums, and as it was before: vectors to the chunks, and columns of a pool here."""
+    n, p = (10_000, 100) if options.smoke else (120_000, 200)
+    with cluster(2) as client:
+        for loss in ("squared", "logistic"):
+            design = Dask(made(n, p, (n // 8, p)), client=client)
+            y = target(design, loss)
+            found, seconds = solved(design, y, loss)
+            rounds, n_bytes = np.sum([result.sent for result in found.results], axis=0)
+            splits, distributed.splits = distributed.splits, lambda problem: False
+            before, alone = design.sent, time.perf_counter()
+            try:
+                vectors, alone = solved(design, y, loss)
+            finally:
+                distributed.splits = splits
+            sent = np.subtract(design.sent, before)
+            apart = np.abs(found.objectives / vectors.objectives - 1.0).max()
+            for what, path, s, r, b in (
+                ("sums", found, seconds, rounds, n_bytes),
+                ("vectors", vectors, alone, *sent),
+            ):
+                table.add(
+                    part="traffic", what=f"{loss}, {n} x {p}, {what}", passes=path.passes,
+                    rounds=int(r), mb=b / 1e6, mb_a_pass=b / 1e6 / path.passes, path_s=s,
+                    columns=int(path.n_selected[-1]), objectives_apart=apart,
+                )  # fmt: skip
+
+
+def round_seconds(client: Client, design: Dask, y: np.ndarray) -> float:
+    """Return the seconds of a round that asks for the loss at zero: the latency."""
+    penalty = Regularizer(norms.L1(), "penalized", 1.0)
+    summed: Any = distributed.over_sums(design, Problem.build(design, y, Squared(), penalty))
+    none = np.zeros(0, dtype=np.int64), np.zeros(0)
+    summed.loss.ask("look", *none, 0.0)
+    times = []
+    for shift in range(30):
+        began = time.perf_counter()
+        summed.loss.ask("look", *none, float(shift))
+        times.append(time.perf_counter() - began)
+    return float(np.median(times))
+
+
+def workers(table: Table, options: Options) -> None:
+    """One worker against two, and the model of 64 with what was measured here."""
+    n, p = (20_000, 100) if options.smoke else (600_000, 420)
+    seconds, terms = {}, {}
+    for count in (1, 2):
+        with cluster(count) as client:
+            design = Dask(made(n, p, (n // 16, p)), client=client)
+            y = target(design, "squared")
+            latency = round_seconds(client, design, y)
+            v, reads = np.random.default_rng(2).standard_normal(n), []
+            for _ in range(options.times(3)):
+                began = time.perf_counter()
+                design.scores(v)
+                reads.append(time.perf_counter() - began)
+            found, seconds[count] = solved(design, y, "squared")
+            rounds, n_bytes = np.sum([result.sent for result in found.results], axis=0)
+            # Columns in use are read in each round, all of them where scores are asked for.
+            terms[count] = {"latency_s": latency, "read_s": min(reads) - latency}
+            table.add(
+                part="workers", what=f"{4e-9 * n * p:.2f} GB, {count} workers",
+                path_s=seconds[count],
+                speedup=seconds[1] / seconds[count], passes=found.passes, rounds=int(rounds),
+                mb=n_bytes / 1e6, mb_a_pass=n_bytes / 1e6 / found.passes, **terms[count],
+                load=os.getloadavg()[0],
+            )  # fmt: skip
+    read = max(terms[1]["read_s"], 0.0)  # of all of it, by one worker
+    latency = terms[2]["latency_s"]
+    for count in (1, 2, 64):
+        size = 1 if count < 64 else 64  # 64 times as many rows: as many for each worker
+        # A round has 16 chunks a worker here, and ceil(log8) levels of sums; the rest is reading.
+        modelled = found.passes * read * size / count + rounds * latency * max(1.0, size * 0.5)
+        table.add(
+            part="model", what=f"{4e-9 * n * p * size:.1f} GB, {count} workers", path_s=modelled,
+            speedup=size * (found.passes * read + rounds * latency) / modelled,
+            passes=found.passes, rounds=int(rounds), latency_s=latency, read_s=read,
+        )  # fmt: skip
+
+
+def main() -> None:
+    """All parts; workers hold 1 GB."""
+    options = Options.parse(__doc__)
+    with Table("rows_elsewhere", options) as table:
+        traffic(table, options)
+        workers(table, options)
+
+
+if __name__ == "__main__":
+    main()

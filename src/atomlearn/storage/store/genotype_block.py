@@ -1,0 +1,114 @@
+"""GenotypeBlock: columns of two bits a genotype in memory, multiplied as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import _kernels
+from atomlearn.core.data.blocks import DenseBlock, check_same_rows
+from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.interfaces import Array, Block, Columns
+
+
+class GenotypeBlock(Block):
+    """Columns x_j scale_j - shift_j, of which x is kept in PLINK's code.
+
+    A product reads a thirty-second of the bytes of float64; Gram matrices unpack their columns.
+
+    Parameters
+    ----------
+    packed : (n_columns, bytes of a column) uint8
+    n_samples : int
+    means, scale, shift : (n_columns,) float64
+        ``means`` are what missing genotypes count as, in copies.
+    """
+
+    __slots__ = ("_means", "_n_samples", "_packed", "_scale", "_shift")
+
+    dtype = np.dtype(np.float64)
+    bytes_an_entry = 0.25
+
+    def __init__(
+        self, packed: NDArray[np.uint8], n_samples: int, means: Array, scale: Array, shift: Array
+    ) -> None:
+        self._packed, self._n_samples = packed, n_samples
+        self._means, self._scale, self._shift = means, scale, shift
+
+    @property
+    def _parts(self) -> tuple[NDArray[Any], ...]:
+        return self._packed, self._means, self._scale, self._shift
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._n_samples, self._means.size
+
+    def affine(self, means: Array, factors: Array) -> GenotypeBlock:
+        parts = self._scale * factors, (self._shift + means) * factors
+        return GenotypeBlock(self._packed, self._n_samples, self._means, *parts)
+
+    def dot(self, weights: Array) -> Array:
+        scaled = weights * self._scale
+
+        def product(some: slice) -> Array:
+            out = _kernels.padded(np.zeros(self._n_samples))
+            packed = self._packed[some].ravel()
+            part = np.ascontiguousarray(scaled[some])
+            _kernels.add_genotypes(packed, self._n_samples, self._means[some], part, out)
+            return out[: self._n_samples]
+
+        size = self.shape[1]
+        total = _kernels.sum_of_pieces(product, size, self._n_samples * size / 8.0)
+        return np.asarray(total - self._shift @ weights)
+
+    def transpose_dot(self, v: Array) -> Array:
+        z: Array = self._sums(v, False) * self._scale - self._shift * v.sum()
+        return z
+
+    def squared_norms(self, curvature: Array | None = None) -> Array:
+        c = np.ones(self._n_samples) if curvature is None else curvature
+        sums, squares = self._sums(c, False), self._sums(c, True)
+        norms = self._scale * (self._scale * squares - 2.0 * self._shift * sums)
+        return np.asarray(np.maximum(norms + self._shift**2 * c.sum(), 0.0))
+
+    def _sums(self, v: Array, squared: bool) -> Array:
+        """Return sum_i v_i x_ij, or v_i x_ij^2."""
+        size, values, out = self.shape[1], _kernels.padded(v), np.empty(self.shape[1])
+        pieces = LIMITS.pieces(size, self._n_samples)
+
+        def work(piece: int) -> None:
+            some = pieces[piece]
+            held = self._packed[some].ravel(), self._n_samples, self._means[some]
+            out[some] = _kernels.scores_genotypes(*held, values, squared)
+
+        _kernels.share_out(work, len(pieces), self._n_samples * size / 8.0)
+        return out
+
+    def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        block = self if positions is None else self.gather(positions)
+        return DenseBlock(block.dense()).gram(curvature)
+
+    def stored(self) -> Array | None:
+        """Return few columns as numbers, made afresh for kernels and BLAS; None of more."""
+        return self.dense() if self._n_samples * self.shape[1] <= LIMITS.most_dense else None
+
+    def dense(self) -> Array:
+        held = self._packed.ravel(), self._n_samples, self._means, np.float64
+        array: Array = _kernels.gather_genotypes(*held)
+        array *= self._scale
+        array -= self._shift
+        return array
+
+    def gather(self, columns: Columns) -> GenotypeBlock:
+        packed, *parts = (part[columns] for part in self._parts)
+        return GenotypeBlock(packed, self._n_samples, *parts)
+
+    def append(self, other: Block) -> Block:
+        check_same_rows(self, other)
+        if not isinstance(other, GenotypeBlock):
+            return DenseBlock(self.dense()).append(other)
+        mine, theirs = self._parts, other._parts
+        packed, *parts = (np.concatenate(pair) for pair in zip(mine, theirs, strict=True))
+        return GenotypeBlock(packed, self._n_samples, *parts)
