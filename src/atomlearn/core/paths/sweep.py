@@ -66,24 +66,20 @@ class Priced(Penalty):
 
 @dataclass(frozen=True, slots=True)
 class Support(Penalty):
-    """The k-support norm, penalized or squared: each level begins where the last two point."""
+    """The k-support norm, penalized or squared: each level begins at the one before."""
 
     k: int
 
     def solve(self, problem: Problem, H: Array, c: Array, levels: Array) -> Array:
         H = H + problem.tau * np.eye(c.size)
         squared = problem.regularizer.form == "squared"
-        found: list[Array] = []
-        for number, level in enumerate(levels.tolist()):
+        found = [np.zeros(c.size)]
+        for level in levels.tolist():
             if problem.deadline.passed:
                 break
-            start = found[-1] if found else np.zeros(c.size)
-            if number > 1:
-                ahead = (level - levels[number - 1]) / (levels[number - 1] - levels[number - 2])
-                start = start + ahead * (found[-1] - found[-2])
             given = {"k": self.k, "level": level, "squared": squared, "gram": True}
-            found.append(_kernels.ksupport_newton(H, c, start, **given)[0])
-        return np.array(found).reshape(-1, c.size)
+            found.append(_kernels.ksupport_newton(H, c, found[-1], **given)[0])
+        return np.array(found[1:]).reshape(-1, c.size)
 
     def gauges(self, W: Array) -> Array:
         return np.array([_kernels.ksupport_gauge(w, self.k) for w in W])
