@@ -26,16 +26,18 @@ from tests.oracles.sources import PACKAGE, nodes, trees
 #: C++), intervals after a selection, sets of predictions and power (8,000), exact intervals,
 #: p-values, new rows and categories of knockoffs (12,500), pages, terminal and remedies (7,000),
 #: sums where the rows are, and sites (4,800), the search over k (3,000), AnnData and survival
-#: (3,000), later searches of pairs (1,500); and lowered by what went (4,500).
+#: (3,000), later searches of pairs (1,500), full conformal sets and bounds of survival times
+#: (1,200), paths by sums where the rows are (1,800), genotypes packed in memory and refusals of
+#: sizes (1,800); and lowered by what went (11,400).
 CEILINGS = {
-    "tokens of Python": 400_971,
-    "tokens of C++": 70_448,
-    "files": 392,
-    "functions": 3781,
-    "numbers that decide": 319,
-    "isinstance": 219,
-    "getattr and hasattr": 59,
-    "fmt: skip": 9,
+    "tokens of Python": 400_179,
+    "tokens of C++": 70_038,
+    "files": 390,
+    "functions": 3787,
+    "numbers that decide": 322,
+    "isinstance": 220,
+    "getattr and hasattr": 57,
+    "fmt: skip": 8,
     "public names that stand twice": 10,
     "files with TYPE_CHECKING": 0,
     "members of Loss": 16,
@@ -46,7 +48,7 @@ CEILINGS = {
     "handlers of KeyboardInterrupt in the core": 1,
 }
 #: One l1 fit of 300 x 5000, by the estimator: through how much of the package does it pass?
-FIT = {"files": 392, "functions": 3781, "frames": 16}
+FIT = {"files": 53, "functions": 296, "frames": 16}
 
 SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

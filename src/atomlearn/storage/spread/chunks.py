@@ -164,7 +164,7 @@ def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
     return sp.csc_array(block.dense()) if is_sparse(chunk.held) else block.dense()
 
 
-def taken(chunk: Chunk, rows: Columns) -> Chunk:
+def rows_of_chunk(chunk: Chunk, rows: Columns) -> Chunk:
     """Return some rows of a chunk."""
     return Chunk(chunk.held[aligned(rows)])
 

@@ -235,7 +235,7 @@ class Dask(Design):
             within = rows[slice(*np.searchsorted(rows, [part.start, part.stop]))] - part.start
             if within.size:
                 sent = sent_once(within)
-                found._chunks[len(sizes)] = [task(pieces.taken, chunk, sent) for chunk in row]
+                found._chunks[len(sizes)] = [task(pieces.rows_of_chunk, one, sent) for one in row]
                 sizes.append(within.size)
         found._chunks = found._chunks[: len(sizes)]
         found._rows = [slice(*pair) for pair in pairwise(accumulate(sizes, initial=0))]
