@@ -274,8 +274,9 @@ def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 def _factor(H: Array, way: Array, most: float) -> tuple[Array, Array] | None:
     """Return the lower Cholesky factor L of H, damped in place, and L^-1 ``way``.
 
-    1/2 ||L^-1 way||^2 is what the model says that f falls by, at most: more than there is of it
-    would be said where f has a slope and no curvature. None where there is no curvature at all.
+    1/2 ||L^-1 way||^2 is what the model says that f falls by, at most. Where f has a slope and no
+    curvature that would be without end; up to ten times of what there is a step is still a good
+    one, as for Poisson. None where there is no curvature at all.
     """
     mean = float(np.trace(H)) / H.shape[0]
     if not (np.isfinite(mean) and mean > 0):
@@ -288,6 +289,6 @@ def _factor(H: Array, way: Array, most: float) -> tuple[Array, Array] | None:
         with suppress(np.linalg.LinAlgError):
             lower = np.asarray(cholesky(H, lower=True, check_finite=False))
             moved = solve_triangular(lower, way, lower=True, check_finite=False)
-            if moved @ moved <= 2.0 * most:
+            if moved @ moved <= 20.0 * most:
                 return lower, moved
     return None
