@@ -35,14 +35,14 @@ ESTIMATORS = [
     AtomicRegressor(),
     AtomicClassifier(),
     AtomicRegressorCV(n_alphas=3, cv=2),
-    AtomicClassifierCV(alphas=[0.1, 0.03], cv=2, tol=1e-3),
-    FeatureGenerator(2, tol=1e-3),
+    AtomicClassifierCV(n_alphas=2, cv=2),
+    FeatureGenerator(),
     AtomicRegressor("rows"),
-    AtomicClassifier("rows", multi_class="multinomial", tol=1e-3),
-    SparseLowRank(tol=0.3),
-    SparsePCA(k=2, n_components=1, tol=0.1),
+    AtomicClassifier("rows", multi_class="multinomial"),
+    SparseLowRank(tol=0.01),
+    SparsePCA(k=2, n_components=1),
     MatrixPursuit(norms.KSupport(5)),
-    FeatureGenerator(2, batch=1, features="splines", loss="squared", tol=1e-3),
+    FeatureGenerator(2, batch=1, features="splines", loss="squared", selected_tol=1e-10),
     # The default kernels, three on each column, are in the checks of the regressor.
     MultipleKernelClassifier(
         [KernelOn("linear"), KernelOn("rbf")], form="penalized", loss="squared_hinge", rank=3
@@ -50,7 +50,7 @@ ESTIMATORS = [
     MultipleKernelRegressor(rank=3),
     SubsetRegressor(2),
     SubsetClassifier(2, max_iter=20),
-    KnockoffSelector(n_alphas=2, cv=2, n_draws=1, rng=0),
+    KnockoffSelector(n_alphas=3, cv=2, rng=0),
     StabilitySelector(AtomicRegressor(alpha=0.1), n_resamples=4, rng=0),
 ]
 ARRAY_API = "SCIPY_ARRAY_API"
