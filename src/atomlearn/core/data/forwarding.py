@@ -34,14 +34,7 @@ class Forwarding(Design):
 
     def __init__(self, inner: Design) -> None:
         self.inner = inner
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.inner.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.inner.dtype
+        self.shape = self.inner.shape
 
     def scores(self, v: Array) -> Scores:
         return self.inner.scores(v)
@@ -82,10 +75,7 @@ class Derived(Design):
     def __init__(self, design: Design) -> None:
         self.design = design
         self.reads_at_once = design.reads_at_once
-
-    @property
-    def dtype(self) -> Any:
-        return self.design.dtype
+        self.dtype = self.design.dtype
 
     @property
     def listable(self) -> bool:

@@ -41,10 +41,7 @@ class Affine(Derived):
         super().__init__(design)
         self.means, self.scales, self.factors = means, scales, factors
         self._centered = bool(means.any())
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.design.shape
+        self.shape = self.design.shape
 
     @property
     def names(self) -> list[str] | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -43,16 +42,9 @@ class Concatenated(Design):
             raise ValueError(f"Concatenated needs designs of the same rows, got {rows} rows")
         sizes = [design.shape[1] for design in self.designs]
         self._starts: Columns = np.cumsum([0, *sizes], dtype=np.int64)
-        self._dtype = np.result_type(*(design.dtype for design in self.designs))
+        self.dtype = np.result_type(*(design.dtype for design in self.designs))
         self.reads_at_once = all(design.reads_at_once for design in self.designs)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.designs[0].shape[0], int(self._starts[-1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._dtype
+        self.shape = self.designs[0].shape[0], int(self._starts[-1])
 
     @property
     def names(self) -> list[str] | None:

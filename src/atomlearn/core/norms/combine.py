@@ -226,10 +226,7 @@ class PositiveScores(Scores):
 
     def __init__(self, base: Scores) -> None:
         self._base = base
-
-    @property
-    def n_columns(self) -> int:
-        return self._base.n_columns
+        self.n_columns = self._base.n_columns
 
     def top(self, count: int) -> tuple[Columns, Array]:
         """Return at most ``count`` columns: fewer where the others have no positive score."""
