@@ -8,9 +8,9 @@ from atomlearn import _kernels
 from atomlearn._kernels import ActiveFactor, sum_of_pieces
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock
-from atomlearn.core.data.forwarding import forward_the_rest
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design
+from atomlearn.core.interfaces.forwarding import forward
 
 
 class GrowingGram:
@@ -269,4 +269,4 @@ class CachedBlock(Block):
         return known.copy() if positions is None else known[np.ix_(positions, positions)]
 
 
-forward_the_rest(CachedBlock, Block, Design)
+forward(CachedBlock, "inner", Block, Design)

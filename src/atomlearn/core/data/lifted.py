@@ -8,8 +8,8 @@ import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.forwarding import Derived
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Expansion, Scores
+from atomlearn.core.interfaces.forwarding import Derived
 
 
 class Lifted(Derived):

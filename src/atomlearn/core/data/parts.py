@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.centered import chosen_rows
-from atomlearn.core.data.forwarding import Derived, Forwarding
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces.forwarding import Derived, Forwarding
 
 
 def part_of(

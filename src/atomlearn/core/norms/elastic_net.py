@@ -144,11 +144,11 @@ class ElasticNetNorm(VectorNorm):
         if gauge == 0.0:
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
         direction = shrunk / length
-
-        def jacobian() -> ProxJacobian:
-            return _balanced_jacobian(v, direction, gauge / length, self._k(), amount, form)
-
-        return ProxPoint(gauge * direction, gauge, jacobian)
+        return ProxPoint(
+            gauge * direction,
+            gauge,
+            lambda: _balanced_jacobian(v, direction, gauge / length, self._k(), amount, form),
+        )
 
     def restrict(self, columns: Columns, n_features: int) -> ElasticNetNorm:
         """The same norm on fewer coordinates."""

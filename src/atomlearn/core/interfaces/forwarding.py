@@ -1,4 +1,4 @@
-"""Designs around one design: those that answer everything as it does, and those that change X."""
+"""Objects around another one: questions they have answered by it, and designs made of a design."""
 
 from __future__ import annotations
 
@@ -6,7 +6,32 @@ from abc import update_abstractmethods
 from functools import wraps
 from typing import Any
 
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces.arrays import Array, Columns
+from atomlearn.core.interfaces.design import Block, Design
+from atomlearn.core.interfaces.scores import Scores
+
+
+def forward(cls: type, inner: str, *asked: type | str) -> None:
+    """Have the attribute ``inner`` of a class answer what the class is asked.
+
+    asked : names, or classes: then all public names of theirs that the class does not define.
+    """
+    for each in asked:
+        for name in [each] if isinstance(each, str) else vars(each).keys() - vars(cls).keys():
+            if not name.startswith("_"):
+                setattr(cls, name, _forwarded(inner, name, getattr(cls, name)))
+    update_abstractmethods(cls)
+
+
+def _forwarded(inner: str, name: str, question: Any) -> Any:
+    """Return what asks the object inside: a method, or a property."""
+
+    def ask(self: Any) -> Any:
+        return getattr(getattr(self, inner), name)
+
+    if not callable(question):
+        return property(ask)
+    return wraps(question)(lambda self, *given, **named: ask(self)(*given, **named))
 
 
 class Forwarding(Design):
@@ -43,23 +68,7 @@ class Forwarding(Design):
         return self.inner.gather(columns)
 
 
-def _forwarded(name: str, question: Any) -> Any:
-    """Return what asks ``inner`` a question of Design: a method, or a property."""
-    if not callable(question):
-        return property(lambda self: getattr(self.inner, name))
-    return wraps(question)(lambda self, *given, **named: getattr(self.inner, name)(*given, **named))
-
-
-def forward_the_rest(cls: type, *bases: type) -> None:
-    """Have a class ask ``inner`` what its bases are asked and it does not answer itself."""
-    for base in bases:
-        for name, question in vars(base).items():
-            if not name.startswith("_") and name not in vars(cls):
-                setattr(cls, name, _forwarded(name, question))
-    update_abstractmethods(cls)
-
-
-forward_the_rest(Forwarding, Design)
+forward(Forwarding, "inner", Design)
 
 
 def unwrapped(design: Any) -> Any:
