@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import update_abstractmethods
 from functools import wraps
+from operator import attrgetter
 from typing import Any
 
 from atomlearn.core.interfaces.arrays import Array, Columns
@@ -19,16 +20,13 @@ def forward(cls: type, inner: str, *asked: type | str) -> None:
     for each in asked:
         for name in [each] if isinstance(each, str) else vars(each).keys() - vars(cls).keys():
             if not name.startswith("_"):
-                setattr(cls, name, _forwarded(inner, name, getattr(cls, name)))
+                setattr(cls, name, _forwarded(inner, name, getattr(cls, name, None)))
     update_abstractmethods(cls)
 
 
 def _forwarded(inner: str, name: str, question: Any) -> Any:
     """Return what asks the object inside: a method, or a property."""
-
-    def ask(self: Any) -> Any:
-        return getattr(getattr(self, inner), name)
-
+    ask = attrgetter(f"{inner}.{name}")
     if not callable(question):
         return property(ask)
     return wraps(question)(lambda self, *given, **named: ask(self)(*given, **named))

@@ -21,7 +21,7 @@ from atomlearn.core.interfaces import (
 from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.interfaces.forwarding import forward
 from atomlearn.core.interfaces.norm import Ratings
-from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.base import Wrapper
 from atomlearn.core.norms.vectors import to_float64
 
@@ -62,7 +62,7 @@ class Scaled(Wrapper):
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """factor times the norm inside, read."""
-        positive_number("Scaled", "factor", self.factor)
+        positive("Scaled: factor", self.factor)
         return super().on(n_features, shape)
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:

@@ -16,7 +16,7 @@ from atomlearn.core.interfaces import (
     ProxPoint,
     Scores,
 )
-from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import l1_point, soft_threshold
 from atomlearn.core.norms.groups import L2
@@ -115,7 +115,7 @@ class ElasticNetNorm(VectorNorm):
             count = min(4 * count, scores.n_columns)
 
     def _k(self) -> float:
-        return positive_number("ElasticNetNorm", "k", given(self), 1.0)
+        return positive("ElasticNetNorm: k", given(self), least=1.0)
 
     def _root(self) -> float:
         return math.sqrt(self._k())
@@ -144,11 +144,11 @@ class ElasticNetNorm(VectorNorm):
         if gauge == 0.0:
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
         direction = shrunk / length
-        return ProxPoint(
-            gauge * direction,
-            gauge,
-            lambda: _balanced_jacobian(v, direction, gauge / length, self._k(), amount, form),
-        )
+
+        def jacobian() -> ProxJacobian:
+            return _balanced_jacobian(v, direction, gauge / length, self._k(), amount, form)
+
+        return ProxPoint(gauge * direction, gauge, jacobian)
 
     def restrict(self, columns: Columns, n_features: int) -> ElasticNetNorm:
         """The same norm on fewer coordinates."""
