@@ -241,6 +241,24 @@ def test_a_search_that_is_cut_short_tells_what_is_proved() -> None:
     assert bounds == sorted(bounds)
 
 
+def test_a_free_column_of_several_targets_is_free_for_all_of_them() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 6))
+    W = np.zeros((6, 2))
+    W[[0, 3]] = [[3.0, 3.0], [1.0, -2.0]]
+    Y = X @ W + 0.3 * rng.standard_normal((60, 2))
+    result = solve_subset(X, Y, k=1, ridge=1.0, unpenalized=[0])
+    best = []
+    for column in range(1, 6):
+        used = X[:, [0, column]]
+        w = np.linalg.solve(used.T @ used + np.diag([0.0, 1.0]), used.T @ Y)
+        best.append(0.5 * ((Y - used @ w) ** 2).sum() + 0.5 * (w[1] ** 2).sum())
+    assert result.status is SubsetStatus.OPTIMAL
+    assert result.objective == pytest.approx(min(best), rel=1e-8)
+    assert result.groups is not None
+    assert result.groups.tolist() == [1 + int(np.argmin(best))]
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
