@@ -14,6 +14,7 @@ from atomlearn.core.losses import FreeColumns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solve import SEVERAL_TARGETS
+from atomlearn.maps.pairs.polynomial import Polynomial
 from atomlearn.matrices.designs.tasks import Tasks
 
 
@@ -63,7 +64,7 @@ def task_problem(
     objectives are equal. Others: the loss is minimized over them at every point
     (``losses.FreeColumns``), over centered columns, which only moves b.
     """
-    if not design.listable:
+    if isinstance(design, Polynomial):
         raise ValueError(
             "several targets (and multi_class='multinomial') need columns that can be listed, not "
             "implicit products; use features='linear', or fit one target at a time"
