@@ -122,7 +122,7 @@ def solve(
     settings = Settings(gap, max_iter, solver, _limited(stop, time_limit), tuple(observers))
     penalty = Regularizer(as_norm(norm), form, _amount(form, level, radius))
     with single_threaded_blas():
-        problem = problem_of(
+        problem = checked_problem(
             X, y, loss, penalty, tau, intercept, sample_weight, offset, unpenalized
         )
         result = settings.run(problem, _start(warm_start, problem.design.shape[1]))
@@ -130,7 +130,7 @@ def solve(
         return result
 
 
-def problem_of(
+def checked_problem(
     X: object,
     y: object,
     loss: str | Loss,

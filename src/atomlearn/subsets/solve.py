@@ -16,7 +16,7 @@ from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.solve import problem_of
+from atomlearn.core.solve import checked_problem
 from atomlearn.subsets.hunt import Hunt, Wanted
 from atomlearn.subsets.norm import Choices
 from atomlearn.subsets.result import SubsetRecord, SubsetResult
@@ -186,7 +186,9 @@ def subset_problem(
     if len(shape) == 2 and shape[1] > 1:
         groups = _rows_of_tasks(groups, as_design(X).shape[1], shape[1])
     penalty = Regularizer(KSupport(k, groups), "squared", level)
-    problem = problem_of(X, y, loss, penalty, 0.0, intercept, sample_weight, offset, unpenalized)
+    problem = checked_problem(
+        X, y, loss, penalty, 0.0, intercept, sample_weight, offset, unpenalized
+    )
     if problem.loss.smoothed(1.0) is not None:
         raise ValueError(
             f"the loss {problem.loss.name!r} has kinks: best subsets need a smooth loss, such as "
