@@ -75,12 +75,12 @@ def round_seconds(client: Client, design: Dask, y: np.ndarray) -> float:
     """Return the seconds of a round that asks for the loss at zero: the latency."""
     penalty = Regularizer(norms.L1(), "penalized", 1.0)
     summed: Any = distributed.over_sums(design, Problem.build(design, y, Squared(), penalty))
-    none = np.zeros(0, dtype=np.int64), np.zeros(0)
-    summed.loss.ask("look", *none, 0.0)
+    none = np.zeros(0, dtype=np.int64), np.zeros((1, 0))
+    summed.loss.ask("look", *none, np.zeros(1))
     times = []
     for shift in range(30):
         began = time.perf_counter()
-        summed.loss.ask("look", *none, float(shift))
+        summed.loss.ask("look", *none, np.full(1, float(shift)))
         times.append(time.perf_counter() - began)
     return float(np.median(times))
 

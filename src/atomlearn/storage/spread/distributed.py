@@ -21,7 +21,7 @@ from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.problem.problem import Problem, over_sums, sent_by
 from atomlearn.storage.spread import chunks as pieces
-from atomlearn.storage.spread.rows import HeldRows, Sums, summed
+from atomlearn.storage.spread.rows import Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
 from atomlearn.storage.spread.waiting import LostDataError, awaited, current_client, guarded
 
@@ -275,10 +275,65 @@ class Dask(Design):
         client = self._client or current_client()
         if client is None:
             return guarded(lambda: list(dask.compute(*tasks)))
+        # Vectors travel with the tasks, so that what a lost worker had is sent again.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            return self._awaited(client, lambda: client.compute(tasks))
+
+    def answered(self, held: list[tuple[Any, Any]], question: Sums) -> Sums:
+        """Return what chunks and targets answer, added up.
+
+        One task has all chunks that one thread of a worker holds: tasks, not bytes, take the time
+        of a round. Chunks that are made anew for it have a task each.
+        """
+        client = self._client or current_client()
+        chunks, rows = ([_future(each) for each in part] for part in zip(*held, strict=True))
+        if client is None or None in chunks:
+            sent = sent_once(question)
+            tasks = [task(pieces.answer, [chunk], [own], sent) for chunk, own in held]
+            return dict(self.compute([added(tasks, summed)])[0])
+
+        def begun() -> list[Any]:
+            answers = [
+                client.submit(
+                    pieces.answer, [chunks[i] for i in at], [rows[i] for i in at], question,
+                    workers=where or None, allow_other_workers=bool(where), pure=False,
+                )
+                for where, at in _places(client, chunks)
+            ]  # fmt: skip
+            while len(answers) > FAN_IN:
+                starts = range(0, len(answers), FAN_IN)
+                groups = [answers[start : start + FAN_IN] for start in starts]
+                answers = [client.submit(summed, group, pure=False) for group in groups]
+            return answers
+
+        return summed(self._awaited(client, begun))
+
+    def _awaited(self, client: Any, begun: Callable[[], list[Any]]) -> list[Any]:
         try:
-            return guarded(lambda: awaited(client, client.compute(tasks)))
+            return guarded(lambda: awaited(client, begun()))
         except LostDataError as error:
             raise LostDataError(f"{error}. {self._missing(client)}") from error
+
+
+def _future(task: Any) -> Any:
+    """Return the future of a task whose result stays with the workers, None for others."""
+    from distributed import futures_of
+
+    found = futures_of(task)
+    return found[0] if [each.key for each in found] == [task.key] else None
+
+
+def _places(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
+    """Return workers and the chunks, by number, that a thread of each has; "" where none has."""
+    holders, threads, at = client.who_has(chunks), client.nthreads(), dict[str, list[int]]()
+    for number, chunk in enumerate(chunks):
+        at.setdefault(next(iter(holders.get(chunk.key, ())), ""), []).append(number)
+    return [
+        (where, some[k::count])
+        for where, some in at.items()
+        for count in [min(threads.get(where, len(some)), len(some))]
+        for k in range(count)
+    ]
 
 
 def task(call: Callable[..., Any], *given: Any) -> Any:
@@ -318,15 +373,16 @@ def _of_chunks(design: Dask, problem: Problem) -> Problem:
 
     @cache
     def rows() -> list[Any]:
-        """Targets and weights, which travel once, with the first question."""
-        made = [task(HeldRows, *map(sent_once, (loss.part(i), y[i], s[i]))) for i in parts]
-        return design.kept(made)
+        """Targets and weights, which travel once, to where the chunk is."""
+        return design.kept(
+            [
+                task(pieces.rows_beside, chunk, *map(sent_once, (loss.part(i), y[i], s[i])))
+                for chunk, i in zip(design.chunks_for_a_pass()[:, 0], parts, strict=True)
+            ]
+        )
 
     def asked(question: Sums) -> Sums:
-        chunks, sent = design.chunks_for_a_pass()[:, 0], sent_once(question)
-        pairs = zip(chunks, rows(), strict=True)
-        return dict(
-            design.compute([added([task(pieces.answer, *p, sent) for p in pairs], summed)])[0]
-        )
+        chunks = design.chunks_for_a_pass()[:, 0]
+        return design.answered(list(zip(chunks, rows(), strict=True)), question)
 
     return problem_of_sums(problem, n_rows, asked)

@@ -9,9 +9,8 @@ So every norm, form, master and solver of columns works on it as it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,98 @@ from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.losses.shift import least_shift
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths, growth
-from atomlearn.storage.spread.rows import Sums, size_of
+from atomlearn.storage.spread.rows import NEAR, Sums, size_of
 
-#: Points whose answers are kept: those of a line search and of the last price.
-KEPT = 8
+#: Priced points that are kept; points that one question has at most.
+KEPT, AT_ONCE = 64, 16
+#: What the intercept may leave of f, as a share: steps reckon with it, and in a proof it counts.
+LEFT = {"bend": 1e-4, "price": 1e-14}
+#: Sums that all points of a question share.
+SHARED = ("squares", "gradient", "pull", "hessian")
+
+
+@dataclass(frozen=True, slots=True)
+class Bent:
+    """F around a point: m numbers and a Hessian. Of squared residuals they tell it everywhere.
+
+    columns (increasing), weights : the point; value, gradient, H : of F there, with the intercept
+    ``shift`` at its best; pull : by how much it falls with each coefficient.
+    """
+
+    columns: Columns
+    weights: Array
+    value: float = 0.0
+    gradient: Array = field(default_factory=lambda: np.zeros(0))
+    H: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    shift: float = 0.0
+    pull: Array = field(default_factory=lambda: np.zeros(0))
+
+    @classmethod
+    def of(cls, columns: Columns, weights: Array, sums: Sums, intercept: bool) -> Bent:
+        """Return F from the sums at an intercept that is near its best one."""
+        value, gradient, H = sums["value"], sums["gradient"], sums["hessian"]
+        shift, slope, curve, pull = (sums[x] for x in ("shift", "slope", "curve", "pull"))
+        if not (intercept and curve > 0.0):
+            return cls(columns, weights, value, gradient, H, shift, np.zeros(weights.size))
+        step, pull = slope / curve, pull / curve
+        return cls(
+            columns,
+            weights,
+            value - 0.5 * slope * step,
+            gradient - slope * pull,
+            H - curve * np.outer(pull, pull),
+            shift - step,
+            pull,
+        )
+
+    def shift_at(self, columns: Columns, weights: Array) -> float:
+        """Return the best intercept at another point, to first order."""
+        return self.shift - float(self.pull @ self._move(columns, weights))
+
+    def around(self, columns: Columns, weights: Array) -> tuple[Array, float, Array, Array]:
+        """Return a point over some of the columns, with value, gradient and Hessian over them."""
+        move, at = self._move(columns, weights), np.searchsorted(self.columns, columns)
+        turned = self.H @ move
+        value = self.value + float(move @ (self.gradient + 0.5 * turned))
+        return weights.copy(), value, (self.gradient + turned)[at], self.H[np.ix_(at, at)]
+
+    def is_at(self, columns: Columns, weights: Array) -> bool:
+        """Return whether this is the very point."""
+        return not self._move(columns, weights).any()
+
+    def _move(self, columns: Columns, weights: Array) -> Array:
+        known = np.isin(columns, self.columns)
+        move = -self.weights
+        move[np.searchsorted(self.columns, columns[known])] += weights[known]
+        return move
+
+
+class Priced:
+    """What a proof takes of a point: v sums to 0 there, as the heavier of its sides is cut.
+
+    sums : of the point, see ``HeldRows``; scores : X'v.
+    """
+
+    def __init__(self, sums: Sums) -> None:
+        self.sums, halves, surplus = sums, sums["scores"], -sums["slope"]
+        self._side, self._cut, self._whole = 0, 0.0, 1.0
+        if len(halves) > 1:
+            self._side = int(surplus < 0.0)
+            self._cut = 2.0 * abs(surplus) / (sums["size"] + abs(surplus) or 1.0)
+        if self._cut > NEAR:  # one side alone, or rounding: v = 0 proves what it can
+            self._cut = self._whole = 0.0
+        self.scores = self._whole * (halves.sum(axis=0) - self._cut * halves[self._side])
+
+    def conjugate(self, factor: float) -> float:
+        """Return a bound from above on f* at -factor v, by convexity and f*(0) <= 0."""
+        whole, *sides, all_of_it = self.sums["conjugates"]
+        t, cut = factor * self._whole, self._cut
+        of_all, of_side = (1.0 - t) / NEAR, t * cut / NEAR
+        if (rest := 1.0 - of_all - of_side) < 0.0:
+            size, rest = t * (1.0 - cut) / (1.0 - NEAR), 0.0
+            of_all = size * (NEAR - cut) / ((1.0 - cut) * NEAR)
+            of_side = size - of_all
+        return float(rest * whole + of_side * sides[self._side] + of_all * all_of_it)
 
 
 class OfCoefficients(Loss):
@@ -58,103 +145,109 @@ class Summed(OfCoefficients):
         self.name: str = problem.loss.name  # type: ignore[misc]
         self.quadratic, self.intercept = problem.loss.is_quadratic, problem.fit_intercept
         (self.n_rows, self.size), self.count = problem.design.shape, count
-        self._squares, self._shift, self.sent = np.full(self.size, np.nan), 0.0, (0, 0)
-        self._asked = asked
-        nothing = np.zeros(0)
-        self._bent = nothing.astype(np.int64), nothing, 0.0, nothing, np.zeros((0, 0))
-        self._look, self._price = lru_cache(KEPT)(self._at_best), lru_cache(KEPT)(self._priced)
+        self._squares, self.sent = np.full(self.size, np.nan), (0, 0)
+        self._asked, self._bent = asked, Bent(np.zeros(0, dtype=np.int64), np.zeros(0))
+        self._priced: dict[tuple[bytes, bytes], Priced] = {}
 
     # --- what is asked ----------------------------------------------------------------------
 
-    def ask(self, kind: str, columns: Columns, weights: Array, shift: float, **more: float) -> Sums:
-        """Return the sums that all places answer with."""
-        question = {"ask": kind, "columns": columns, "weights": weights, "shift": shift, **more}
-        found = self._asked(question)
+    def ask(self, kind: str, columns: Columns, weights: Array, shifts: Array) -> list[Sums]:
+        """Return the sums of all places at each point: weights (k, m), intercepts (k,)."""
+        question = {"ask": kind, "columns": columns, "weights": weights, "shifts": shifts}
+        found = self._asked(question | {"halves": self.intercept})
         size = size_of(question) + size_of(found)
         self.sent = self.sent[0] + 1, self.sent[1] + self.count * size
-        return found
+        self._squares[columns] = found["squares"]
+        if "scores" in found:
+            found["scores"] = np.reshape(found["scores"], (shifts.size, -1, self.size))
+        return [
+            {name: part if name in SHARED else part[k] for name, part in found.items()}
+            | {"shift": shifts[k]}
+            for k in range(shifts.size)
+        ]
 
-    def look(self, u: Array) -> Sums:
-        """Return what the rows say at coefficients, with the best intercept as "shift"."""
-        columns = np.flatnonzero(u)
-        return self._look(columns.tobytes(), u[columns].tobytes())
+    def _at_best(self, kind: str, columns: Columns, u: Array, first: Sums) -> Sums:
+        """Return the sums of a point whose intercept is at its best, from those at a guess.
 
-    def _at_best(self, *point: bytes) -> Sums:
-        columns, weights = _numbers(*point)
-        looks: dict[float, Sums] = {}
+        Nothing more is asked where the guess is as near as ``LEFT`` says.
+        """
+        looks = {first["shift"]: first}
+        # Grids of levels begin where zero is optimal, to all digits.
+        left = LEFT[kind] if u.any() else 0.0
 
         def slope(b: float) -> tuple[float, float]:
-            looks[b] = self.ask("look", columns, weights, b) | {"shift": b}
-            self._squares[columns] = looks[b]["squares"]
-            return looks[b]["slope"], looks[b]["size"]
+            if b not in looks:
+                looks[b] = self.ask(kind, columns, u[None], np.array([b]))[0]
+            steep, curve, value = (looks[b][name] for name in ("slope", "curve", "value"))
+            near = steep * steep <= 2.0 * curve * left * value
+            return 0.0 if near else steep, looks[b]["size"]
 
-        if self.intercept:
-            self._shift = least_shift(slope, lambda b: looks[b]["curve"], self._shift, self.n_rows)
-        else:
-            slope(0.0)
-            looks[0.0]["slope"] = 0.0
-        return looks[self._shift]
+        if not self.intercept:
+            return first
+        return looks[least_shift(slope, lambda b: looks[b]["curve"], first["shift"], self.n_rows)]
 
-    def price(self, u: Array, factor: float = 1.0) -> Sums:
+    def foresee(self, points: Sequence[Array]) -> None:
+        """Ask, at once, for what proofs take at these points."""
+        keys = [key for key in dict.fromkeys(map(_key, points)) if key not in self._priced]
+        for start in range(0, len(keys), AT_ONCE):
+            some = keys[start : start + AT_ONCE]
+            at = [_numbers(*key) for key in some]
+            columns = np.unique(np.concatenate([own for own, _ in at]))
+            W = np.zeros((len(some), columns.size))
+            for row, (own, u) in zip(W, at, strict=True):
+                row[np.searchsorted(columns, own)] = u
+            shifts = np.array([self._bent.shift_at(*point) for point in at])
+            for key, u, first in zip(some, W, self.ask("price", columns, W, shifts), strict=True):
+                self._priced[key] = Priced(self._at_best("price", columns, u, first))
+        for key in list(self._priced)[:-KEPT]:
+            del self._priced[key]
+
+    def price(self, u: Array) -> Priced:
         """Return what a proof takes of the point, with the scores of all columns."""
-        columns = np.flatnonzero(u)
-        return self._price(columns.tobytes(), u[columns].tobytes(), factor)
-
-    def _priced(self, columns: bytes, weights: bytes, factor: float) -> Sums:
-        look = self._look(columns, weights)
-        more = {"slope": look["slope"], "size": look["size"], "factor": factor}
-        return self.ask("price", *_numbers(columns, weights), look["shift"], **more)
+        self.foresee([u])
+        return self._priced[_key(u)]
 
     def bend(self, columns: Columns, u: Array) -> tuple[Array, float, Array, Array]:
         """Return this point over the columns, with value, gradient and Hessian of F there.
 
         Nothing is asked where it is known of more columns, and the same at all points.
         """
-        if not (self.quadratic and np.isin(columns, self._bent[0]).all()):
-            order = np.argsort(columns)
-            self._bent = columns[order], u[order], *self._bends(columns[order], u[order])
-        known, start, value, gradient, H = self._bent
-        at, move = np.searchsorted(known, columns), -start
-        move[at] += u
-        turned = H @ move
-        value += float(move @ (gradient + 0.5 * turned))
-        return u.copy(), value, (gradient + turned)[at], H[np.ix_(at, at)]
-
-    def _bends(self, columns: Columns, u: Array) -> tuple[float, Array, Array]:
-        spread = np.zeros(self.size)
-        spread[columns] = u
-        look = self.look(spread)
-        sums = self.ask("bend", columns, u, look["shift"])
-        pull, curve, H = sums["pull"], sums["curve"], sums["hessian"]
-        if self.intercept and curve > 0.0:
-            H = H - np.outer(pull, pull / curve)
-        return look["value"], sums["gradient"], H
+        known = self._bent
+        covers = np.isin(columns, known.columns).all()
+        if not (covers and (self.quadratic or known.is_at(columns, u))):
+            all_of_them = np.union1d(columns, known.columns if self.quadratic else columns)
+            point = np.zeros(all_of_them.size)
+            point[np.searchsorted(all_of_them, columns)] = u
+            guess = np.array([known.shift_at(columns, u)])
+            first = self.ask("bend", all_of_them, point[None], guess)[0]
+            sums = self._at_best("bend", all_of_them, point, first)
+            self._bent = known = Bent.of(all_of_them, point, sums, self.intercept)
+        return known.around(columns, u)
 
     def lengths(self, columns: Columns) -> Array:
         """Return the lengths of these columns, over the rows that have a weight."""
         new = columns[np.isnan(self._squares[columns])]
         if new.size:
-            self._squares[new] = self.ask("look", new, np.zeros(new.size), 0.0)["squares"]
+            self.ask("look", new, np.zeros((1, new.size)), np.zeros(1))
         found: Array = np.sqrt(self._squares[columns])
         return found
 
     # --- the loss ---------------------------------------------------------------------------
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        return float(self.look(prediction)["value"])
+        return float(self.price(prediction).sums["value"])
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        slopes: Array = np.negative(self.price(prediction)["scores"])
-        return slopes
+        return -self.price(prediction).scores
 
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
         """Return a bound from above on F*(factor u), u = F'(w): f* of factor v over all rows."""
-        return float(self.price(prediction, factor)["conjugate"])
+        return self.price(prediction).conjugate(factor)
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        return np.full(prediction.size, self.look(prediction)["curve"] or 1.0)
+        return np.full(prediction.size, self.price(prediction).sums["curve"] or 1.0)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         raise TypeError(
@@ -164,10 +257,10 @@ class Summed(OfCoefficients):
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what the sums over rows may be off by."""
-        look, price = self.look(prediction), self.price(prediction)
-        inner = math.sqrt(price["steepness"] * price["predicted"])
-        size = look["value"] + abs(price["conjugate"]) + inner
-        return float(growth(self.n_rows) * size + price["slack"])
+        sums = self.price(prediction).sums
+        inner = math.sqrt(sums["steepness"] * sums["predicted"])
+        size = sums["value"] + np.abs(sums["conjugates"]).max() + inner
+        return float(growth(self.n_rows) * size + sums["slack"])
 
 
 class SummedOver(OfCoefficients):
@@ -213,6 +306,11 @@ class SummedOver(OfCoefficients):
         H = self._around(prediction)[2]
         c = 2.0 * float(np.abs(H).sum(axis=1).max(initial=0.0)) or 1.0
         return np.full(H.shape[0], c), cholesky(c * np.eye(H.shape[0]) - H, lower=True)
+
+
+def _key(u: Array) -> tuple[bytes, bytes]:
+    columns = np.flatnonzero(u)
+    return columns.tobytes(), u[columns].tobytes()
 
 
 def _numbers(columns: bytes, weights: bytes) -> tuple[Columns, Array]:
@@ -265,13 +363,19 @@ class SummedProblem(Problem):
         return Problem.lost(self, certificate, weights, prediction, dual, columns, lengths)
 
     def steepness(self, prediction: Array, dual: Array) -> tuple[float, int]:
-        return math.sqrt(self.loss.price(prediction)["steepness"]), self.loss.n_rows
+        # Scores are sums of two parts of v.
+        return math.sqrt(2.0 * self.loss.price(prediction).sums["steepness"]), self.loss.n_rows
 
     def free_part(self, prediction: Array) -> tuple[Array, float]:
-        return np.zeros(0), self.loss.look(prediction)["shift"]
+        return np.zeros(0), float(self.loss.price(prediction).sums["shift"])
 
     def value_at(self, columns: Columns, weights: Array, intercept: float) -> float:
-        return float(self.loss.ask("look", columns, weights, intercept)["value"])
+        return float(
+            self.loss.ask("look", columns, weights[None], np.array([intercept]))[0]["value"]
+        )
+
+    def foresee(self, predictions: Sequence[Array]) -> None:
+        self.loss.foresee(predictions)
 
     @property
     def sent(self) -> tuple[int, int]:
