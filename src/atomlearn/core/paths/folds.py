@@ -10,7 +10,6 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.core.paths.pool import over_large_sums
 from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Measured
@@ -62,8 +61,6 @@ class HeldOutLoss:
 
         None where their predictions have to be formed here.
         """
-        if any(over_large_sums(p) is p for p in self.problems):
-            return None
         parts = []
         for p in self.problems:
             of_rows: dict[str, Any] = {

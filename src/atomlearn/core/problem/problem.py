@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
@@ -240,6 +241,9 @@ class Problem(Objective):
     def value_at(self, columns: Columns, weights: Array, intercept: float) -> float:
         """Return f at a point that is given by its coefficients."""
         return self.loss_value(self.design.product(weights[:, None], columns)[:, 0], intercept)
+
+    def foresee(self, predictions: Sequence[Array]) -> None:
+        """Hear which points will be priced next: rows that are elsewhere are asked once for all."""
 
     @property
     def sent(self) -> tuple[int, int]:

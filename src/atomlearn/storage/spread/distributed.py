@@ -285,9 +285,9 @@ class Dask(Design):
         One task has all chunks that one thread of a worker holds: tasks, not bytes, take the time
         of a round. Chunks that are made anew for it have a task each.
         """
-        client = self._client or current_client()
-        chunks, rows = ([_future(each) for each in part] for part in zip(*held, strict=True))
-        if client is None or None in chunks:
+        client, (chunks, rows) = self._client or current_client(), zip(*held, strict=True)
+        kept = {each.key: each for each in client.futures_of(chunks + rows)} if client else {}
+        if not all(each.key in kept for each in chunks + rows):
             sent = sent_once(question)
             tasks = [task(pieces.answer, [chunk], [own], sent) for chunk, own in held]
             return dict(self.compute([added(tasks, summed)])[0])
@@ -295,11 +295,15 @@ class Dask(Design):
         def begun() -> list[Any]:
             answers = [
                 client.submit(
-                    pieces.answer, [chunks[i] for i in at], [rows[i] for i in at], question,
-                    workers=where or None, allow_other_workers=bool(where), pure=False,
+                    pieces.answer,
+                    *([kept[part[i].key] for i in at] for part in (chunks, rows)),
+                    question,
+                    workers=where or None,
+                    allow_other_workers=bool(where),
+                    pure=False,
                 )
                 for where, at in _places(client, chunks)
-            ]  # fmt: skip
+            ]
             while len(answers) > FAN_IN:
                 starts = range(0, len(answers), FAN_IN)
                 groups = [answers[start : start + FAN_IN] for start in starts]
@@ -313,14 +317,6 @@ class Dask(Design):
             return guarded(lambda: awaited(client, begun()))
         except LostDataError as error:
             raise LostDataError(f"{error}. {self._missing(client)}") from error
-
-
-def _future(task: Any) -> Any:
-    """Return the future of a task whose result stays with the workers, None for others."""
-    from distributed import futures_of
-
-    found = futures_of(task)
-    return found[0] if [each.key for each in found] == [task.key] else None
 
 
 def _places(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:

@@ -40,12 +40,12 @@ class HeldRows:
         A'f'', (m,); hessian : A'diag(f'')A, (m, m), too. To "price": what a proof takes, see there.
         """
         block = design.gather(existing_columns(question["columns"], design.shape[1]))
-        used, looks, parts = self.weight > 0.0, [], []
+        used, looks, parts = self.weight > 0.0, list[Sums](), list[Array]()
         for weights, shift in zip(question["weights"], question["shifts"], strict=True):
             linear = block.dot(weights) + shift
             slopes = pieces.gradient(self.loss, self.y, linear, self.weight)
             curvature = self.loss.curvature(self.y, linear, self.weight)
-            look: Sums = {
+            look = {
                 "value": pieces.value(self.loss, self.y, linear, self.weight),
                 "slope": float(slopes.sum()),
                 "size": float(np.abs(slopes).sum()),

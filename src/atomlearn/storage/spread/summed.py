@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.losses.shift import least_shift
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths, growth
-from atomlearn.storage.spread.rows import NEAR, Sums, size_of
+from atomlearn.storage.spread.points import Bent, Priced
+from atomlearn.storage.spread.rows import Sums, size_of
 
 #: Priced points that are kept; points that one question has at most.
 KEPT, AT_ONCE = 64, 16
@@ -33,90 +35,6 @@ KEPT, AT_ONCE = 64, 16
 LEFT = {"bend": 1e-4, "price": 1e-14}
 #: Sums that all points of a question share.
 SHARED = ("squares", "gradient", "pull", "hessian")
-
-
-@dataclass(frozen=True, slots=True)
-class Bent:
-    """F around a point: m numbers and a Hessian. Of squared residuals they tell it everywhere.
-
-    columns (increasing), weights : the point; value, gradient, H : of F there, with the intercept
-    ``shift`` at its best; pull : by how much it falls with each coefficient.
-    """
-
-    columns: Columns
-    weights: Array
-    value: float = 0.0
-    gradient: Array = field(default_factory=lambda: np.zeros(0))
-    H: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    shift: float = 0.0
-    pull: Array = field(default_factory=lambda: np.zeros(0))
-
-    @classmethod
-    def of(cls, columns: Columns, weights: Array, sums: Sums, intercept: bool) -> Bent:
-        """Return F from the sums at an intercept that is near its best one."""
-        value, gradient, H = sums["value"], sums["gradient"], sums["hessian"]
-        shift, slope, curve, pull = (sums[x] for x in ("shift", "slope", "curve", "pull"))
-        if not (intercept and curve > 0.0):
-            return cls(columns, weights, value, gradient, H, shift, np.zeros(weights.size))
-        step, pull = slope / curve, pull / curve
-        return cls(
-            columns,
-            weights,
-            value - 0.5 * slope * step,
-            gradient - slope * pull,
-            H - curve * np.outer(pull, pull),
-            shift - step,
-            pull,
-        )
-
-    def shift_at(self, columns: Columns, weights: Array) -> float:
-        """Return the best intercept at another point, to first order."""
-        return self.shift - float(self.pull @ self._move(columns, weights))
-
-    def around(self, columns: Columns, weights: Array) -> tuple[Array, float, Array, Array]:
-        """Return a point over some of the columns, with value, gradient and Hessian over them."""
-        move, at = self._move(columns, weights), np.searchsorted(self.columns, columns)
-        turned = self.H @ move
-        value = self.value + float(move @ (self.gradient + 0.5 * turned))
-        return weights.copy(), value, (self.gradient + turned)[at], self.H[np.ix_(at, at)]
-
-    def is_at(self, columns: Columns, weights: Array) -> bool:
-        """Return whether this is the very point."""
-        return not self._move(columns, weights).any()
-
-    def _move(self, columns: Columns, weights: Array) -> Array:
-        known = np.isin(columns, self.columns)
-        move = -self.weights
-        move[np.searchsorted(self.columns, columns[known])] += weights[known]
-        return move
-
-
-class Priced:
-    """What a proof takes of a point: v sums to 0 there, as the heavier of its sides is cut.
-
-    sums : of the point, see ``HeldRows``; scores : X'v.
-    """
-
-    def __init__(self, sums: Sums) -> None:
-        self.sums, halves, surplus = sums, sums["scores"], -sums["slope"]
-        self._side, self._cut, self._whole = 0, 0.0, 1.0
-        if len(halves) > 1:
-            self._side = int(surplus < 0.0)
-            self._cut = 2.0 * abs(surplus) / (sums["size"] + abs(surplus) or 1.0)
-        if self._cut > NEAR:  # one side alone, or rounding: v = 0 proves what it can
-            self._cut = self._whole = 0.0
-        self.scores = self._whole * (halves.sum(axis=0) - self._cut * halves[self._side])
-
-    def conjugate(self, factor: float) -> float:
-        """Return a bound from above on f* at -factor v, by convexity and f*(0) <= 0."""
-        whole, *sides, all_of_it = self.sums["conjugates"]
-        t, cut = factor * self._whole, self._cut
-        of_all, of_side = (1.0 - t) / NEAR, t * cut / NEAR
-        if (rest := 1.0 - of_all - of_side) < 0.0:
-            size, rest = t * (1.0 - cut) / (1.0 - NEAR), 0.0
-            of_all = size * (NEAR - cut) / ((1.0 - cut) * NEAR)
-            of_side = size - of_all
-        return float(rest * whole + of_side * sides[self._side] + of_all * all_of_it)
 
 
 class OfCoefficients(Loss):
@@ -145,9 +63,14 @@ class Summed(OfCoefficients):
         self.name: str = problem.loss.name  # type: ignore[misc]
         self.quadratic, self.intercept = problem.loss.is_quadratic, problem.fit_intercept
         (self.n_rows, self.size), self.count = problem.design.shape, count
-        self._squares, self.sent = np.full(self.size, np.nan), (0, 0)
-        self._asked, self._bent = asked, Bent(np.zeros(0, dtype=np.int64), np.zeros(0))
+        self._squares, self.sent, self._asked = np.full(self.size, np.nan), (0, 0), asked
+        none = np.zeros(0)
+        nothing = dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
+        nothing |= {"pull": none, "gradient": none, "hessian": np.zeros((0, 0))}
+        self._bent = Bent(none.astype(np.int64), none, nothing, False)
         self._priced: dict[tuple[bytes, bytes], Priced] = {}
+        #: The best intercepts of points, by the last sums there.
+        self._shifts: dict[tuple[bytes, bytes], float] = {}
 
     # --- what is asked ----------------------------------------------------------------------
 
@@ -173,7 +96,7 @@ class Summed(OfCoefficients):
         """
         looks = {first["shift"]: first}
         # Grids of levels begin where zero is optimal, to all digits.
-        left = LEFT[kind] if u.any() else 0.0
+        left = LEFT[kind] if u.any() or kind == "bend" else 0.0
 
         def slope(b: float) -> tuple[float, float]:
             if b not in looks:
@@ -188,41 +111,48 @@ class Summed(OfCoefficients):
 
     def foresee(self, points: Sequence[Array]) -> None:
         """Ask, at once, for what proofs take at these points."""
-        keys = [key for key in dict.fromkeys(map(_key, points)) if key not in self._priced]
-        for start in range(0, len(keys), AT_ONCE):
-            some = keys[start : start + AT_ONCE]
-            at = [_numbers(*key) for key in some]
-            columns = np.unique(np.concatenate([own for own, _ in at]))
-            W = np.zeros((len(some), columns.size))
-            for row, (own, u) in zip(W, at, strict=True):
-                row[np.searchsorted(columns, own)] = u
-            shifts = np.array([self._bent.shift_at(*point) for point in at])
-            for key, u, first in zip(some, W, self.ask("price", columns, W, shifts), strict=True):
-                self._priced[key] = Priced(self._at_best("price", columns, u, first))
+        new = [u for u in points if _key(u) not in self._priced]
+        for start in range(0, len(new), AT_ONCE):
+            some = np.array(new[start : start + AT_ONCE])
+            columns, keys = np.flatnonzero(some.any(axis=0)), list(map(_key, some))
+            W, guess = some[:, columns], self._bent.shift_at
+            shifts = [
+                self._shifts.get(key, guess(columns, u)) for key, u in zip(keys, W, strict=True)
+            ]
+            first = self.ask("price", columns, W, np.array(shifts))
+            for key, u, sums in zip(keys, W, first, strict=True):
+                found = self._at_best("price", columns, u, sums)
+                self._priced[key] = Priced(found, self.intercept)
         for key in list(self._priced)[:-KEPT]:
             del self._priced[key]
+
+    @cached_property
+    def at_zero(self) -> float:
+        """F(0)."""
+        return float(self.price(np.zeros(self.size)).sums["value"])
 
     def price(self, u: Array) -> Priced:
         """Return what a proof takes of the point, with the scores of all columns."""
         self.foresee([u])
         return self._priced[_key(u)]
 
-    def bend(self, columns: Columns, u: Array) -> tuple[Array, float, Array, Array]:
-        """Return this point over the columns, with value, gradient and Hessian of F there.
+    def bend(self, columns: Columns, u: Array) -> Bent:
+        """Return F around this point over the columns.
 
         Nothing is asked where it is known of more columns, and the same at all points.
         """
         known = self._bent
         covers = np.isin(columns, known.columns).all()
-        if not (covers and (self.quadratic or known.is_at(columns, u))):
-            all_of_them = np.union1d(columns, known.columns if self.quadratic else columns)
-            point = np.zeros(all_of_them.size)
-            point[np.searchsorted(all_of_them, columns)] = u
-            guess = np.array([known.shift_at(columns, u)])
-            first = self.ask("bend", all_of_them, point[None], guess)[0]
-            sums = self._at_best("bend", all_of_them, point, first)
-            self._bent = known = Bent.of(all_of_them, point, sums, self.intercept)
-        return known.around(columns, u)
+        if not (covers and (self.quadratic or not known.move(columns, u).any())):
+            every = np.union1d(columns, known.columns if self.quadratic else columns)
+            point, guess = np.zeros(every.size), np.array([known.shift_at(columns, u)])
+            point[np.searchsorted(every, columns)] = u
+            first = self.ask("bend", every, point[None], guess)[0]
+            found = self._at_best("bend", every, point, first)
+            self._bent = known = Bent(every, point, found, self.intercept)
+            used = np.flatnonzero(point)
+            self._shifts[every[used].tobytes(), point[used].tobytes()] = known.shift
+        return known
 
     def lengths(self, columns: Columns) -> Array:
         """Return the lengths of these columns, over the rows that have a weight."""
@@ -238,7 +168,8 @@ class Summed(OfCoefficients):
         return float(self.price(prediction).sums["value"])
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        return -self.price(prediction).scores
+        slopes: Array = np.negative(self.price(prediction).scores)
+        return slopes
 
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
@@ -264,29 +195,18 @@ class Summed(OfCoefficients):
 
 
 class SummedOver(OfCoefficients):
-    """F over some columns alone, in their order: m numbers and a Hessian tell it around a point.
-
-    Of squared residuals they tell it everywhere.
-    """
+    """F over some columns alone, in their order: m numbers and a Hessian tell it around a point."""
 
     def __init__(self, whole: Summed, columns: Columns) -> None:
         self.name: str = whole.name  # type: ignore[misc]
         self.whole, self.columns = whole, columns
-        self._known: tuple[Array, float, Array, Array] | None = None
 
     def _around(self, u: Array) -> tuple[float, Array, Array]:
         """Return value, gradient and Hessian."""
-        known = self._known
-        if known is None or not (self.whole.quadratic or np.array_equal(known[0], u)):
-            self._known = known = self.whole.bend(self.columns, u)
-        start, value, gradient, H = known
-        move = u - start
-        turned = H @ move
-        value += float(move @ (gradient + 0.5 * turned))
-        return max(value, 0.0), gradient + turned, H
+        return self.whole.bend(self.columns, u).at(self.columns, u)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        return self._around(prediction)[0]
+        return self._around(prediction)[0] if prediction.any() else self.whole.at_zero
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         return self._around(prediction)[1]
@@ -295,7 +215,7 @@ class SummedOver(OfCoefficients):
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
         """Return the bound of convexity, F*(factor u) <= factor (<u, w> - F(w)): no round."""
-        return factor * (float(dual @ prediction) - self._around(prediction)[0])
+        return factor * (float(dual @ prediction) - self.value(y, prediction, weight))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         bound: Array = np.abs(self._around(prediction)[2]).sum(axis=1)
@@ -313,17 +233,15 @@ def _key(u: Array) -> tuple[bytes, bytes]:
     return columns.tobytes(), u[columns].tobytes()
 
 
-def _numbers(columns: bytes, weights: bytes) -> tuple[Columns, Array]:
-    return np.frombuffer(columns, dtype=np.int64), np.frombuffer(weights)
-
-
 class Coefficients(SparseDesign):
-    """The identity, over which predictions are coefficients: each point is asked by itself."""
+    """The identity, over which predictions are coefficients.
 
-    reads_at_once = False
+    reads_at_once : whether levels are solved together, over a pool of columns.
+    """
 
-    def __init__(self, size: int, dtype: Any) -> None:
+    def __init__(self, size: int, dtype: Any, reads_at_once: bool) -> None:
         super().__init__(sp.eye_array(size, format="csc", dtype=dtype))
+        self.reads_at_once = reads_at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +311,7 @@ def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums])
     size = problem.design.shape[1]
     return SummedProblem(
         Summed(problem, count, asked),
-        Coefficients(size, problem.design.dtype),
+        Coefficients(size, problem.design.dtype, problem.design.reads_at_once),
         np.zeros(size),
         np.ones(size),
         problem.regularizer,
