@@ -169,7 +169,9 @@ class Dask(Design):
         self.travelled(vectors * (n_columns * self._shape[0] + n_rows * self._shape[1]))
         sent = [sent_once(v[part]) for part in self._rows]
         sums = [
-            added([task(call, *pair) for pair in zip(column, sent, strict=True)])
+            added(
+                [task(call, *pair) for pair in zip(column, sent, strict=True)], partial(task, sum)
+            )[0]
             for column in self.chunks_for_a_pass().T
         ]
         return np.concatenate(self.compute(sums), axis=-1)
@@ -182,7 +184,7 @@ class Dask(Design):
         call = partial(pieces.of_design, "product")
         sent = [(j, sent_once(W[at]), sent_once(own)) for j, at, own in self._owned(columns)]
         sums = [
-            added([task(call, row[j], *given) for j, *given in sent])
+            added([task(call, row[j], *given) for j, *given in sent], partial(task, sum))[0]
             for row in self.chunks_for_a_pass()
         ]
         return np.concatenate(self.compute(sums))
@@ -285,12 +287,13 @@ class Dask(Design):
         One task has all chunks that one thread of a worker holds: tasks, not bytes, take the time
         of a round. Chunks that are made anew for it have a task each.
         """
-        client, (chunks, rows) = self._client or current_client(), zip(*held, strict=True)
+        client, chunks = self._client or current_client(), [chunk for chunk, _ in held]
+        rows = [own for _, own in held]
         kept = {each.key: each for each in client.futures_of(chunks + rows)} if client else {}
         if not all(each.key in kept for each in chunks + rows):
             sent = sent_once(question)
             tasks = [task(pieces.answer, [chunk], [own], sent) for chunk, own in held]
-            return dict(self.compute([added(tasks, summed)])[0])
+            return summed(self.compute(added(tasks, partial(task, summed), FAN_IN)))
 
         def begun() -> list[Any]:
             answers = [
@@ -304,11 +307,7 @@ class Dask(Design):
                 )
                 for where, at in _places(client, chunks)
             ]
-            while len(answers) > FAN_IN:
-                starts = range(0, len(answers), FAN_IN)
-                groups = [answers[start : start + FAN_IN] for start in starts]
-                answers = [client.submit(summed, group, pure=False) for group in groups]
-            return answers
+            return added(answers, partial(client.submit, summed, pure=False), FAN_IN)
 
         return summed(self._awaited(client, begun))
 
@@ -346,12 +345,11 @@ def sent_once(array: object) -> Any:
     return delayed(array, pure=False, traverse=False)
 
 
-def added(tasks: list[Any], add: Callable[[Any], Any] = sum) -> Any:
-    """Return the sum of results, some at a time in this order: the same wherever it is formed."""
-    while len(tasks) > 1:
-        groups = [tasks[start : start + FAN_IN] for start in range(0, len(tasks), FAN_IN)]
-        tasks = [task(add, group) for group in groups]
-    return tasks[0]
+def added(tasks: list[Any], add: Callable[[Any], Any], most: int = 1) -> list[Any]:
+    """Return so many sums of results at most: ``add`` makes a task that adds some up, in order."""
+    while len(tasks) > most:
+        tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
+    return tasks
 
 
 @sent_by.register

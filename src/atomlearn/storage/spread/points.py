@@ -43,7 +43,7 @@ class Bent:
         return max(value, 0.0), (self.gradient + turned)[at], self.H[np.ix_(at, at)]
 
 
-class Priced:
+class ProofSums:
     """What a proof takes of a point: v sums to 0 there, as the heavier of its sides is cut.
 
     sums : of the point, see ``HeldRows``; scores : X'v.
@@ -53,17 +53,14 @@ class Priced:
         self.sums, halves, surplus = sums, sums["scores"], -sums["slope"] if intercept else 0.0
         self._side, self._whole = int(surplus < 0.0), 1.0
         self._cut = 2.0 * abs(surplus) / (sums["size"] + abs(surplus) or 1.0)
-        if self._cut > NEAR:  # one side alone, or rounding: v = 0 proves what it can
+        if self._cut > 0.5 * NEAR:  # one side alone, or rounding: v = 0 proves what it can
             self._cut = self._whole = 0.0
         self.scores = self._whole * (halves.sum(axis=0) - self._cut * halves[self._side])
 
     def conjugate(self, factor: float) -> float:
         """Return a bound from above on f* at -factor v, by convexity and f*(0) <= 0."""
         whole, *sides, all_of_it = self.sums["conjugates"]
-        t, cut = factor * self._whole, self._cut
-        of_all, of_side = (1.0 - t) / NEAR, t * cut / NEAR
-        if (rest := 1.0 - of_all - of_side) < 0.0:
-            size, rest = t * (1.0 - cut) / (1.0 - NEAR), 0.0
-            of_all = size * (NEAR - cut) / ((1.0 - cut) * NEAR)
-            of_side = size - of_all
-        return float(rest * whole + of_side * sides[self._side] + of_all * all_of_it)
+        near = max(factor, 1.0 - 0.5 * NEAR)
+        of_all, of_side = (1.0 - near) / NEAR, near * self._cut / NEAR
+        chord = (1.0 - of_all - of_side) * whole + of_side * sides[self._side] + of_all * all_of_it
+        return float(self._whole * factor / near * chord)

@@ -26,10 +26,10 @@ from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.losses.shift import least_shift
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths, growth
-from atomlearn.storage.spread.points import Bent, Priced
+from atomlearn.storage.spread.points import Bent, ProofSums
 from atomlearn.storage.spread.rows import Sums, size_of
 
-#: Priced points that are kept; points that one question has at most.
+#: ProofSums points that are kept; points that one question has at most.
 KEPT, AT_ONCE = 64, 16
 #: What the intercept may leave of f, as a share: steps reckon with it, and in a proof it counts.
 LEFT = {"bend": 1e-4, "price": 1e-14}
@@ -65,10 +65,10 @@ class Summed(OfCoefficients):
         (self.n_rows, self.size), self.count = problem.design.shape, count
         self._squares, self.sent, self._asked = np.full(self.size, np.nan), (0, 0), asked
         none = np.zeros(0)
-        nothing = dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
-        nothing |= {"pull": none, "gradient": none, "hessian": np.zeros((0, 0))}
+        nothing: Sums = {"pull": none, "gradient": none, "hessian": np.zeros((0, 0))}
+        nothing |= dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
         self._bent = Bent(none.astype(np.int64), none, nothing, False)
-        self._priced: dict[tuple[bytes, bytes], Priced] = {}
+        self._priced: dict[tuple[bytes, bytes], ProofSums] = {}
         #: The best intercepts of points, by the last sums there.
         self._shifts: dict[tuple[bytes, bytes], float] = {}
 
@@ -122,7 +122,7 @@ class Summed(OfCoefficients):
             first = self.ask("price", columns, W, np.array(shifts))
             for key, u, sums in zip(keys, W, first, strict=True):
                 found = self._at_best("price", columns, u, sums)
-                self._priced[key] = Priced(found, self.intercept)
+                self._priced[key] = ProofSums(found, self.intercept)
         for key in list(self._priced)[:-KEPT]:
             del self._priced[key]
 
@@ -131,7 +131,7 @@ class Summed(OfCoefficients):
         """F(0)."""
         return float(self.price(np.zeros(self.size)).sums["value"])
 
-    def price(self, u: Array) -> Priced:
+    def price(self, u: Array) -> ProofSums:
         """Return what a proof takes of the point, with the scores of all columns."""
         self.foresee([u])
         return self._priced[_key(u)]
@@ -287,10 +287,8 @@ class SummedProblem(Problem):
     def free_part(self, prediction: Array) -> tuple[Array, float]:
         return np.zeros(0), float(self.loss.price(prediction).sums["shift"])
 
-    def value_at(self, columns: Columns, weights: Array, intercept: float) -> float:
-        return float(
-            self.loss.ask("look", columns, weights[None], np.array([intercept]))[0]["value"]
-        )
+    def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
+        return np.array([look["value"] for look in self.loss.ask("look", columns, W, intercepts)])
 
     def foresee(self, predictions: Sequence[Array]) -> None:
         self.loss.foresee(predictions)
