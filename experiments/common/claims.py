@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 HOLDS, FAILS, UNDECIDED = VERDICTS = ("holds", "does not hold", "undecided")
+#: What is told of a plot of which the paper says nothing in words: no claim, and not counted.
+SEEN = "seen"
 #: Fewer draws than this decide nothing.
 LEAST_DRAWS = 5
 #: Times are compared by their logarithms; a tenth more is what we call longer.
@@ -45,8 +47,9 @@ class Claim:
     the part of the experiment that tries it; size : what was run, beside the paper's where they
     differ; rival : what it is compared with; rule : what words such as "much" are taken for, and
     what else decides; open : what the paper does not state, on which a verdict against it must not
-    rest; reduced : why no verdict can be given here (a smaller size, other data); ours : the
-    numbers; judged : what the rule made of them.
+    rest; reduced : why no verdict can be given here (a smaller size, other data); seen : why it
+    is no claim, where the paper says nothing in words; ours : the numbers; judged : what the rule
+    made of them.
     """
 
     key: str
@@ -60,10 +63,13 @@ class Claim:
     rule: str = ""
     open: str = ""
     reduced: str = ""
+    seen: str = ""
 
     @property
     def verdict(self) -> str:
         """The verdict: none from a reduced run, and none against what the paper leaves open."""
+        if self.seen:
+            return SEEN
         against = self.judged.verdict == FAILS and self.open
         return UNDECIDED if self.reduced or against else self.judged.verdict
 
@@ -98,7 +104,8 @@ def gathered(directory: Path, found: Found) -> list[Claim]:
 
 def _told(one: dict[str, str], found: tuple[str, Judged]) -> tuple[Any, ...]:
     first = (one[name] for name in ("place", "quote", "part", "size"))
-    return *first, *found, *(one.get(name, "") for name in ("rival", "rule", "open", "reduced"))
+    rest = ("rival", "rule", "open", "reduced", "seen")
+    return *first, *found, *(one.get(name, "") for name in rest)
 
 
 def spread(values: Sequence[float]) -> tuple[float, float]:
