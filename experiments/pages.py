@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.common.claims import VERDICTS, Claim, gathered
+from experiments.common.claims import NOT_RUN, VERDICTS, Claim, gathered
 from experiments.common.runs import Kept, results_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,9 +88,9 @@ def said(claim: Claim, results: Results) -> str:
         lines.append(f"No claim: {claim.seen}.")
     if claim.why:
         lines.append(f"Undecided because: {claim.why}.")
-    if kept.command:
+    if kept.command and claim.ours != NOT_RUN:
         lines.append(f"`{kept.command}`, {kept.seconds:.0f} s.")
-    else:
+    elif not kept.command:
         lines.append(f"`make paper-{results.paper} PAPER_ARGS={claim.part}` runs it.")
     return " ".join(lines)
 
