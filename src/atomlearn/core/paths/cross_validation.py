@@ -342,7 +342,7 @@ def _held_out(
     there = None if any(relax) else scored_there(score, testing, test)
     if there is not None:
         each = zip(*(solutions.results for solutions in paths), strict=True)
-        scores = np.tile([there(results) for results in each], (len(relax), 1))
+        scores = np.tile(there(list(each)), (len(relax), 1))
     else:
         decisions = np.empty((len(relax), n_levels, test.size, len(problems)))
         for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):

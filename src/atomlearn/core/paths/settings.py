@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from atomlearn.core.interfaces import Array, Deadline, Scores, WarmStart, is_whole
 from atomlearn.core.paths.ends import Reached
-from atomlearn.core.paths.pool import Pool, over_large_sums
+from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.shared_levels import SharedLevels
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration
@@ -95,8 +95,7 @@ class Settings:
         """Return whether levels of the problem can be guessed, solved and priced together.
 
         Not where another solver was chosen; not where the norm, or the one over lifted coordinates,
-        rates no columns; not where the data is read once for each vector, as sums over rows that
-        are elsewhere are.
+        rates no columns; not where the data is read once for each vector.
         """
         loss, norm = problem.loss, problem.regularizer.norm
         if not (
@@ -104,7 +103,7 @@ class Settings:
             and loss.bare.coupled <= 1
             and loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
             and problem.metric is None
-            and over_large_sums(problem).design.reads_at_once
+            and over_sums(problem.design, problem).design.reads_at_once
             and norm.solver(self.gap) is None
         ):
             return False

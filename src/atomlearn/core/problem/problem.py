@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
@@ -237,9 +238,13 @@ class Problem(Objective):
         free = self.loss.free
         return None if free is None else free.free_part(self.y, prediction, self.weight)
 
-    def value_at(self, columns: Columns, weights: Array, intercept: float) -> float:
-        """Return f at a point that is given by its coefficients."""
-        return self.loss_value(self.design.product(weights[:, None], columns)[:, 0], intercept)
+    def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
+        """Return f at points that are given by their coefficients, W (k, m)."""
+        predictions = self.design.product(W.T, columns).T + intercepts[:, None]
+        return np.array([self.loss_value(prediction) for prediction in predictions])
+
+    def foresee(self, predictions: Sequence[Array]) -> None:
+        """Hear which points will be priced next: rows that are elsewhere are asked once for all."""
 
     @property
     def sent(self) -> tuple[int, int]:

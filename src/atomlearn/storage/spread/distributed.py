@@ -21,7 +21,7 @@ from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.problem.problem import Problem, over_sums, sent_by
 from atomlearn.storage.spread import chunks as pieces
-from atomlearn.storage.spread.rows import HeldRows, Sums, summed
+from atomlearn.storage.spread.rows import Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
 from atomlearn.storage.spread.waiting import LostDataError, awaited, current_client, guarded
 
@@ -161,7 +161,9 @@ class Dask(Design):
         self.travelled(vectors * (n_columns * self.shape[0] + n_rows * self.shape[1]))
         sent = [sent_once(v[part]) for part in self._rows]
         sums = [
-            added([task(call, *pair) for pair in zip(column, sent, strict=True)])
+            added(
+                [task(call, *pair) for pair in zip(column, sent, strict=True)], partial(task, sum)
+            )[0]
             for column in self.chunks_for_a_pass().T
         ]
         return np.concatenate(self.compute(sums), axis=-1)
@@ -174,7 +176,7 @@ class Dask(Design):
         call = partial(pieces.of_design, "product")
         sent = [(j, sent_once(W[at]), sent_once(own)) for j, at, own in self._owned(columns)]
         sums = [
-            added([task(call, row[j], *given) for j, *given in sent])
+            added([task(call, row[j], *given) for j, *given in sent], partial(task, sum))[0]
             for row in self.chunks_for_a_pass()
         ]
         return np.concatenate(self.compute(sums))
@@ -267,10 +269,58 @@ class Dask(Design):
         client = self._client or current_client()
         if client is None:
             return guarded(lambda: list(dask.compute(*tasks)))
+        # Vectors travel with the tasks, so that what a lost worker had is sent again.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            return self._awaited(client, lambda: client.compute(tasks))
+
+    def answered(self, held: list[tuple[Any, Any]], question: Sums) -> Sums:
+        """Return what chunks and targets answer, added up.
+
+        One task has all chunks that one thread of a worker holds: tasks, not bytes, take the time
+        of a round. Chunks that are made anew for it have a task each.
+        """
+        client, chunks = self._client or current_client(), [chunk for chunk, _ in held]
+        rows = [own for _, own in held]
+        kept = {each.key: each for each in client.futures_of(chunks + rows)} if client else {}
+        if not all(each.key in kept for each in chunks + rows):
+            sent = sent_once(question)
+            tasks = [task(pieces.answer, [chunk], [own], sent) for chunk, own in held]
+            return summed(self.compute(added(tasks, partial(task, summed), FAN_IN)))
+
+        def begun() -> list[Any]:
+            answers = [
+                client.submit(
+                    pieces.answer,
+                    *([kept[part[i].key] for i in at] for part in (chunks, rows)),
+                    question,
+                    workers=where or None,
+                    allow_other_workers=bool(where),
+                    pure=False,
+                )
+                for where, at in _places(client, chunks)
+            ]
+            return added(answers, partial(client.submit, summed, pure=False), FAN_IN)
+
+        return summed(self._awaited(client, begun))
+
+    def _awaited(self, client: Any, begun: Callable[[], list[Any]]) -> list[Any]:
         try:
-            return guarded(lambda: awaited(client, client.compute(tasks)))
+            return guarded(lambda: awaited(client, begun()))
         except LostDataError as error:
             raise LostDataError(f"{error}. {self._missing(client)}") from error
+
+
+def _places(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
+    """Return workers and the chunks, by number, that a thread of each has; "" where none has."""
+    holders, threads, at = client.who_has(chunks), client.nthreads(), dict[str, list[int]]()
+    for number, chunk in enumerate(chunks):
+        at.setdefault(next(iter(holders.get(chunk.key, ())), ""), []).append(number)
+    return [
+        (where, some[k::count])
+        for where, some in at.items()
+        for count in [min(threads.get(where, len(some)), len(some))]
+        for k in range(count)
+    ]
 
 
 def task(call: Callable[..., Any], *given: Any) -> Any:
@@ -287,12 +337,11 @@ def sent_once(array: object) -> Any:
     return delayed(array, pure=False, traverse=False)
 
 
-def added(tasks: list[Any], add: Callable[[Any], Any] = sum) -> Any:
-    """Return the sum of results, some at a time in this order: the same wherever it is formed."""
-    while len(tasks) > 1:
-        groups = [tasks[start : start + FAN_IN] for start in range(0, len(tasks), FAN_IN)]
-        tasks = [task(add, group) for group in groups]
-    return tasks[0]
+def added(tasks: list[Any], add: Callable[[Any], Any], most: int = 1) -> list[Any]:
+    """Return so many sums of results at most: ``add`` makes a task that adds some up, in order."""
+    while len(tasks) > most:
+        tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
+    return tasks
 
 
 @sent_by.register
@@ -310,15 +359,16 @@ def _of_chunks(design: Dask, problem: Problem) -> Problem:
 
     @cache
     def rows() -> list[Any]:
-        """Targets and weights, which travel once, with the first question."""
-        made = [task(HeldRows, *map(sent_once, (loss.part(i), y[i], s[i]))) for i in parts]
-        return design.kept(made)
+        """Targets and weights, which travel once, to where the chunk is."""
+        return design.kept(
+            [
+                task(pieces.rows_beside, chunk, *map(sent_once, (loss.part(i), y[i], s[i])))
+                for chunk, i in zip(design.chunks_for_a_pass()[:, 0], parts, strict=True)
+            ]
+        )
 
     def asked(question: Sums) -> Sums:
-        chunks, sent = design.chunks_for_a_pass()[:, 0], sent_once(question)
-        pairs = zip(chunks, rows(), strict=True)
-        return dict(
-            design.compute([added([task(pieces.answer, *p, sent) for p in pairs], summed)])[0]
-        )
+        chunks = design.chunks_for_a_pass()[:, 0]
+        return design.answered(list(zip(chunks, rows(), strict=True)), question)
 
     return problem_of_sums(problem, n_rows, asked)
