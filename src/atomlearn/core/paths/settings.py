@@ -18,7 +18,7 @@ from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.run import How, SteppedLevels, default_solver, run
 from atomlearn.core.solvers.schedule import Task
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
+from atomlearn.core.solvers.stopping import FirstOf, Iterations, RelativeGap, StoppingRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Settings:
     def how(self, problem: Problem) -> How:
         """Return solver, rules and observers of the runs of a problem."""
         solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
-        rules: StoppingRule = RelativeGap(self.gap) | Iterations(self.max_iter)
+        rules: StoppingRule = FirstOf((RelativeGap(self.gap), Iterations(self.max_iter)))
         rules = rules if self.stop is None else rules | self.stop
         keepers = [] if self.checkpoint is None else [Checkpoint(self.checkpoint, many=True)]
         return How(solver, rules, (*self.observers, *keepers), self.search)

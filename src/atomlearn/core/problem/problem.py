@@ -8,11 +8,11 @@ from functools import singledispatch
 
 import numpy as np
 
-from atomlearn.core.data.forwarding import Derived, Forwarding
 from atomlearn.core.data.lifted import Lifted
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Loss, Norm
 from atomlearn.core.interfaces.certificate import Certificate
+from atomlearn.core.interfaces.forwarding import Derived, Forwarding
 from atomlearn.core.losses import FreeColumns, Offset
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.core.problem.checks import (
@@ -302,5 +302,5 @@ def _of_wrapped(design: Forwarding, problem: Problem) -> Problem:
 @over_sums.register
 def _of_counted(design: Counted, problem: Problem) -> Problem:
     """Return the problem over sums, whose passes count as those over the data."""
-    summed = over_sums(design.design, problem)
+    summed = over_sums(design.inner, problem)
     return problem if summed is problem else replace(summed, design=design.around(summed.design))

@@ -96,22 +96,22 @@ class Dask(Design):
         #: Questions and bytes, those to parts of the rows with them.
         self._sent = [0, 0]
         grid = guarded(lambda: pieces.grid_of(X))
-        made, self._rows, self._columns, self._dtype, self._names = grid
-        self._shape = self._rows[-1].stop, self._columns[-1].stop
+        made, self._rows, self._columns, self.dtype, self._names = grid
+        self.shape = self._rows[-1].stop, self._columns[-1].stop
         # (n_row_chunks, n_column_chunks) tasks that make and check a chunk each.
         self._chunks = np.empty_like(made)
         for i, row in enumerate(self._rows):
             for j, column in enumerate(self._columns):
                 shape = row.stop - row.start, column.stop - column.start
-                given = made[i, j], self._dtype, shape, row.start, column.start
+                given = made[i, j], self.dtype, shape, row.start, column.start
                 self._chunks[i, j] = task(pieces.held_chunk, *given)
         tallest = max(part.stop - part.start for part in self._rows)
         if len(self._rows) > 1 < len(self._columns) and (
-            tallest * self._shape[1] <= LIMITS.most_dense
+            tallest * self.shape[1] <= LIMITS.most_dense
         ):  # Whole rows answer with sums over them.
             together = [task(pieces.beside, list(row)) for row in self._chunks]
             self._chunks = np.array([*together, None], dtype=object)[:-1, None]
-            self._columns = [slice(0, self._shape[1])]
+            self._columns = [slice(0, self.shape[1])]
 
     def __getstate__(self) -> dict[str, Any]:
         # A connection does not travel; where a copy arrives, the current scheduler is asked.
@@ -119,15 +119,7 @@ class Dask(Design):
 
     def __repr__(self) -> str:
         rows, columns = self.n_chunks
-        return f"Dask({self._shape}, {self._dtype}, {rows} x {columns} chunks)"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._dtype
+        return f"Dask({self.shape}, {self.dtype}, {rows} x {columns} chunks)"
 
     @property
     def names(self) -> list[str] | None:
@@ -160,13 +152,13 @@ class Dask(Design):
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
-        weights = np.ones(self._shape[0]) if curvature is None else curvature
+        weights = np.ones(self.shape[0]) if curvature is None else curvature
         return self._summed(partial(pieces.of_design, "squared_norms"), weights)
 
     def _summed(self, call: Any, v: Array) -> Array:
         """Return the sums over rows of call(chunk, its part of v), column after column."""
-        (n_rows, n_columns), vectors = self.n_chunks, v.size // self._shape[0]
-        self.travelled(vectors * (n_columns * self._shape[0] + n_rows * self._shape[1]))
+        (n_rows, n_columns), vectors = self.n_chunks, v.size // self.shape[0]
+        self.travelled(vectors * (n_columns * self.shape[0] + n_rows * self.shape[1]))
         sent = [sent_once(v[part]) for part in self._rows]
         sums = [
             added(
@@ -180,7 +172,7 @@ class Dask(Design):
         """Return X_S W, formed where the rows are."""
         if columns is None or not columns.size:
             return super().product(W, columns)
-        self.travelled(self.n_chunks[0] * W.size + self._shape[0] * W.shape[1])
+        self.travelled(self.n_chunks[0] * W.size + self.shape[0] * W.shape[1])
         call = partial(pieces.of_design, "product")
         sent = [(j, sent_once(W[at]), sent_once(own)) for j, at, own in self._owned(columns)]
         sums = [
@@ -208,10 +200,10 @@ class Dask(Design):
         ]
 
     def gather(self, columns: Columns) -> Block:
-        columns = existing_columns(columns, self._shape[1])
+        columns = existing_columns(columns, self.shape[1])
         if not columns.size:
-            return DenseBlock(np.zeros((self._shape[0], 0), dtype=self._dtype))
-        self.travelled(self._shape[0] * columns.size)
+            return DenseBlock(np.zeros((self.shape[0], 0), dtype=self.dtype))
+        self.travelled(self.shape[0] * columns.size)
         tasks, places = [], []
         for j, at, numbers in self._owned(columns):
             within = sent_once(numbers)
@@ -241,7 +233,7 @@ class Dask(Design):
                 sizes.append(within.size)
         found._chunks = found._chunks[: len(sizes)]
         found._rows = [slice(*pair) for pair in pairwise(accumulate(sizes, initial=0))]
-        found._shape = rows.size, self._shape[1]
+        found.shape = rows.size, self.shape[1]
         return found
 
     def chunks_for_a_pass(self) -> NDArray[Any]:
