@@ -182,8 +182,7 @@ def rows_beside(_: Chunk, *parts: Any) -> HeldRows:
 
 def answer(chunks: list[Chunk], rows: list[HeldRows], question: Sums) -> Sums:
     """Return what the rows of chunks answer, added up."""
-    arrays = ("columns", "weights", "shifts")
-    question = question | {name: aligned(question[name]) for name in arrays}
+    question = {name: each if name == "ask" else aligned(each) for name, each in question.items()}
     return summed(
         [
             HeldRows(own.loss, aligned(own.y), aligned(own.weight)).answer(chunk.design, question)

@@ -19,7 +19,7 @@ from atomlearn.core.losses import pieces
 
 #: Sums over rows by their names.
 Sums = dict[str, Any]
-#: How much of a dual point is taken off where its conjugate is told as well: between is less.
+#: How much is taken off a dual point where its conjugate is told, too: between is less.
 NEAR = 1e-3
 
 
@@ -40,7 +40,7 @@ class HeldRows:
         A'f'', (m,); hessian : A'diag(f'')A, (m, m), too. To "price": what a proof takes, see there.
         """
         block = design.gather(existing_columns(question["columns"], design.shape[1]))
-        used, looks, parts = self.weight > 0.0, list[Sums](), list[Array]()
+        used, looks, duals = self.weight > 0.0, list[Sums](), list[Array]()
         for weights, shift in zip(question["weights"], question["shifts"], strict=True):
             linear = block.dot(weights) + shift
             slopes = pieces.gradient(self.loss, self.y, linear, self.weight)
@@ -52,9 +52,10 @@ class HeldRows:
                 "curve": float(curvature.sum()),
             }
             if question["ask"] == "price":
-                up, down = np.maximum(-slopes, 0.0), np.minimum(-slopes, 0.0)
-                parts += [up, down] if question["halves"] else [-slopes]
-                look |= self._price(np.where(used, linear, 0.0), -slopes, up, down)
+                v, cut = -slopes, question["cuts"][len(looks)]
+                v[v * cut > 0.0] *= 1.0 - abs(cut)
+                look |= self._price(np.where(used, linear, 0.0), v)
+                duals.append(v)
             looks.append(look)
         found: Sums = {name: np.array([look[name] for look in looks]) for name in looks[0]}
         found["squares"] = block.squared_norms(used.astype(np.float64))
@@ -62,27 +63,24 @@ class HeldRows:
             found["gradient"] = block.transpose_dot(slopes)
             found["pull"] = block.transpose_dot(curvature)
             found["hessian"] = block.gram(curvature)
-        if parts:
-            scores = design.scores_many(np.column_stack(parts))
+        if duals:
+            scores = design.scores_many(np.column_stack(duals))
             found["scores"] = np.array([z.full() for z in scores])
         return found
 
-    def _price(self, linear: Array, v: Array, up: Array, down: Array) -> Sums:
-        """Return what a proof takes of v = -f', which stays here.
+    def _price(self, linear: Array, v: Array) -> Sums:
+        """Return what a proof takes of v = -f', which stays here, as X'v comes as "scores".
 
-        conjugates : f* at -v, at it less NEAR of its positive part, of its negative part, and of
-        all of it, from which f* follows where v is scaled a little until it sums to 0;
-        steepness, predicted : the sums of squares of v and of predictions; slack : what rounding
-        leaves open in f and f*. "scores" : X'v, of both parts apart where "halves" are asked for.
+        Of v the side that ``cuts`` names is less by that share: so it sums to 0 over all rows.
+        conjugates : f* at -v, and at it less NEAR; steepness, predicted : the sums of squares of v
+        and of predictions; slack : what rounding leaves open in f and f*.
         """
-        points = (v, v - NEAR * up, v - NEAR * down, (1.0 - NEAR) * v)
+        loss, y, s = self.loss, self.y, self.weight
         return {
-            "conjugates": [
-                pieces.conjugate(self.loss, self.y, point, self.weight, -1.0) for point in points
-            ],
+            "conjugates": [pieces.conjugate(loss, y, v, s, share) for share in (-1.0, NEAR - 1.0)],
             "steepness": float(v @ v),
             "predicted": float(linear @ linear),
-            "slack": self.loss.slack(self.y, linear, v, self.weight),
+            "slack": loss.slack(y, linear, v, s),
         }
 
 

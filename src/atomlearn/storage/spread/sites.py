@@ -26,7 +26,7 @@ class Site:
     """The rows of one site: asked a question, it answers with sums over them.
 
     Run it where the data is, behind any transport. A question is a dictionary of texts, numbers and
-    one-dimensional arrays; so is an answer, but for Hessians, which have two dimensions.
+    arrays of one or two dimensions; so is an answer.
 
     Parameters
     ----------

@@ -26,13 +26,13 @@ from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.losses.shift import least_shift
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths, growth
-from atomlearn.storage.spread.points import Bent, ProofSums
-from atomlearn.storage.spread.rows import Sums, size_of
+from atomlearn.storage.spread.points import Bent
+from atomlearn.storage.spread.rows import NEAR, Sums, size_of
 
-#: ProofSums points that are kept; points that one question has at most.
+#: Points whose proofs are kept; points that one question has at most.
 KEPT, AT_ONCE = 64, 16
 #: What the intercept may leave of f, as a share: steps reckon with it, and in a proof it counts.
-LEFT = {"bend": 1e-4, "price": 1e-14}
+IN_STEPS, IN_PROOFS = 1e-4, 1e-14
 #: Sums that all points of a question share.
 SHARED = ("squares", "gradient", "pull", "hessian")
 
@@ -68,35 +68,33 @@ class Summed(OfCoefficients):
         nothing: Sums = {"pull": none, "gradient": none, "hessian": np.zeros((0, 0))}
         nothing |= dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
         self._bent = Bent(none.astype(np.int64), none, nothing, False)
-        self._priced: dict[tuple[bytes, bytes], ProofSums] = {}
+        self._priced: dict[tuple[bytes, bytes], Sums] = {}
         #: The best intercepts of points, by the last sums there.
         self._shifts: dict[tuple[bytes, bytes], float] = {}
 
     # --- what is asked ----------------------------------------------------------------------
 
-    def ask(self, kind: str, columns: Columns, weights: Array, shifts: Array) -> list[Sums]:
+    def ask(
+        self, kind: str, columns: Columns, weights: Array, shifts: Array, **more: Array
+    ) -> list[Sums]:
         """Return the sums of all places at each point: weights (k, m), intercepts (k,)."""
-        question = {"ask": kind, "columns": columns, "weights": weights, "shifts": shifts}
-        found = self._asked(question | {"halves": self.intercept})
+        question = {"ask": kind, "columns": columns, "weights": weights, "shifts": shifts, **more}
+        found = self._asked(question)
         size = size_of(question) + size_of(found)
         self.sent = self.sent[0] + 1, self.sent[1] + self.count * size
         self._squares[columns] = found["squares"]
-        if "scores" in found:
-            found["scores"] = np.reshape(found["scores"], (shifts.size, -1, self.size))
         return [
             {name: part if name in SHARED else part[k] for name, part in found.items()}
             | {"shift": shifts[k]}
             for k in range(shifts.size)
         ]
 
-    def _at_best(self, kind: str, columns: Columns, u: Array, first: Sums) -> Sums:
+    def _at_best(self, kind: str, columns: Columns, u: Array, first: Sums, left: float) -> Sums:
         """Return the sums of a point whose intercept is at its best, from those at a guess.
 
-        Nothing more is asked where the guess is as near as ``LEFT`` says.
+        Nothing more is asked where the guess leaves but this share of f.
         """
         looks = {first["shift"]: first}
-        # Grids of levels begin where zero is optimal, to all digits.
-        left = LEFT[kind] if u.any() or kind == "bend" else 0.0
 
         def slope(b: float) -> tuple[float, float]:
             if b not in looks:
@@ -110,28 +108,42 @@ class Summed(OfCoefficients):
         return looks[least_shift(slope, lambda b: looks[b]["curve"], first["shift"], self.n_rows)]
 
     def foresee(self, points: Sequence[Array]) -> None:
-        """Ask, at once, for what proofs take at these points."""
+        """Ask, at once, for what proofs take at these points.
+
+        Once more where v does not sum to 0 yet, at the best intercepts, and cut by what is left.
+        """
         new = [u for u in points if _key(u) not in self._priced]
         for start in range(0, len(new), AT_ONCE):
             some = np.array(new[start : start + AT_ONCE])
             columns, keys = np.flatnonzero(some.any(axis=0)), list(map(_key, some))
-            W, guess = some[:, columns], self._bent.shift_at
-            shifts = [
-                self._shifts.get(key, guess(columns, u)) for key, u in zip(keys, W, strict=True)
-            ]
-            first = self.ask("price", columns, W, np.array(shifts))
-            for key, u, sums in zip(keys, W, first, strict=True):
-                found = self._at_best("price", columns, u, sums)
-                self._priced[key] = ProofSums(found, self.intercept)
+            W, cuts, guess = some[:, columns], np.zeros(len(some)), self._bent.shift_at
+            again = list[int]()
+            shifts = np.array(
+                [self._shifts.get(key, guess(columns, u)) for key, u in zip(keys, W, strict=True)]
+            )
+            found = self.ask("price", columns, W, shifts, cuts=cuts)
+            for k, (u, first) in enumerate(zip(W, found, strict=True)):
+                # Grids of levels begin where zero is optimal, to all digits.
+                left = IN_PROOFS if u.any() else 0.0
+                look = self._at_best("look", columns, u, first, left)
+                shifts[k], surplus = look["shift"], -look["slope"] if self.intercept else 0.0
+                cuts[k] = 2.0 * surplus / (look["size"] + abs(surplus) or 1.0)
+                if look is not first or abs(cuts[k]) > growth(self.n_rows):
+                    again.append(k)
+            if again:
+                more = self.ask("price", columns, W[again], shifts[again], cuts=cuts[again])
+                for k, sums in zip(again, more, strict=True):
+                    found[k] = sums
+            self._priced |= zip(keys, found, strict=True)
         for key in list(self._priced)[:-KEPT]:
             del self._priced[key]
 
     @cached_property
     def at_zero(self) -> float:
         """F(0)."""
-        return float(self.price(np.zeros(self.size)).sums["value"])
+        return float(self.price(np.zeros(self.size))["value"])
 
-    def price(self, u: Array) -> ProofSums:
+    def price(self, u: Array) -> Sums:
         """Return what a proof takes of the point, with the scores of all columns."""
         self.foresee([u])
         return self._priced[_key(u)]
@@ -148,7 +160,7 @@ class Summed(OfCoefficients):
             point, guess = np.zeros(every.size), np.array([known.shift_at(columns, u)])
             point[np.searchsorted(every, columns)] = u
             first = self.ask("bend", every, point[None], guess)[0]
-            found = self._at_best("bend", every, point, first)
+            found = self._at_best("bend", every, point, first, IN_STEPS)
             self._bent = known = Bent(every, point, found, self.intercept)
             used = np.flatnonzero(point)
             self._shifts[every[used].tobytes(), point[used].tobytes()] = known.shift
@@ -165,20 +177,23 @@ class Summed(OfCoefficients):
     # --- the loss ---------------------------------------------------------------------------
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        return float(self.price(prediction).sums["value"])
+        return float(self.price(prediction)["value"])
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        slopes: Array = np.negative(self.price(prediction).scores)
+        slopes: Array = np.negative(self.price(prediction)["scores"])
         return slopes
 
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
         """Return a bound from above on F*(factor u), u = F'(w): f* of factor v over all rows."""
-        return self.price(prediction).conjugate(factor)
+        whole, less = self.price(prediction)["conjugates"]
+        near = max(factor, 1.0 - NEAR)
+        # It is convex, and at most 0 at 0.
+        return float(factor / near * (whole + (1.0 - near) / NEAR * (less - whole)))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        return np.full(prediction.size, self.price(prediction).sums["curve"] or 1.0)
+        return np.full(prediction.size, self.price(prediction)["curve"] or 1.0)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         raise TypeError(
@@ -188,7 +203,7 @@ class Summed(OfCoefficients):
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what the sums over rows may be off by."""
-        sums = self.price(prediction).sums
+        sums = self.price(prediction)
         inner = math.sqrt(sums["steepness"] * sums["predicted"])
         size = sums["value"] + np.abs(sums["conjugates"]).max() + inner
         return float(growth(self.n_rows) * size + sums["slack"])
@@ -281,11 +296,10 @@ class SummedProblem(Problem):
         return Problem.lost(self, certificate, weights, prediction, dual, columns, lengths)
 
     def steepness(self, prediction: Array, dual: Array) -> tuple[float, int]:
-        # Scores are sums of two parts of v.
-        return math.sqrt(2.0 * self.loss.price(prediction).sums["steepness"]), self.loss.n_rows
+        return math.sqrt(self.loss.price(prediction)["steepness"]), self.loss.n_rows
 
     def free_part(self, prediction: Array) -> tuple[Array, float]:
-        return np.zeros(0), float(self.loss.price(prediction).sums["shift"])
+        return np.zeros(0), float(self.loss.price(prediction)["shift"])
 
     def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
         return np.array([look["value"] for look in self.loss.ask("look", columns, W, intercepts)])
