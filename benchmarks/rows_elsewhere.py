@@ -51,7 +51,8 @@ def traffic(table: Table, options: Options) -> None:
             design = Dask(made(n, p, (n // 8, p)), client=client)
             y = target(design, loss)
             found, seconds = solved(design, y, loss)
-            rounds, n_bytes = np.sum([result.sent for result in found.results], axis=0)
+            # Levels share rounds: each counts those up to it.
+            rounds, n_bytes = np.max([result.sent for result in found.results], axis=0)
             splits, distributed.splits = distributed.splits, lambda problem: False
             before, alone = design.sent, time.perf_counter()
             try:
@@ -75,12 +76,12 @@ def round_seconds(client: Client, design: Dask, y: np.ndarray) -> float:
     """Return the seconds of a round that asks for the loss at zero: the latency."""
     penalty = Regularizer(norms.L1(), "penalized", 1.0)
     summed: Any = distributed.over_sums(design, Problem.build(design, y, Squared(), penalty))
-    none = np.zeros(0, dtype=np.int64), np.zeros(0)
-    summed.loss.ask("look", *none, 0.0)
+    none = np.zeros(0, dtype=np.int64), np.zeros((1, 0))
+    summed.loss.ask("look", *none, np.zeros(1))
     times = []
     for shift in range(30):
         began = time.perf_counter()
-        summed.loss.ask("look", *none, float(shift))
+        summed.loss.ask("look", *none, np.full(1, float(shift)))
         times.append(time.perf_counter() - began)
     return float(np.median(times))
 
@@ -100,7 +101,7 @@ def workers(table: Table, options: Options) -> None:
                 design.scores(v)
                 reads.append(time.perf_counter() - began)
             found, seconds[count] = solved(design, y, "squared")
-            rounds, n_bytes = np.sum([result.sent for result in found.results], axis=0)
+            rounds, n_bytes = np.max([result.sent for result in found.results], axis=0)
             # Columns in use are read in each round, all of them where scores are asked for.
             terms[count] = {"latency_s": latency, "read_s": min(reads) - latency}
             table.add(

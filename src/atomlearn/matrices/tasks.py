@@ -13,7 +13,6 @@ from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.losses import FreeColumns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.maps.pairs.polynomial import Polynomial
 from atomlearn.matrices.designs.tasks import Tasks
 
 
@@ -63,7 +62,7 @@ def task_problem(
     objectives are equal. Others: the loss is minimized over them at every point
     (``losses.FreeColumns``), over centered columns, which only moves b.
     """
-    if isinstance(design, Polynomial):
+    if not design.listable:
         raise ValueError(
             "several targets (and multi_class='multinomial') need columns that can be listed, not "
             "implicit products; use features='linear', or fit one target at a time"

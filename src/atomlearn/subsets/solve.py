@@ -11,7 +11,7 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Columns, Deadline, Loss, whole_number
+from atomlearn.core.interfaces import Columns, Deadline, Loss, is_number, whole_number
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.names import named, named_columns
@@ -20,6 +20,7 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solve import SEVERAL_TARGETS
 from atomlearn.subsets.hunt import Hunt, Wanted
+from atomlearn.subsets.norm import Choices
 from atomlearn.subsets.result import SubsetRecord, SubsetResult
 
 #: The ridge, where none is given, in units of the curvature of f along a column of usual length.
@@ -158,20 +159,14 @@ def best_subset(
 
     price : of each; it is then the best of at most k.
     """
-    most = k
+    most, units = k, Choices(problem)
     if price:
         zero = np.zeros(problem.y.size)
         # More of them cost more than there is without any.
         worth = problem.loss_value(zero + problem.optimal_intercept(zero)) / price
-        most = max(1, int(min(k, n_units(problem), worth)))
-    problem = problem.with_norm(KSupport(most, _norm(problem).groups))
+        most = max(1, int(min(k, units.count - units.n_free, worth)))
+    problem = problem.with_norm(units.norm.replaced(k=most))
     return replace(Hunt(problem, wanted, price).run(starts), k=k)
-
-
-def _norm(problem: Problem) -> KSupport:
-    norm = problem.regularizer.norm
-    assert isinstance(norm, KSupport)
-    return norm
 
 
 def subset_problem(
@@ -238,7 +233,7 @@ def wanted_of(
 
 def checked_ridge(ridge: float) -> float:
     """Return the ridge, or say why there must be one."""
-    if isinstance(ridge, int | float) and ridge == 0:
+    if is_number(ridge) and ridge == 0:
         raise ValueError(
             "ridge must be above 0, got 0: without a ridge the bound over all subsets is that of "
             "no columns at all, so nothing can be proved; leave ridge out, and 0.1 times the "
@@ -249,21 +244,15 @@ def checked_ridge(ridge: float) -> float:
 
 def check_size(problem: Problem, k: int) -> None:
     """Raise where there are fewer columns, or groups, than a subset is to have."""
-    count, free = n_units(problem), 0 if problem.free is None else problem.free.size
+    units = Choices(problem)
+    count, free = units.count - units.n_free, units.n_free
     if k > count:
-        what = "columns" if _norm(problem).groups is None else "groups"
+        what = "columns" if units.partition is None else "groups"
         left = f" ({free} columns are unpenalized and belong to every subset)" if free else ""
         raise ValueError(
             f"solve_subset: k={k}, but X has {count} {what} to choose from{left}; use k={count} or "
             "less"
         )
-
-
-def n_units(problem: Problem) -> int:
-    """Return how many columns, or groups, there are to choose from."""
-    norm, n_features = _norm(problem), problem.design.shape[1]
-    count = n_features if norm.groups is None else norm.partition(n_features).n_groups
-    return count - (0 if problem.free is None else problem.free.size)
 
 
 def _rows_of_tasks(groups: Any, n_features: int, n_tasks: int) -> Columns:
