@@ -35,11 +35,12 @@ NB_MODULE(_native, m) {
     bind_blas(m);
     bind_codes(m);
     bind_dense(m);
+    bind_elastic_net(m);
     bind_genotype_search(m);
     bind_genotypes(m);
     bind_group_newton(m);
     bind_ksupport(m);
-    bind_ksupport_newton(m);
+    bind_pattern_newton(m);
     bind_levels(m);
     bind_many(m);
     bind_newton(m);
