@@ -155,7 +155,11 @@ def main() -> None:
     found: list[str] = []
     with Table("contests", Options(out=RESULTS if given.keep else None)) as table:
         table.note(kept_by="OMP_NUM_THREADS=1 python -m benchmarks.contests --keep")
-        for name in given.only:
+        for name in names:
+            if name not in given.only:
+                if given.keep and name in kept:
+                    table.add(**kept[name])
+                continue
             row = measured(name, counts)
             table.add(**row)
             before = kept.get(name)

@@ -109,6 +109,9 @@ def test_no_verdict_comes_from_a_reduced_run_or_from_what_is_left_open() -> None
     assert Claim(*fields, fails, open="lambda").verdict == "undecided"
     assert Claim(*fields, fails).verdict == "does not hold"
     assert not Claim(*fields, fails).why
+    shown = Claim(*fields, holds, seen="a plot without words")
+    assert shown.verdict == "seen"
+    assert counted([shown]) == counted([])
     reasons = [
         Claim(*fields, holds, reduced="reduced: half").why,
         Claim(*fields, fails, open="lambda").why,

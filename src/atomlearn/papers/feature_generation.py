@@ -24,16 +24,12 @@ from atomlearn.core.interfaces.warm_start import Arrays, WarmStart
 from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.masters.master import Master
 from atomlearn.core.masters.model_newton import ModelNewton
-from atomlearn.core.masters.newton import AcceleratedGradient
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.ksupport import KSupport, scaling_vector
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.solver import PATIENCE, Solver, State
-
-#: From this inner tolerance on first-order steps do for the subproblem.
-INEXACT = 1e-4
 
 
 @dataclass(slots=True)
@@ -121,10 +117,11 @@ class FeatureGeneration(Solver):
     Parameters
     ----------
     master : Master or None
-        Solves the subproblem. None: AcceleratedGradient with the stop (41), as in [T], while
-        blocks are added in the inexact mode, and the default master where accuracy is asked for.
+        Solves the subproblem. None: the default master. ``AcceleratedGradient`` is that of [T];
+        its stop (41), a small decrease in one step, may come far from the optimum, and each pass
+        then finds few new features.
     inner_tolerance : float
-        Relative accuracy of the subproblem: 1e-3 is the inexact, 1e-6 the exact FGM of [T] 5.4.2.
+        Relative gap of the subproblem: 1e-3 is the inexact, 1e-6 the exact FGM of [T] 5.4.2.
         Where the gap of the whole problem gets near, it is tightened.
     final_tolerance : float or None
         Relative accuracy of a round that reaches ``n_features``; None: the inner tolerance.
@@ -242,16 +239,16 @@ class FeatureGeneration(Solver):
 
     def _refit(self, problem: Problem, following: GenerationState, accuracy: float) -> None:
         """Solve the subproblem to this relative accuracy."""
-        master = self._master(problem, following, accuracy)
+        restricted = self._subproblem(problem, following)
+        master = self.master or choose_master(restricted)
         if problem.loss.free is not None and problem.loss.free.separable:
             master = ModelNewton(master)
-        restricted = self._subproblem(problem, following)
         # Beside a covariate that is the target, what is left is rounding.
         target = max(self._gap_target(following, accuracy), restricted.negligible)
         refit = master.solve(restricted, following.omega, following.intercept, target)
         # May be far below the last one, of the target.
         lower = max(accuracy * abs(refit.objective), restricted.negligible)
-        if accuracy < INEXACT and lower < refit.gap <= target:
+        if lower < refit.gap <= target:
             refit = master.solve(restricted, refit.weights, refit.intercept, lower)
         following.omega, following.intercept = refit.weights, refit.intercept
         following.prediction = refit.prediction
@@ -278,15 +275,6 @@ class FeatureGeneration(Solver):
         groups = Groups(Partition(state.labels, n_blocks, n_blocks))
         regularizer = Regularizer(groups, "squared", problem.regularizer.amount)
         return replace(problem, design=state.block, regularizer=regularizer)
-
-    def _master(self, problem: Problem, state: GenerationState, accuracy: float) -> Master:
-        if self.master is not None:
-            return self.master
-        near = 10.0 * accuracy * abs(state.restricted_objective)
-        small, restricted = state.certificate.gap <= near, self._subproblem(problem, state)
-        if accuracy < INEXACT or not state.candidate.size or small:
-            return choose_master(restricted)
-        return AcceleratedGradient(relative_decrease=accuracy)
 
     def _gap_target(self, state: GenerationState, accuracy: float) -> float:
         target = min(accuracy * abs(state.restricted_objective), 0.1 * state.certificate.gap)
