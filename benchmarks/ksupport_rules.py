@@ -82,7 +82,7 @@ def surface(X: Array, y: Array, ks: list[int], grids: list[Array], form: str) ->
         w = np.zeros(c.size)
         for row, level in zip(rows, levels, strict=True):
             given = {"k": k, "level": level, "squared": form == "squared", "gram": True}
-            w, _ = _kernels.ksupport_newton(H, c, w, most=300, **given)
+            w, _ = _kernels.pattern_newton(H, c, w, most=300, **given)
             row[:] = w
     return found, middle - found @ means
 

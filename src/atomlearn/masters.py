@@ -1,17 +1,17 @@
 """Masters: the re-fit over the active columns."""
 
 from atomlearn.core.masters.choose import choose_master
-from atomlearn.core.masters.ksupport_newton import KSupportNewton
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import AcceleratedGradient, SemismoothNewton
+from atomlearn.core.masters.pattern_newton import PatternNewton
 from atomlearn.core.masters.scaling_newton import ScalingNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.masters.working_sets import WorkingSets
 
 __all__ = [
     "AcceleratedGradient",
-    "KSupportNewton",
     "ModelNewton",
+    "PatternNewton",
     "ScalingNewton",
     "SemismoothNewton",
     "SequentialQP",

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from atomlearn import losses, norms
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.dense import DenseBlock
-from atomlearn.core.masters.ksupport_newton import KSupportNewton
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
+from atomlearn.core.masters.pattern_newton import PatternNewton
 from atomlearn.interfaces import Master, Norm
 from atomlearn.masters import (
     AcceleratedGradient,
@@ -72,7 +72,7 @@ KINDS: list[tuple[Master, Norm, str, int]] = [
     (SequentialQP(), norms.L1(), USUAL, 75),
     (SequentialQP(), norms.L1(), "huber poisson", 70),
     (SequentialQP(), RAYS, USUAL, 68),
-    (KSupportNewton(), norms.KSupport(3), "squared", 128),
+    (PatternNewton(), norms.KSupport(3), "squared", 128),
     (ModelNewton(), norms.KSupport(3), USUAL, 97),
     (ModelNewton(), norms.L1(), "poisson squared", 97),
     (ModelNewton(), GROUPS, "poisson", 24),

@@ -18,6 +18,8 @@ from atomlearn.result import Status
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 30))
 Y = X[:, :3].sum(axis=1) + RNG.standard_normal(80)
+#: A norm whose levels are not all solved at once.
+PAIRS = norms.Groups(np.arange(30) // 2)
 
 
 def cut(model: AtomicRegressorCV, status: Status = Status.INTERRUPTED) -> AtomicRegressorCV:
@@ -66,7 +68,7 @@ def test_folds_that_take_their_own_steps(levels: int, monkeypatch: pytest.Monkey
 
 
 def test_folds_that_share_readings(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = AtomicRegressorCV(norms.ElasticNetNorm(3), n_alphas=40).fit(X, Y)
+    whole = AtomicRegressorCV(PAIRS, n_alphas=40).fit(X, Y)
     learn, calls = SharedLevels.learn, []
 
     def interrupted(self: Any, *arguments: Any) -> None:
@@ -76,9 +78,7 @@ def test_folds_that_share_readings(monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(SharedLevels, "learn", interrupted)
-    found = cut(AtomicRegressorCV(norms.ElasticNetNorm(3), n_alphas=40)).cv_results_[
-        "mean_test_score"
-    ]
+    found = cut(AtomicRegressorCV(PAIRS, n_alphas=40)).cv_results_["mean_test_score"]
     known = np.isfinite(found)
     np.testing.assert_allclose(found[known], whole.cv_results_["mean_test_score"][known])
 
@@ -90,7 +90,7 @@ def test_a_time_limit_keeps_the_levels_that_were_solved(
     """Levels that were only begun are no candidates; one that none of the folds solved is."""
     from atomlearn.core.interfaces import Deadline
 
-    whole = AtomicRegressorCV(norms.ElasticNetNorm(3), n_alphas=40).fit(X, Y)
+    whole = AtomicRegressorCV(PAIRS, n_alphas=40).fit(X, Y)
     calls, read = [], schedule._read
 
     def counted(*arguments: Any) -> Any:
@@ -104,7 +104,7 @@ def test_a_time_limit_keeps_the_levels_that_were_solved(
         AtomicRegressorCV, "_solve", lambda *given: (calls.clear(), final(*given))[1]
     )
     monkeypatch.setattr(Deadline, "passed", property(lambda self: len(calls) >= after))
-    model = cut(AtomicRegressorCV(norms.ElasticNetNorm(3), n_alphas=40), Status.TIME_LIMIT)
+    model = cut(AtomicRegressorCV(PAIRS, n_alphas=40), Status.TIME_LIMIT)
     found = model.cv_results_["mean_test_score"]
     known = np.isfinite(found)
     assert known.sum() == np.flatnonzero(known)[-1] + 1

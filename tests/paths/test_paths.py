@@ -326,7 +326,8 @@ def test_interrupted_path_keeps_what_is_solved() -> None:
 
 
 def test_an_interrupted_cross_validation_has_what_it_scored() -> None:
-    task = problem("squared", "penalized", norms.ElasticNetNorm(3))
+    pairs = norms.Groups(np.arange(problem("squared", "penalized").design.shape[1]) // 2)
+    task = problem("squared", "penalized", pairs)
 
     class Interrupted(type(task.loss)):  # type: ignore[misc]
         calls, most = 0, 10**9
@@ -340,7 +341,7 @@ def test_an_interrupted_cross_validation_has_what_it_scored() -> None:
     task = replace(task, loss=Interrupted())
     levels = paths.level_grid(20.0, 5)[None, :]
     score = paths.held_out_loss([task])
-    given = [task], [norms.ElasticNetNorm(3)], levels, folds_of(60), score, paths.Settings()
+    given = [task], [pairs], levels, folds_of(60), score, paths.Settings()
     assert paths.cross_validate(*given).status is Status.CONVERGED
     # In the last proofs of levels.
     Interrupted.calls, Interrupted.most = 0, Interrupted.calls - 2

@@ -41,9 +41,9 @@ from atomlearn._kernels.ksupport import (
     ksupport_multiplier,
     ksupport_prox,
 )
-from atomlearn._kernels.ksupport_newton import branch_newton, ksupport_newton
 from atomlearn._kernels.newton_qp import KeptHessian, newton_qp
 from atomlearn._kernels.pairs import pair_bounds_csc, pair_rows, pair_search
+from atomlearn._kernels.pattern_newton import balance_level, branch_newton, pattern_newton
 from atomlearn._kernels.pivoting import pivot_path
 from atomlearn._kernels.sparse import (
     factor_ridge,

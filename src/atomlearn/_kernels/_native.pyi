@@ -23,6 +23,7 @@ def dense_product(
     /,
 ) -> None: ...
 def gather(x: Data, columns: Positions, rows: Positions | None, out: NDArray[Any], /) -> None: ...
+def balance_level(v: Array, k: float, /) -> float: ...
 def genotype_dots(
     data: Bytes, n_samples: int, means: Array, squared: bool, v: Array, out: Array, /
 ) -> None: ...
@@ -213,13 +214,14 @@ def newton_qp_csc(
     shift: Array,
     /,
 ) -> int: ...
-def ksupport_newton(
+def pattern_newton(
     data: Array,
     gram: bool,
     pull: Array,
-    k: int,
+    k: float,
     level: float,
     squared: bool,
+    elastic: bool,
     weights: Array,
     most: int,
     /,

@@ -16,7 +16,7 @@ import numpy as np
 from atomlearn._kernels import ksupport_prox
 from atomlearn.core.interfaces import Array, WarmStart
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
-from atomlearn.core.masters.ksupport_newton import support_size
+from atomlearn.core.masters.pattern_newton import pattern_of
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.solver import Solver, State
 
@@ -145,13 +145,15 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
         )
     if name is None:
         return lambda v, step: regularizer.prox_point(v, step, tau).point
-    k, level = support_size(problem), regularizer.amount
-    if k is None or regularizer.form != "squared":
+    pattern, level = pattern_of(problem), regularizer.amount
+    if pattern is None or pattern[1] or regularizer.form != "squared":
         raise ValueError(
             f"{owner}: prox={name!r} is the squared k-support norm's; got {norm!r} in form "
             f"{regularizer.form!r}. Use norms.KSupport(k) without groups and form='squared', "
             "or prox=None"
         )
+
+    k = int(pattern[0])
 
     def proximal(v: Array, step: float) -> Array:
         shrink = 1.0 / (1.0 + step * tau)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from atomlearn.core.masters.ksupport_newton import KSupportNewton, support_size
 from atomlearn.core.masters.master import Master, block_of
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
+from atomlearn.core.masters.pattern_newton import PatternNewton, pattern_of
 from atomlearn.core.masters.scaling_newton import ScalingNewton, free_columns, is_group_problem
 from atomlearn.core.masters.sequential_qp import SequentialQP, prices_of, reads
 from atomlearn.core.masters.tuning import TUNING
@@ -23,7 +23,8 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     l1, or l1 over w >= 0, with a weight for each column    ``SequentialQP``
     ``Groups``, l2; without a ridge term, any loss, form    ``ScalingNewton``
-    ``KSupport`` without groups and a quadratic loss        ``KSupportNewton``
+    ``KSupport`` without groups or ``ElasticNetNorm``, and
+    a quadratic loss                                        ``PatternNewton``
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
@@ -62,8 +63,8 @@ def choose_master(problem: Problem) -> Master:
             return inner
     elif is_group_problem(problem):
         inner = ScalingNewton()
-    elif problem.loss.is_quadratic and support_size(problem) is not None:
-        inner = KSupportNewton()
+    elif problem.loss.is_quadratic and pattern_of(problem) is not None:
+        inner = PatternNewton()
     most = max(TUNING.few_columns, 2 * candidates_for_free(problem))
     sets = WorkingSets(inner, smallest=most)
     if problem.loss.coupled != 1 and not problem.fit_intercept:

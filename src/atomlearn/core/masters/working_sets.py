@@ -77,12 +77,14 @@ class WorkingSets(Master):
                 break
             part = problem.restricted_to(block_of(problem).gather(chosen), chosen)
             start, target = best.refit.weights[chosen], max(0.1 * gap, 0.7 * gap_target)
-            refit = self.master.solve(part, start, best.refit.intercept, target)
-            steps += refit.steps
+            found = self.master.guess(part, start, best.refit.intercept)
+            if found is None or stalled:
+                refit = self.master.solve(part, start, best.refit.intercept, target)
+                found = refit.weights, refit.intercept, refit.steps
             filled = np.zeros(size)
-            filled[chosen] = refit.weights
-            linear = refit.prediction - refit.intercept
-            trial = certified(problem, filled, linear, refit.intercept)
+            filled[chosen], shift, more = found
+            steps += more
+            trial = certified(problem, filled, None, shift)
             stalled = 0 if trial.refit.gap < 0.9 * gap else stalled + 1
             if trial.improves(best):
                 best = trial

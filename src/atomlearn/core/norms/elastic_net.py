@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from atomlearn import _kernels
 from atomlearn.core.interfaces import (
     Array,
     Atom,
@@ -162,21 +163,7 @@ def balance_level(v: Array, k: float) -> float:
     beyond theta; entries up to it drop out, until none does. O(n) a round, few rounds.
     """
     scale = power_of_two(v)
-    active = np.abs(v[v != 0]) / scale
-    if active.size == 0 or float(active.sum()) <= math.sqrt(k) * l2_norm(active):
-        return 0.0
-    theta, largest = 0.0, float(active.max())
-    while active.size > k:
-        mean = float(active.sum()) / active.size
-        apart = active - mean
-        variance = float(apart @ apart) / active.size
-        balance = mean - math.sqrt(variance * k / (active.size - k))
-        theta = min(max(theta, balance), largest)
-        stay = active > theta
-        if stay.all():
-            break
-        active = active[stay]
-    return theta * scale
+    return scale * _kernels.balance_level(v / scale, k)
 
 
 def _balanced_jacobian(

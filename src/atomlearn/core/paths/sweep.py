@@ -1,4 +1,4 @@
-"""Sweep: all levels of a path at once, where the data is small: least squares, l1 or k-support.
+"""Sweep: all levels at once of least squares where the data is small: l1, k-support, elastic net.
 
 There a level costs next to nothing, and calls from Python cost most of it. So one Gram matrix has
 the solutions at all levels, a reading prices all of them, and their certificates, which are those
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces import Array
+from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.interfaces.certificate import Certificate
-from atomlearn.core.masters.ksupport_newton import support_size
+from atomlearn.core.masters.pattern_newton import pattern_of
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Pool
@@ -65,10 +66,12 @@ class Priced(Penalty):
 
 
 @dataclass(frozen=True, slots=True)
-class Support(Penalty):
-    """The k-support norm, penalized or squared: each level begins at the one before."""
+class Patterned(Penalty):
+    """The k-support norm or the elastic net's: each level begins at the one before."""
 
-    k: int
+    norm: Norm
+    k: float
+    elastic: bool
 
     def solve(self, problem: Problem, H: Array, c: Array, levels: Array) -> Array:
         H = H + problem.tau * np.eye(c.size)
@@ -77,25 +80,25 @@ class Support(Penalty):
         for level in levels.tolist():
             if problem.deadline.passed:
                 break
-            given = {"k": self.k, "level": level, "squared": squared, "gram": True}
-            found.append(_kernels.ksupport_newton(H, c, found[-1], **given)[0])
+            kind = {"level": level, "squared": squared, "elastic": self.elastic, "gram": True}
+            found.append(_kernels.pattern_newton(H, c, found[-1], k=self.k, **kind)[0])
         return np.array(found[1:]).reshape(-1, c.size)
 
     def gauges(self, W: Array) -> Array:
-        return np.array([_kernels.ksupport_gauge(w, self.k) for w in W])
+        return np.array([self.norm.value(w) for w in W])
 
     def polars(self, Z: Array) -> Array:
-        largest = np.partition(np.abs(Z), Z.shape[1] - self.k, axis=1)[:, -self.k :]
-        return np.sqrt(_squares(largest))
+        return np.array([self.norm.polar(ArrayScores(z)) for z in Z])
 
 
 def penalty_of(problem: Problem, pool: Pool) -> Penalty | None:
     """Return the penalty over the columns of a pool, all there are; None: there is no sweep."""
     form, size = problem.regularizer.form, problem.design.shape[1]
-    price, k = l1_weights(problem.regularizer.norm, size), support_size(problem)
+    norm = problem.regularizer.norm
+    price, pattern = l1_weights(norm, size), pattern_of(problem)
     if price is not None and form == "penalized":
         return Priced(price[pool.columns])
-    return None if k is None or form == "constrained" else Support(k)
+    return None if pattern is None or form == "constrained" else Patterned(norm, *pattern)
 
 
 def sweeps(problem: Problem, pool: Pool) -> bool:
@@ -176,7 +179,8 @@ class Sweep:
         ridge = problem.tau * _squares(W)
         gauge = self.penalty.gauges(W)
         # What the scores may be off by counts as if it were there.
-        errors = self.penalty.polars(np.where(W != 0, self.pool.lengths.scored, 0.0))
+        used = (W != 0).any(axis=0)
+        errors = self.penalty.polars(np.where(used, self.pool.lengths.scored, 0.0)[None])
         reached = polar + 2.0 * growth(y.size) * np.sqrt(_squares(V)) * errors
         # f*(-c v) = c^2 Q - c v'y
         per_weight = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)

@@ -150,7 +150,9 @@ class Problem(Objective):
         return replace(self, regularizer=replace(self.regularizer, norm=norm)).freed(None)
 
     def at(self, amount: float) -> Problem:
-        """Return the problem at another level, or of another radius."""
+        """Return the problem at a level, or of a radius; itself where that is its own."""
+        if amount == self.regularizer.amount:
+            return self
         return replace(self, regularizer=replace(self.regularizer, amount=amount))
 
     def until(self, deadline: Deadline) -> Problem:

@@ -1,5 +1,7 @@
 // Accelerated proximal gradient steps find the pattern: which entries have d = 1, 0 < d < 1 or
-// d = 0 in g(w)^2 = min sum w_j^2 / d_j. Newton steps jump to where a pattern is optimal; a search
+// d = 0 in g(w)^2 = min sum w_j^2 / d_j. Of max(||w||_2, ||w||_1 / sqrt k) the entries of the
+// support have d = 1 where the l2 norm is the larger one, 0 < d < 1 where it is the l1 norm; where
+// they are equal, they stay so. Newton steps jump to where a pattern is optimal; a search
 // on the forward-backward envelope cuts them short where the pattern changes on the way.
 #include <cmath>
 #include <optional>
@@ -7,6 +9,7 @@
 
 #include "bindings.hpp"
 #include "blas.hpp"
+#include "elastic_net.hpp"
 #include "ksupport.hpp"
 #include "newton.hpp"
 #include "vectors.hpp"
@@ -21,20 +24,23 @@ constexpr Index kGradientSteps = 24;  // before Newton steps, where so many are 
 using Numbers = std::vector<double>;
 
 // min over w of 1/2 w'Hw - pull'w + level g(w), or + level/2 g(w)^2 where `squared`, g the
-// k-support norm. Where `least` > 0, 1/2 level g^2 is min 1/2 level sum w_j^2 / d_j + level/2
-// least^2 sum d_j over 0 <= d <= 1, sum d <= k: then d_j = 1 from |w_j| = least on. H = A'A for the
-// `rows` x `count` matrix `data` stored by columns; where `gram`, `data` is H itself and rows =
-// count.
-struct SupportQuadratic {
+// k-support norm, or, where `elastic`, max(||w||_2, ||w||_1 / sqrt k) for any k >= 1. Where `least`
+// > 0, 1/2 level g^2 is min 1/2 level sum w_j^2 / d_j + level/2 least^2 sum d_j over 0 <= d <= 1,
+// sum d <= k: then d_j = 1 from |w_j| = least on. H = A'A for the `rows` x `count` matrix `data`
+// stored by columns; where `gram`, `data` is H itself and rows = count.
+struct Quadratic {
     const double* data;
     Index rows;
     Index count;
     bool gram;
     const double* pull;
-    Index k;
+    double k;
     double level;
     bool squared;
-    double least;
+    bool elastic = false;
+    double least = 0.0;
+
+    Index whole_k() const { return static_cast<Index>(k); }
 };
 
 enum class Kind : signed char { zero, middle, one };
@@ -47,7 +53,7 @@ struct Point {
 
 class Fit {
   public:
-    explicit Fit(const SupportQuadratic& problem)
+    explicit Fit(const Quadratic& problem)
         : p_(problem), gradient_(as_size(p_.count)), kinds_(as_size(p_.count)) {
         for (Index j = 0; j < p_.count; ++j)
             lipschitz_ =
@@ -81,9 +87,15 @@ class Fit {
     const double* column(Index j) const { return p_.data + j * p_.rows; }
 
     Numbers image(const Numbers& w) const {
-        Numbers sum(as_size(p_.rows));
-        for (Index j = 0; j < p_.count; ++j)
-            if (w[as_size(j)] != 0.0) add_multiple(sum.data(), w[as_size(j)], column(j), p_.rows);
+        Numbers sum(as_size(p_.rows)), factors;
+        std::vector<Index> used;
+        for (Index j = 0; j < p_.count; ++j) {
+            if (w[as_size(j)] == 0.0) continue;
+            used.push_back(j);
+            factors.push_back(-w[as_size(j)]);
+        }
+        subtract_rows(sum.data(), p_.data, p_.rows, used.data(), factors.data(),
+                      static_cast<Index>(used.size()), p_.rows);
         return sum;
     }
 
@@ -115,7 +127,8 @@ class Fit {
     }
 
     double gauge(const Numbers& w) const {
-        const double least = p_.least, plain = ksupport_gauge(w.data(), p_.count, p_.k);
+        if (p_.elastic) return elastic_gauge(w, p_.k);
+        const double least = p_.least, plain = ksupport_gauge(w.data(), p_.count, p_.whole_k());
         if (least == 0.0) return plain;
         double total = 0.0, shares = 0.0;
         for (const double x : w) {
@@ -123,13 +136,14 @@ class Fit {
             shares += share;
             total += share < 1.0 ? 2.0 * least * std::fabs(x) : x * x + least * least;
         }
-        const double most = static_cast<double>(p_.k);
-        return std::sqrt(shares < most ? total : plain * plain + least * least * most);
+        return std::sqrt(shares < p_.k ? total : plain * plain + least * least * p_.k);
     }
 
     // The proximal point of size * penalty at v, with its kinds of entries and its norm.
     Numbers proximal(Numbers v, double size, double* gauge) {
         const double amount = size * p_.level;
+        if (p_.elastic) return elastic_proximal(std::move(v), amount, gauge);
+        const Index k = p_.whole_k();
         double total = 0.0;
         ones_ = 0;
         if (!p_.squared && polar(v) <= amount) {
@@ -138,10 +152,9 @@ class Fit {
             *gauge = 0.0;
             return v;
         }
-        if (!p_.squared)
-            mu_ = ksupport_multiplier(v.data(), p_.count, p_.k, amount, true, 1.0 / mu_);
+        if (!p_.squared) mu_ = ksupport_multiplier(v.data(), p_.count, k, amount, true, 1.0 / mu_);
         const double mu = p_.squared ? amount : mu_;
-        Scaled at = ksupport_root(v.data(), p_.count, p_.k, mu, x_);
+        Scaled at = ksupport_root(v.data(), p_.count, k, mu, x_);
         priced_ = at.x.high < p_.least;
         if (priced_)
             at = {DoubleDouble{p_.least, 0.0}, DoubleDouble{mu * p_.least, 0.0},
@@ -164,15 +177,28 @@ class Fit {
                 total += std::fabs(x) * x_ * (priced_ ? 2.0 : 1.0);
             }
         }
-        if (!priced_) total += p_.least * p_.least * static_cast<double>(p_.k);
+        if (!priced_) total += p_.least * p_.least * p_.k;
         *gauge = std::sqrt(total);
         return v;
     }
 
+    Numbers elastic_proximal(Numbers v, double amount, double* gauge) {
+        const ElasticPoint at = elastic_point(v, p_.k, amount, p_.squared);
+        *gauge = at.gauge;
+        share_ = at.share < 1.0 ? at.share : 0.0;
+        x_ = at.gauge / std::sqrt(p_.k);
+        ones_ = at.share < 1.0 ? p_.count : 0;
+        for (Index j = 0; j < p_.count; ++j)
+            kinds_[as_size(j)] = v[as_size(j)] == 0.0 ? Kind::zero
+                                 : ones_ > 0          ? Kind::one
+                                                      : Kind::middle;
+        return v;
+    }
+
     double polar(Numbers z) const {
-        std::nth_element(z.begin(), z.begin() + (p_.k - 1), z.end(),
+        std::nth_element(z.begin(), z.begin() + (p_.whole_k() - 1), z.end(),
                          [](double a, double b) { return std::fabs(a) > std::fabs(b); });
-        return std::sqrt(dot(z.data(), z.data(), p_.k));
+        return std::sqrt(dot(z.data(), z.data(), p_.whole_k()));
     }
 
     Point stepped(const Numbers& v, const Numbers& image_there, double size) {
@@ -320,44 +346,81 @@ class Fit {
         const auto size = static_cast<Index>(used.size());
         if (size == 0) return false;
         const double c = p_.squared ? p_.level : p_.level / gauge,
-                     budget = static_cast<double>(p_.k - ones_);
+                     budget = p_.k - static_cast<double>(ones_);
+        // Where the columns are more than the rows and d = 1, the system is one of the rows.
+        const bool wide = !p_.gram && size > p_.rows && ones_ >= size;
+        const Index order = wide ? p_.rows : size;
+        const double own = c * (1.0 - share_);
         Numbers u(as_size(size)), sign(as_size(size)), right(as_size(size));
-        Numbers matrix(as_size(size * size));
-        hessian(used, matrix);
+        Numbers matrix(as_size(order * order)), taken;
+        hessian(used, wide, taken, matrix);
         for (Index i = 0; i < size; ++i) {
             const Index j = used[as_size(i)];
             const bool one = kinds_[as_size(j)] == Kind::one;
             const double at = end[as_size(j)];
             sign[as_size(i)] = one ? 0.0 : std::copysign(1.0, at);
             u[as_size(i)] = one ? at : std::copysign(x_, at);
-            matrix[as_size(i * size + i)] += one ? c : 0.0;
+            if (!wide) matrix[as_size(i * size + i)] += one ? own : 0.0;
         }
         const double of_middle = budget > 0.0 && !priced_ ? c / budget : 0.0;
         const double slope = priced_ ? c * p_.least : 0.0;
-        const double turned = p_.squared ? 0.0 : -c / (gauge * gauge);
-        for (Index i = 0; i < size; ++i) {
-            double* to = matrix.data() + i * size;
-            add_multiple(to, of_middle * sign[as_size(i)], sign.data(), size);
-            add_multiple(to, turned * u[as_size(i)], u.data(), size);
-        }
+        const double turned = c * (p_.squared ? share_ : share_ - 1.0) / (gauge * gauge);
+        for (Index i = 0; !wide && i < size; ++i)
+            add_multiple(matrix.data() + i * size, of_middle * sign[as_size(i)], sign.data(), size);
         for (double damping = damping_; damping <= 1.0; damping *= 1e3) {
-            Numbers factor(matrix);
+            Numbers factor(matrix), image(as_size(order));
+            const double more = damping * lipschitz_, whole = own + more;
+            for (Index i = 0; i < order; ++i) factor[as_size(i * order + i)] += wide ? whole : more;
             for (Index i = 0; i < size; ++i) {
                 const Index j = used[as_size(i)];
-                factor[as_size(i * size + i)] += damping * lipschitz_;
-                right[as_size(i)] = p_.pull[j] + damping * lipschitz_ * best_.w[as_size(j)] -
+                right[as_size(i)] = p_.pull[j] + more * best_.w[as_size(j)] -
                                     (p_.squared ? slope * sign[as_size(i)] : c * u[as_size(i)]);
             }
-            if (!blas::cholesky(size, factor.data(), size)) continue;
-            blas::cholesky_solve(size, factor.data(), size, right.data());
+            if (!blas::cholesky(order, factor.data(), order)) continue;
+            const auto solved = [&](Numbers v) {
+                if (!wide) {
+                    blas::cholesky_solve(size, factor.data(), size, v.data());
+                    return v;
+                }
+                std::fill(image.begin(), image.end(), 0.0);
+                for (Index i = 0; i < size; ++i)
+                    add_multiple(image.data(), v[as_size(i)], taken.data() + i * order, order);
+                blas::cholesky_solve(order, factor.data(), order, image.data());
+                for (Index i = 0; i < size; ++i)
+                    v[as_size(i)] =
+                        (v[as_size(i)] - dot(taken.data() + i * order, image.data(), order)) /
+                        whole;
+                return v;
+            };
+            // Takes off x what a term q q' / extra of the system does; of 0 it leaves q'x = 0.
+            const auto corrected = [&](Numbers v, const Numbers& q, double extra, Numbers way) {
+                const double bend = extra + dot(q.data(), way.data(), size);
+                if (bend != 0.0)
+                    add_multiple(v.data(), -dot(q.data(), v.data(), size) / bend, way.data(), size);
+                return v;
+            };
+            const auto inverse = [&](const Numbers& v) {
+                if (turned == 0.0) return solved(v);
+                return corrected(solved(v), u, 1.0 / turned, solved(u));
+            };
+            Numbers found = inverse(right);
+            if (share_ > 0.0) {
+                // The norms stay equal, to first order.
+                Numbers apart(as_size(size));
+                for (Index i = 0; i < size; ++i)
+                    apart[as_size(i)] =
+                        std::copysign(1.0, u[as_size(i)]) - std::sqrt(p_.k) * u[as_size(i)] / gauge;
+                found = corrected(std::move(found), apart, 0.0, inverse(apart));
+            }
             x.assign(as_size(p_.count), 0.0);
-            for (Index i = 0; i < size; ++i) x[as_size(used[as_size(i)])] = right[as_size(i)];
-            return std::isfinite(dot(right.data(), right.data(), size));
+            for (Index i = 0; i < size; ++i) x[as_size(used[as_size(i)])] = found[as_size(i)];
+            return std::isfinite(dot(found.data(), found.data(), size));
         }
         return false;
     }
 
-    void hessian(const std::vector<Index>& used, Numbers& matrix) const {
+    // A'A over the columns used, or AA' where wide.
+    void hessian(const std::vector<Index>& used, bool wide, Numbers& taken, Numbers& matrix) const {
         const auto size = static_cast<Index>(used.size());
         if (p_.gram) {
             for (Index i = 0; i < size; ++i)
@@ -365,13 +428,16 @@ class Fit {
                     matrix[as_size(i * size + l)] = column(used[as_size(i)])[used[as_size(l)]];
             return;
         }
-        Numbers taken(as_size(size * p_.rows));
+        taken.resize(as_size(size * p_.rows));
         for (Index i = 0; i < size; ++i)
             std::copy_n(column(used[as_size(i)]), p_.rows, taken.data() + i * p_.rows);
-        blas::add_gram(size, p_.rows, 1.0, taken.data(), p_.rows, 0.0, matrix.data(), size);
+        if (wide)
+            blas::add_outer(p_.rows, size, 1.0, taken.data(), p_.rows, 0.0, matrix.data(), p_.rows);
+        else
+            blas::add_gram(size, p_.rows, 1.0, taken.data(), p_.rows, 0.0, matrix.data(), size);
     }
 
-    const SupportQuadratic& p_;
+    const Quadratic& p_;
     Point best_;
     Numbers gradient_;
     std::vector<Kind> kinds_;
@@ -379,14 +445,16 @@ class Fit {
     bool priced_ = false;  // whether d is decided by the price of each entry, and not by k
     bool full_ = false;    // whether the last Newton step went all the way
     Index ones_ = 0;
+    double share_ = 0.0;  // of the subgradient that is the l1 norm's where the norms are equal
 };
 
 // Moves `weights` to where rounding ends the steps, or for the most steps. Returns the number of
 // steps; the point is never worse than the start. `data`: H, or A by columns.
-Index ksupport_newton(const DoubleMatrix& data, bool gram, const Doubles& pull, Index k,
-                      double level, bool squared, const OutDoubles& weights, Index most) {
-    const SupportQuadratic problem{data.data(), size_of(data), size_of(data, 1), gram, pull.data(),
-                                   k,           level,         squared,          0.0};
+Index pattern_newton(const DoubleMatrix& data, bool gram, const Doubles& pull, double k,
+                     double level, bool squared, bool elastic, const OutDoubles& weights,
+                     Index most) {
+    const Quadratic problem{data.data(), size_of(data), size_of(data, 1), gram,   pull.data(),
+                            k,           level,         squared,          elastic};
     return Fit(problem).run(weights.data(), most);
 }
 
@@ -431,8 +499,9 @@ Index branch_newton(const DoubleMatrix& H, const Positions& free, const Position
         for (Index j = 0; j < count; ++j)
             for (Index i = j + 1; i < count; ++i)
                 reduced[as_size(i * count + j)] = reduced[as_size(j * count + i)];
-        const SupportQuadratic problem{reduced.data(),     count, count, true, rest.data(),
-                                       std::min(k, count), level, true,  least};
+        const double most_ones = static_cast<double>(std::min(k, count));
+        const Quadratic problem{reduced.data(), count, count, true,  rest.data(),
+                                most_ones,      level, true,  false, least};
         steps = Fit(problem).run(w, most);
     } else {
         std::fill_n(w, count, 0.0);
@@ -447,8 +516,8 @@ Index branch_newton(const DoubleMatrix& H, const Positions& free, const Position
 
 }  // namespace
 
-void bind_ksupport_newton(nb::module_& m) {
-    define(m, "ksupport_newton", &ksupport_newton);
+void bind_pattern_newton(nb::module_& m) {
+    define(m, "pattern_newton", &pattern_newton);
     define(m, "branch_newton", &branch_newton);
 }
 

@@ -1,4 +1,4 @@
-"""Quadratics under the k-support norm by the kernel, against the master in Python."""
+"""Quadratics under the k-support and elastic net norms by the kernel, against Python and CVXPY."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ import numpy as np
 import pytest
 
 from atomlearn import designs, losses, norms, problem
-from atomlearn._kernels import ksupport_newton
-from atomlearn.masters import KSupportNewton, SemismoothNewton
+from atomlearn._kernels import pattern_newton
+from atomlearn.masters import PatternNewton, SemismoothNewton
 from atomlearn.paths import largest_useful_level
 from atomlearn.testing.cases import each
 
 
-def task(seed):
+def ksupport(rng, m):
+    return norms.KSupport(int(rng.integers(1, m + 2)))
+
+
+def elastic_net(rng, m):
+    return norms.ElasticNetNorm(1.0 if rng.random() < 0.1 else float(rng.uniform(1, m + 2)))
+
+
+def task(seed, norm=ksupport):
     """Return a random small problem: tall and wide, both forms, weights, intercept, ridge."""
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(2, 80)), int(rng.integers(1, 120))
@@ -25,7 +33,7 @@ def task(seed):
         designs.as_design(X).gather(np.arange(m)),
         y,
         losses.Squared(),
-        problem.Regularizer(norms.KSupport(int(rng.integers(1, m + 2))), form, 1.0),
+        problem.Regularizer(norm(rng, m), form, 1.0),
         tau=float(rng.choice([0.0, 1.0])),
         fit_intercept=bool(rng.integers(2)),
         sample_weight=rng.uniform(0.5, 2.0, n) if rng.random() < 0.5 else None,
@@ -34,12 +42,13 @@ def task(seed):
     return replace(made, regularizer=replace(made.regularizer, amount=amount))
 
 
+@each("norm", [ksupport, elastic_net])
 @each("seed", range(60))
-def test_optima_are_those_of_the_master_in_python(seed):
-    made = task(seed)
+def test_optima_are_those_of_the_master_in_python(seed, norm):
+    made = task(seed, norm)
     zero = np.zeros(made.design.shape[1])
     slow = SemismoothNewton().solve(made, zero, 0.0, 1e-11 * made.loss_at_zero())
-    found = KSupportNewton().solve(made, zero, 0.0, 1e-10 * made.loss_at_zero())
+    found = PatternNewton().solve(made, zero, 0.0, 1e-10 * made.loss_at_zero())
     assert found.gap <= 1e-10 * made.loss_at_zero()
     assert abs(found.objective - slow.objective) <= 2e-10 * made.loss_at_zero()
 
@@ -55,17 +64,17 @@ def test_no_start_is_left_for_a_worse_point(seed):
 
     values = [value(start)]
     for most in (1, 3, 10, 30, 100):
-        w, _ = ksupport_newton(A, pull, start, k=k, level=1.0, squared=False, gram=False, most=most)
+        w, _ = pattern_newton(A, pull, start, k=k, level=1.0, squared=False, gram=False, most=most)
         values.append(value(w))
     assert (np.diff(values) <= 1e-9 * np.abs(values[:-1])).all()
 
 
 def test_a_level_beyond_the_polar_leaves_nothing():
     pull = np.array([3.0, 4.0, 1.0])
-    w, _ = ksupport_newton(np.eye(3), pull, np.zeros(3), k=2, level=5.001, squared=False, gram=True)
+    w, _ = pattern_newton(np.eye(3), pull, np.zeros(3), k=2, level=5.001, squared=False, gram=True)
     assert not w.any()
     # At the polar itself the last bits decide.
-    w, _ = ksupport_newton(np.eye(3), pull, np.zeros(3), k=2, level=5.0, squared=False, gram=True)
+    w, _ = pattern_newton(np.eye(3), pull, np.zeros(3), k=2, level=5.0, squared=False, gram=True)
     assert np.abs(w).max() < 1e-15
 
 
@@ -73,6 +82,22 @@ def test_refuses_what_does_not_fit():
     eye, ones = np.eye(3), np.ones(3)
     options = {"k": 1, "level": 1.0, "squared": True, "gram": True}
     with pytest.raises(ValueError, match="square"):
-        ksupport_newton(np.ones((2, 3)), ones, ones, **options)
+        pattern_newton(np.ones((2, 3)), ones, ones, **options)
     with pytest.raises(ValueError, match="pull"):
-        ksupport_newton(eye, np.ones(2), ones, **options)
+        pattern_newton(eye, np.ones(2), ones, **options)
+
+
+@each("seed", range(8))
+def test_elastic_net_optima_are_those_of_cvxpy(seed):
+    cp = pytest.importorskip("cvxpy")
+    made = task(seed, elastic_net)
+    found = PatternNewton().solve(made, np.zeros(made.design.shape[1]), 0.0, 0.0)
+    w, b = cp.Variable(made.design.shape[1]), cp.Variable() if made.fit_intercept else 0.0
+    gauge = cp.maximum(cp.norm2(w), cp.norm1(w) / np.sqrt(made.regularizer.norm.k))
+    if made.regularizer.form == "squared":
+        gauge = 0.5 * cp.square(gauge)
+    residual = cp.multiply(np.sqrt(made.weight), made.design.dense() @ w + b - made.y)
+    smooth = 0.5 * cp.sum_squares(residual) + 0.5 * made.tau * cp.sum_squares(w)
+    best = cp.Problem(cp.Minimize(smooth + made.regularizer.amount * gauge)).solve("CLARABEL")
+    assert abs(found.objective - best) <= 1e-7 * made.loss_at_zero()
+    assert found.gap <= 1e-10 * made.loss_at_zero()

@@ -1,4 +1,4 @@
-"""A quadratic under the k-support norm, or that of a branch: gradient and Newton steps."""
+"""A quadratic under the k-support norm, that of a branch, or the elastic net's: Newton steps."""
 
 from __future__ import annotations
 
@@ -10,18 +10,26 @@ from atomlearn._kernels._checks import Array, Positions
 from atomlearn._kernels.threads import load_blas
 
 
-def ksupport_newton(
+def balance_level(v: Array, k: float) -> float:
+    """Return the least theta >= 0 with ||S(v, theta)||_1 <= sqrt k ||S(v, theta)||_2."""
+    return _native.balance_level(v, k)
+
+
+def pattern_newton(
     matrix: Array,
     pull: Array,
     weights: Array,
     *,
-    k: int,
+    k: float,
     level: float,
     squared: bool,
     gram: bool,
+    elastic: bool = False,
     most: int = 500,
 ) -> tuple[Array, int]:
-    """argmin_w 1/2 w'Hw - pull'w + level ||w||_k, or + level/2 ||w||_k^2 where ``squared``.
+    """argmin_w 1/2 w'Hw - pull'w + level g(w), or + level/2 g(w)^2 where ``squared``.
+
+    g is the k-support norm, or, where ``elastic``, max(||w||_2, ||w||_1 / sqrt k).
 
     Accelerated proximal gradient steps and semismooth Newton steps take turns, as they do in
     ``SemismoothNewton``, until a point is fixed to rounding. Nothing is proved: price the point.
@@ -32,7 +40,7 @@ def ksupport_newton(
         A with H = A'A, by columns (copied otherwise), or H itself, by rows, where ``gram``.
     pull : (m,) float64
     weights : (m,) the start
-    k : int >= 1
+    k : number >= 1, a whole one unless ``elastic``
     level : float > 0
     most : int
         Bound on steps.
@@ -49,8 +57,8 @@ def ksupport_newton(
     point = np.array(_checks.weights(weights, "weights", size))
     line = _checks.weights(pull, "pull", size)
     load_blas()
-    given = array, gram, line, min(k, max(size, 1)), level, squared
-    steps = _native.ksupport_newton(*given, point, most)
+    given = array, gram, line, min(k, max(size, 1)), level, squared, elastic
+    steps = _native.pattern_newton(*given, point, most)
     return point, steps
 
 
@@ -69,7 +77,7 @@ def branch_newton(
     """Move w toward argmin of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + gauge_k(w_free)^2).
 
     Over the rows and columns ``free`` and ``inside`` of a symmetric matrix H; what is in is
-    minimized out first. As ``ksupport_newton`` otherwise.
+    minimized out first. As ``pattern_newton`` otherwise.
 
     Parameters
     ----------
