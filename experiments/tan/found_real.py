@@ -151,12 +151,12 @@ def _products(results: Mapping[str, Kept]) -> Found:
         made["Figure 13c"] = (words_of, untried("one draw of a stand-in"))
     text = list(results["real_products"])
     if text:
+        at_each = zip(*(one["rows"]["PROX-PFGM"] for one in text), strict=True)
+        plain = zip(*(one["rows"]["PROX-FGM"] for one in text), strict=True)
         said = (
-            ", ".join(
-                f"{n} {rows[0]['accuracy']:.2f} with {rows[0]['features']}"
-                for n, rows in one["rows"].items()
-            )
-            for one in text
+            f"{mine[0]['features']}: {spread([row['accuracy'] for row in mine])[0]:.2f} against "
+            f"{spread([row['accuracy'] for row in theirs])[0]:.2f}"
+            for mine, theirs in zip(at_each, plain, strict=True)
         )
         made["Figure 14c"] = ("; ".join(said), untried("a stand-in"))
     return made

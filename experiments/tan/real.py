@@ -22,7 +22,7 @@ from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import FeatureGeneration, run
 from atomlearn.testing.synthetic import make_text_like_sparse
 from experiments.common.runs import Runs
-from experiments.tan.methods import Fit, Liblinear, debiased, generated, rows_of
+from experiments.tan.methods import Liblinear, debiased, generated, rows_of
 from experiments.tan.synthetic import relative_objectives
 
 Array = Any
@@ -232,14 +232,16 @@ def real_products(runs: Runs, config: Config) -> None:
 
     def draw(seed: int) -> dict[str, Any]:
         A, a, B, b = split(X, y, config["rows"], seed)
-        linear, _ = generated(A, a, 20, rounds=None, n_features=config["features"], shift=True)
-        result, seconds = products(A, a, config["features"], 20, 8.0, config["limit"])
-        new = Polynomial(B, gamma=8.0).gather(result.columns)
-        fit = Fit(np.arange(result.columns.size), result.weights, result.intercept, seconds)
-        values = new.dot(result.weights) + result.intercept
-        row = {"features": fit.columns.size, "seconds": seconds}
-        row["accuracy"] = 100.0 * float(np.mean(np.sign(values) == b))
-        return {"rows": {"PROX-FGM": [linear.row(B, b)], "PROX-PFGM": [row]}}
+        rows: dict[str, Any] = {"PROX-FGM": [], "PROX-PFGM": []}
+        for count in config["features"]:
+            linear, _ = generated(A, a, 20, rounds=None, n_features=count, shift=True)
+            rows["PROX-FGM"].append(linear.row(B, b))
+            result, seconds = products(A, a, count, 20, 8.0, config["limit"])
+            new = Polynomial(B, gamma=8.0).gather(result.columns)
+            right = np.sign(new.dot(result.weights) + result.intercept) == b
+            row = {"features": int(result.columns.size), "seconds": seconds}
+            rows["PROX-PFGM"].append(row | {"accuracy": 100.0 * float(np.mean(right))})
+        return {"rows": rows}
 
     for seed in range(config["draws"]):
         runs.piece("real_products", f"draw {seed}", lambda seed=seed: draw(seed))

@@ -27,18 +27,18 @@ class Choices:
     ----------
     norm : KSupport; partition : None or Partition, of the groups
     count : int; n_free : int; largest : int
-        Number of units, of the columns among them that are free, and of columns of the largest.
+        Number of units, of those among them that are free, and of columns of the largest.
     """
 
     def __init__(self, problem: Problem) -> None:
         norm, n_features = problem.regularizer.norm, problem.design.shape[1]
         assert isinstance(norm, KSupport)
         self.norm, self.partition, self.count, self.largest = norm, None, n_features, 1
-        self.n_free = 0 if problem.free is None else problem.free.size
         if norm.groups is not None:
             self.partition = norm.partition(n_features)
             self.count = self.partition.n_groups
             self.largest = int(self.partition.sizes.max(initial=1))
+        self.n_free = 0 if problem.free is None else np.unique(self.of(problem.free)).size
 
     def of(self, columns: Columns) -> Columns:
         """Return the unit of each column."""

@@ -57,7 +57,6 @@ class Forwarding(Design):
 
     def __init__(self, inner: Design) -> None:
         self.inner = inner
-        self.shape = self.inner.shape
 
     def scores(self, v: Array) -> Scores:
         return self.inner.scores(v)
@@ -66,7 +65,7 @@ class Forwarding(Design):
         return self.inner.gather(columns)
 
 
-forward(Forwarding, "inner", Design)
+forward(Forwarding, "inner", Design, "shape")
 
 
 def unwrapped(design: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.device.tensors import (
     BUDGET,
@@ -42,7 +43,8 @@ class DenseTensor(HeldTensor):
         total = xp.zeros((width, *v.shape[1:]), dtype=xp.float64, device=device_of(self.sample))
         X = self.sample if columns is None else self._take(columns)
         made = squared or self.dtype != np.float64
-        for rows in _tiles(self.shape[0], width) if made else [slice(0, self.shape[0])]:
+        tiles = LIMITS.pieces(self.shape[0], width, BUDGET.tile_entries)
+        for rows in tiles if made else [slice(None)]:
             tile = xp.astype(X[rows, :], xp.float64, copy=False)
             tile = tile * tile if squared else tile
             total = total + xp.matmul(xp.matrix_transpose(tile), weights[rows, ...])
@@ -70,7 +72,7 @@ class DenseTensor(HeldTensor):
         places = to_device_of(self.sample, used) if few else None
         width = used.size if few else self.shape[1]
         parts = []
-        for rows in _tiles(self.shape[0], width):
+        for rows in LIMITS.pieces(self.shape[0], width, BUDGET.tile_entries):
             tile = self.sample[rows, :]
             tile = tile if places is None else xp.take(tile, places, axis=1)
             parts.append(to_host(xp.matmul(xp.astype(tile, xp.float64, copy=False), w)))
@@ -87,8 +89,3 @@ class DenseTensor(HeldTensor):
 
     def _take(self, columns: Columns) -> Any:
         return namespace(self.sample).take(self.sample, to_device_of(self.sample, columns), axis=1)
-
-
-def _tiles(length: int, width: int) -> list[slice]:
-    step = max(1, BUDGET.tile_entries // max(width, 1))
-    return [slice(start, min(start + step, length)) for start in range(0, length, step)]
