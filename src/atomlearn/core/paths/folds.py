@@ -68,7 +68,7 @@ class HeldOutLoss:
                 "weight": p.weight[test],
             }
             parts.append(replace(p, design=testing, fit_intercept=False, **of_rows))
-        summed = [over_sums(testing, part) for part in parts]
+        summed: list[Any] = [over_sums(testing, part) for part in parts]
         if any(there is here for there, here in zip(summed, parts, strict=True)):
             return None
 

@@ -240,11 +240,6 @@ class Problem(Objective):
         free = self.loss.free
         return None if free is None else free.free_part(self.y, prediction, self.weight)
 
-    def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
-        """Return f at points that are given by their coefficients, W (k, m)."""
-        predictions = self.design.product(W.T, columns).T + intercepts[:, None]
-        return np.array([self.loss_value(prediction) for prediction in predictions])
-
     def foresee(self, predictions: Sequence[Array]) -> None:
         """Hear which points will be priced next: rows that are elsewhere are asked once for all."""
 

@@ -302,6 +302,7 @@ class SummedProblem(Problem):
         return np.zeros(0), float(self.loss.price(prediction)["shift"])
 
     def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
+        """Return f at points that are given by their coefficients, W (k, m)."""
         return np.array([look["value"] for look in self.loss.ask("look", columns, W, intercepts)])
 
     def foresee(self, predictions: Sequence[Array]) -> None:
