@@ -103,7 +103,7 @@ bench: $(BENCH)
 	$(BENCH_VENV)/bin/python benchmarks/scoreboard.py
 
 # The claims and figures of the four papers: make paper-tan PAPER_ARGS=--smoke for small sizes,
-# PAPER_ARGS="--resume small" for one part, keeping what is there. All of it: about an hour on 2 cores.
+# PAPER_ARGS="--resume small" for one part, keeping what is there. All of it, with -j2: about an hour.
 papers: paper-argyriou paper-liu paper-vinyes paper-tan
 
 paper-argyriou paper-liu paper-vinyes paper-tan: paper-%: $(DEVELOP)

@@ -2,8 +2,8 @@
 
 traffic: bytes and rounds of a path of 20 levels over sums, and as vectors of n numbers and columns
 travel where sums do not tell all. workers: the same path on one worker and on two. latency: seconds
-of a round that asks next to nothing. model: what that makes on 64 workers, and for one and two,
-where it was measured.
+of a round that asks next to nothing. model: own work of the process that solves, rounds, and what
+workers do by their number, for one and two, where it was measured, and for 64 of 64 times the rows.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def target(design: Design, loss: str) -> np.ndarray:
     return np.sign(y) if loss == "logistic" else y
 
 
-def solved(design: Dask, y: np.ndarray, loss: str) -> tuple[Any, float]:
-    """Return the path and its seconds."""
-    began = time.perf_counter()
+def solved(design: Dask, y: np.ndarray, loss: str) -> tuple[Any, float, float]:
+    """Return the path, its seconds, and those of this process's own work."""
+    began, own = time.perf_counter(), time.process_time()
     found = paths.path(design, y, loss=loss, intercept=True, n_levels=LEVELS, ratio=0.1)
-    return found, time.perf_counter() - began
+    return found, time.perf_counter() - began, time.process_time() - own
 
 
 def traffic(table: Table, options: Options) -> None:
@@ -50,12 +50,13 @@ def traffic(table: Table, options: Options) -> None:
         for loss in ("squared", "logistic"):
             design = Dask(made(n, p, (n // 8, p)), client=client)
             y = target(design, loss)
-            found, seconds = solved(design, y, loss)
-            rounds, n_bytes = np.sum([result.sent for result in found.results], axis=0)
+            found, seconds, _ = solved(design, y, loss)
+            # Levels share rounds: each counts those up to it.
+            rounds, n_bytes = np.max([result.sent for result in found.results], axis=0)
             splits, distributed.splits = distributed.splits, lambda problem: False
             before, alone = design.sent, time.perf_counter()
             try:
-                vectors, alone = solved(design, y, loss)
+                vectors, alone, _ = solved(design, y, loss)
             finally:
                 distributed.splits = splits
             sent = np.subtract(design.sent, before)
@@ -75,12 +76,12 @@ def round_seconds(client: Client, design: Dask, y: np.ndarray) -> float:
     """Return the seconds of a round that asks for the loss at zero: the latency."""
     penalty = Regularizer(norms.L1(), "penalized", 1.0)
     summed: Any = distributed.over_sums(design, Problem.build(design, y, Squared(), penalty))
-    none = np.zeros(0, dtype=np.int64), np.zeros(0)
-    summed.loss.ask("look", *none, 0.0)
+    none = np.zeros(0, dtype=np.int64), np.zeros((1, 0))
+    summed.loss.ask("look", *none, np.zeros(1))
     times = []
     for shift in range(30):
         began = time.perf_counter()
-        summed.loss.ask("look", *none, float(shift))
+        summed.loss.ask("look", *none, np.full(1, float(shift)))
         times.append(time.perf_counter() - began)
     return float(np.median(times))
 
@@ -99,10 +100,9 @@ def workers(table: Table, options: Options) -> None:
                 began = time.perf_counter()
                 design.scores(v)
                 reads.append(time.perf_counter() - began)
-            found, seconds[count] = solved(design, y, "squared")
-            rounds, n_bytes = np.sum([result.sent for result in found.results], axis=0)
-            # Columns in use are read in each round, all of them where scores are asked for.
-            terms[count] = {"latency_s": latency, "read_s": min(reads) - latency}
+            found, seconds[count], own = solved(design, y, "squared")
+            rounds, n_bytes = np.max([result.sent for result in found.results], axis=0)
+            terms[count] = {"latency_s": latency, "read_s": min(reads) - latency, "own_s": own}
             table.add(
                 part="workers", what=f"{4e-9 * n * p:.2f} GB, {count} workers",
                 path_s=seconds[count],
@@ -110,17 +110,18 @@ def workers(table: Table, options: Options) -> None:
                 mb=n_bytes / 1e6, mb_a_pass=n_bytes / 1e6 / found.passes, **terms[count],
                 load=os.getloadavg()[0],
             )  # fmt: skip
-    read = max(terms[1]["read_s"], 0.0)  # of all of it, by one worker
-    latency = terms[2]["latency_s"]
+    latency, own = terms[2]["latency_s"], terms[1]["own_s"]
+    # What the workers do: reading, scores of many levels, products of columns.
+    work = max(seconds[1] - rounds * terms[1]["latency_s"] - own, 0.0)
     for count in (1, 2, 64):
         size = 1 if count < 64 else 64  # 64 times as many rows: as many for each worker
-        # A round has 16 tasks here, and as many as workers on more of them; the rest is reading.
-        trips = rounds * latency * max(1.0, count / 16)
-        modelled = found.passes * read * size / count + trips
+        # A task a worker, of 0.3 ms for the scheduler; beyond 8 sums are added up there first.
+        trips = rounds * (latency * (1 + (count > distributed.FAN_IN)) + 3e-4 * count)
+        modelled = own + trips + work * size / count
         table.add(
             part="model", what=f"{4e-9 * n * p * size:.1f} GB, {count} workers", path_s=modelled,
-            speedup=size * (found.passes * read + rounds * latency) / modelled,
-            passes=found.passes, rounds=int(rounds), latency_s=latency, read_s=read,
+            speedup=(own + work * size + rounds * latency) / modelled,
+            passes=found.passes, rounds=int(rounds), latency_s=latency, own_s=own, work_s=work,
         )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.common.claims import VERDICTS, Claim, gathered
+from experiments.common.claims import NOT_RUN, VERDICTS, Claim, gathered
 from experiments.common.runs import Kept, results_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -84,11 +84,13 @@ def said(claim: Claim, results: Results) -> str:
         lines.append(f"Rule: {claim.rule}.")
     if claim.open:
         lines.append(f"Not stated in the paper: {claim.open}.")
+    if claim.seen:
+        lines.append(f"No claim: {claim.seen}.")
     if claim.why:
         lines.append(f"Undecided because: {claim.why}.")
-    if kept.command:
+    if kept.command and claim.ours != NOT_RUN:
         lines.append(f"`{kept.command}`, {kept.seconds:.0f} s.")
-    else:
+    elif not kept.command:
         lines.append(f"`make paper-{results.paper} PAPER_ARGS={claim.part}` runs it.")
     return " ".join(lines)
 
@@ -96,6 +98,7 @@ def said(claim: Claim, results: Results) -> str:
 def counted(claims: Sequence[Claim]) -> str:
     """Return how many hold, and how many were tried at the paper's size."""
     counts = [f"{sum(one.verdict == v for one in claims)} {v}" for v in VERDICTS]
+    claims = [one for one in claims if not one.seen]
     whole = sum(not one.reduced and one.judged.draws > 0 for one in claims)
     return f"{len(claims)} claims: {', '.join(counts)}. {whole} were tried at the paper's size."
 
@@ -139,6 +142,27 @@ def write(paper: str, claims: Sequence[Claim], results: Results) -> None:
     (DOCS / f"{paper}.md").write_text("\n".join(parts), encoding="utf-8")
 
 
+def seconds(smoke: bool) -> str:
+    """Return the processor seconds of all commands that were kept, and the twenty slowest."""
+    kept = [
+        Kept(path)
+        for paper in PAPERS
+        for path in results_of(ROOT / "experiments" / paper, smoke).glob("*.json")
+    ]
+    total = sum(one.seconds for one in kept)
+    lines = [
+        "# Processor seconds of the experiments",
+        "",
+        f"{len(kept)} commands take {total / 60:.0f} minutes of one core; the twenty slowest:",
+        "",
+        "| seconds | pieces | command |",
+        "|---|---|---|",
+    ]
+    for one in sorted(kept, key=lambda one: -one.seconds)[:20]:
+        lines.append(f"| {one.seconds:.0f} | {len(one)} | `{one.command}` |")
+    return "\n".join(lines) + "\n"
+
+
 def _base(name: str) -> str:
     """figure_1 of figure_1a_levels."""
     found = re.match(r"figure_\d+", name)
@@ -166,6 +190,9 @@ def main() -> None:
         for claim in claims:
             print(f"[{paper}] {said(claim, results)}\n")
         print(f"[{paper}] {counted(claims)}\n")
+    print(told := seconds(arguments.smoke))
+    if not arguments.smoke:
+        (ROOT / "experiments" / "seconds.md").write_text(told, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ from scipy.stats import kstest
 
 from atomlearn import AtomicRegressor, SubsetRegressor
 from atomlearn.findings import estimates
+from atomlearn.findings.carving import truncated
 from atomlearn.findings.effects import exact_line
 from atomlearn.findings.given import Given
-from atomlearn.findings.truncated import truncated
 
 
 def main() -> None:

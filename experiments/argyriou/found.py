@@ -136,12 +136,19 @@ def _heart(kept: Kept) -> Found:
         close([a - b for a, b in zip(mse[one], mse[other], strict=True)], 0.005)
         for one, other in combinations(METHODS, 2)
     ]
+    right = [
+        close([a - b for a, b in zip(accuracy[one], accuracy[other], strict=True)], 0.53, " points")
+        for one, other in combinations(METHODS, 2)
+    ]
     said = ", ".join(f"{n} {v:.2f}" for n, v in shares.items())
     return {
         "Table 1, heart, MSE": (", ".join(f"{n} {v:.3f}" for n, v in medians.items()), printed),
         "Table 1, heart, accuracy": (said, untried("the threshold is not stated")),
         "Table 1, heart, equal": (
-            "mean differences of MSE: " + "; ".join(one.words for one in alike),
+            "mean differences of MSE: "
+            + "; ".join(one.words for one in alike)
+            + "; of accuracy: "
+            + "; ".join(one.words for one in right),
             all_of(alike),
         ),
     }

@@ -19,6 +19,10 @@ from typing import Any
 import numpy as np
 
 HOLDS, FAILS, UNDECIDED = VERDICTS = ("holds", "does not hold", "undecided")
+#: What is told of a plot of which the paper says nothing in words: no claim, and not counted.
+SEEN = "seen"
+#: What is found of a sentence whose part has not been run.
+NOT_RUN = "not run"
 #: Fewer draws than this decide nothing.
 LEAST_DRAWS = 5
 #: Times are compared by their logarithms; a tenth more is what we call longer.
@@ -45,8 +49,9 @@ class Claim:
     the part of the experiment that tries it; size : what was run, beside the paper's where they
     differ; rival : what it is compared with; rule : what words such as "much" are taken for, and
     what else decides; open : what the paper does not state, on which a verdict against it must not
-    rest; reduced : why no verdict can be given here (a smaller size, other data); ours : the
-    numbers; judged : what the rule made of them.
+    rest; reduced : why no verdict can be given here (a smaller size, other data); seen : why it
+    is no claim, where the paper says nothing in words; ours : the numbers; judged : what the rule
+    made of them.
     """
 
     key: str
@@ -60,10 +65,13 @@ class Claim:
     rule: str = ""
     open: str = ""
     reduced: str = ""
+    seen: str = ""
 
     @property
     def verdict(self) -> str:
         """The verdict: none from a reduced run, and none against what the paper leaves open."""
+        if self.seen:
+            return SEEN
         against = self.judged.verdict == FAILS and self.open
         return UNDECIDED if self.reduced or against else self.judged.verdict
 
@@ -77,7 +85,7 @@ class Claim:
         if self.judged.verdict == FAILS:
             return "it is not so here, but that may be the choice that the paper leaves to us"
         if not self.judged.draws:
-            return "not run yet" if self.ours == "not run" else self.judged.words
+            return "not run yet" if self.ours == NOT_RUN else self.judged.words
         if self.judged.draws < LEAST_DRAWS:
             return f"fewer than {LEAST_DRAWS} draws"
         return "the draws do not agree beyond the margin"
@@ -92,13 +100,14 @@ def gathered(directory: Path, found: Found) -> list[Claim]:
     quotes = tomllib.loads((directory / "quotes.toml").read_text(encoding="utf-8"))
     unknown = set(found) - set(quotes)
     assert not unknown, f"no quote for {unknown}"
-    nothing = ("not run", untried("not run"))
+    nothing = (NOT_RUN, untried(NOT_RUN))
     return [Claim(key, *_told(one, found.get(key, nothing))) for key, one in quotes.items()]
 
 
 def _told(one: dict[str, str], found: tuple[str, Judged]) -> tuple[Any, ...]:
     first = (one[name] for name in ("place", "quote", "part", "size"))
-    return *first, *found, *(one.get(name, "") for name in ("rival", "rule", "open", "reduced"))
+    rest = ("rival", "rule", "open", "reduced", "seen")
+    return *first, *found, *(one.get(name, "") for name in rest)
 
 
 def spread(values: Sequence[float]) -> tuple[float, float]:
@@ -112,7 +121,7 @@ def more(differences: Sequence[float], margin: float = 0.0, unit: str = "") -> J
     """Judge that something is more: a difference for each draw."""
     count = len(differences)
     if not count:
-        return Judged(UNDECIDED, "not run", 0, "")
+        return untried(NOT_RUN)
     mean, error = spread(differences)
     verdict = UNDECIDED
     if count >= LEAST_DRAWS and mean - 2 * error > margin:
@@ -153,7 +162,7 @@ def faster(
 def close(differences: Sequence[float], margin: float, unit: str = "") -> Judged:
     """Judge that two things are alike within a margin, over draws."""
     if not differences:
-        return Judged(UNDECIDED, "not run", 0, "")
+        return untried(NOT_RUN)
     mean, error = spread(differences)
     verdict, count = UNDECIDED, len(differences)
     if count >= LEAST_DRAWS:
@@ -166,7 +175,7 @@ def close(differences: Sequence[float], margin: float, unit: str = "") -> Judged
 def never(violations: int, tried: int, words: str) -> Judged:
     """Judge a statement about all cases by the cases that were tried: a proof is in the paper."""
     if not tried:
-        return Judged(UNDECIDED, "not run", 0, "")
+        return untried(NOT_RUN)
     verdict = FAILS if violations else HOLDS
     return Judged(verdict, words, tried, "no case against it")
 
@@ -176,7 +185,7 @@ def all_of(parts: Sequence[Judged]) -> Judged:
     verdicts = [one.verdict for one in parts]
     verdict = FAILS if FAILS in verdicts else HOLDS if set(verdicts) == {HOLDS} else UNDECIDED
     if not parts:
-        return Judged(UNDECIDED, "not run", 0, "")
+        return untried(NOT_RUN)
     words = "; ".join(one.words for one in parts)
     return Judged(verdict, words, min(one.draws for one in parts), parts[0].margin)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -59,6 +60,7 @@ class Runs:
         kept = Kept(path)
         if key in kept.pieces:
             return
+        gc.collect()  # a solver and its observer keep each other, and the data of the last piece
         began = time.process_time()
         made = make()
         seconds = time.process_time() - began

@@ -44,8 +44,12 @@ METHODS = {
 EACH = {"FISTA, AS": 10, "FISTA, BS": 10, "FISTA, BN": 10}
 
 
-def raced(problem: Problem, solver: Any, limit: float) -> dict[str, list[float]]:
-    """Return processor seconds and objectives after each step, cut at ``limit`` of them."""
+def raced(problem: Problem, solver: Any, limit: float, best: float) -> dict[str, list[float]]:
+    """Return processor seconds and objectives after each step, cut at ``limit`` of them.
+
+    A method ends when its last change was below NEAR, its own stop, and it is far within NEAR of
+    the ``best`` objective of the methods before it.
+    """
     seconds: list[float] = []
     values: list[float] = []
     began = time.process_time()
@@ -53,7 +57,8 @@ def raced(problem: Problem, solver: Any, limit: float) -> dict[str, list[float]]
     def watch(progress: Any) -> None:
         seconds.append(time.process_time() - began)
         values.append(progress.state.certificate.objective)
-        if seconds[-1] > limit:
+        still = len(values) > 1 and abs(values[-1] - values[-2]) <= NEAR * abs(values[-2])
+        if seconds[-1] > limit or (still and values[-1] <= best * (1 + 0.1 * NEAR)):
             raise KeyboardInterrupt  # the run ends here, with what it has
 
     run(problem, solver, RelativeGap(1e-6) | Iterations(10**6), [watch])
@@ -63,9 +68,10 @@ def raced(problem: Problem, solver: Any, limit: float) -> dict[str, list[float]]
 def contest(problem: Problem, names: list[str], limit: float) -> dict[str, Any]:
     """Return for each method the seconds and iterations to NEAR, its own stop, and its curve."""
     curves: dict[str, Any] = {}
+    best = -np.inf  # the first ends at its proof
     for name in names:
-        curves[name] = raced(problem, METHODS[name](), limit)
-    best = min(min(one["objectives"]) for one in curves.values())
+        curves[name] = raced(problem, METHODS[name](), limit, best)
+        best = min(min(one["objectives"]) for one in curves.values())
     return {name: _told(name, one, best) for name, one in curves.items()}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from experiments.common.claims import Found, Judged, all_of, faster, more, spread, untried
 from experiments.common.runs import Kept
 from experiments.tan.methods import at
@@ -28,9 +30,17 @@ def apart(
 ) -> list[float]:
     """Return for each draw how far ``ours`` is above the best of ``theirs`` at so many features."""
     return [
-        at(one["rows"][ours], what, count) - max(at(one["rows"][n], what, count) for n in theirs)
+        at(one["rows"][ours], what, count)
+        - float(np.max([at(one["rows"][n], what, count) for n in theirs]))
         for one in kept
     ]
+
+
+def reached(kept: Sequence[Any], names: Sequence[str], among: Sequence[int]) -> tuple[int, ...]:
+    """Return those numbers of features that the curves of these methods reach in all draws."""
+    curves = [[row["features"] for row in one["rows"][n]] for one in kept for n in names]
+    most, least = min(max(curve) for curve in curves), max(min(curve) for curve in curves)
+    return tuple(n for n in among if least <= n <= most)
 
 
 def means(kept: Sequence[Any], what: str, names: Sequence[str], counts: Sequence[int]) -> str:

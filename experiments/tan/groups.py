@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from atomlearn import FeatureGenerator
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.datasets import load
-from atomlearn.designs import as_design
+from atomlearn.designs import Additive, as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import Groups, LatentKSupport, Trees
 from atomlearn.problem import Problem, Regularizer
@@ -26,6 +26,8 @@ from experiments.tan.methods import Fit, generated
 
 Array = Any
 Config = Mapping[str, Any]
+#: The solvers of the group lasso.
+RIVALS: dict[str, Any] = {"FISTA": FISTA, "BCD": BlockCoordinateDescent, "ACTIVE": active_groups}
 
 
 def lasso_of_groups(
@@ -84,31 +86,34 @@ def _generated(data: Any, batch: int, C: float) -> Fit:
 
 def group_times(runs: Runs, config: Config) -> None:
     """Figure 15: all rivals of the paper, at a size at which they end."""
+    _raced(runs, "group_times", config)
 
+
+def group_race(runs: Runs, config: Config) -> None:
+    """Figure 15c at the paper's size, each rival cut at the limit of config.json."""
+    _raced(runs, "group_race", config)
+
+
+def _raced(runs: Runs, part: str, config: Config) -> None:
     def draw(seed: int) -> dict[str, Any]:
         data = make_feature_generation(
-            config["n"], config["p"], config["true"], 2000, group_size=10, seed=seed
+            config["n"], config["p"], config["true"], config["test"], group_size=10, seed=seed
         )
         rows = {
             f"FGM, B={batch}": [of_groups(_generated(data, batch, C), data) for C in config["Cs"]]
             for batch in config["batches"]
         }
-        makers: dict[str, Any] = {
-            "FISTA": FISTA,
-            "BCD": BlockCoordinateDescent,
-            "ACTIVE": active_groups,
-        }
-        for name, make in makers.items():
+        for name, make in RIVALS.items():
             fits = [lasso_of_groups(data, make(), s, config["limit"]) for s in config["shares"]]
             rows[name] = [of_groups(fit, data) for fit in fits]
         if config["n"] * config["p"] <= 2**27:
             # 20 epochs, whatever has been reached by then.
             online = lasso_of_groups(data, UFOMKL(), config["shares"][-1], np.inf, 1.0, 20)
             rows["UFO-MKL"] = [of_groups(online, data)]
-        return {"rows": rows}
+        return {"rows": rows, "limit": config["limit"]}
 
     for seed in range(config["draws"]):
-        runs.piece("group_times", f"draw {seed}", lambda seed=seed: draw(seed))
+        runs.piece(part, f"draw {seed}", lambda seed=seed: draw(seed))
 
 
 def kernels(runs: Runs, config: Config) -> None:
@@ -134,16 +139,40 @@ def kernels(runs: Runs, config: Config) -> None:
 
 
 def _kernels(name: str, X: Array, y: Array, seed: int, config: Config) -> dict[str, Any]:
+    """Return for each map the curves of FGM and of the rivals over numbers of inputs."""
     order = np.random.default_rng(seed).permutation(y.size)[: 2 * config["rows"]]
     train, test = np.split(order, [order.size * 2 // 3])
-    rows = {}
-    for features in ("linear", "intersection", "additive_gaussian"):
-        began = time.process_time()
-        model = FeatureGenerator(config["features"][name], 2, features=features, loss="logistic")
-        model.fit(X[train], y[train])
-        seconds = time.process_time() - began
-        rows[features] = {"accuracy": 100.0 * model.score(X[test], y[test]), "seconds": seconds}
-    return {"data": name, "maps": rows}
+    labels = np.where(y, 1.0, -1.0)
+    maps: dict[str, Any] = {}
+    for kernel in ("gaussian", "intersection"):
+        design = Additive(X[train], kernel)
+        new = Additive.from_map(X[test], design.map)
+        data = SimpleNamespace(X=design, y=labels[train], groups=design.groups)
+        fits = {
+            f"FGM, B={batch}": [_generated(data, batch, C) for C in config["Cs"]]
+            for batch in config["batches"]
+        }
+        for rival, make in RIVALS.items():
+            fits[rival] = [
+                lasso_of_groups(data, make(), share, config["limit"]) for share in config["shares"]
+            ]
+        maps[kernel] = {
+            method: [
+                _of_inputs(fit, design, new, labels[test]) for fit in found if fit.columns.size
+            ]
+            for method, found in fits.items()
+        }
+    return {"data": name, "maps": maps}
+
+
+def _of_inputs(fit: Fit, design: Additive, new: Additive, y: Array) -> dict[str, float]:
+    """Return what Figures 16 and 17 show of a fit; ``features`` are inputs, each a group."""
+    decisions = new.gather(fit.columns).dot(fit.weights) + fit.intercept
+    return {
+        "features": int(np.unique(design.map.term_of(fit.columns)).size),
+        "accuracy": 100.0 * float(np.mean(np.sign(decisions) == y)),
+        "seconds": fit.seconds,
+    }
 
 
 def searched(sets: list[np.ndarray], z: np.ndarray, count: int) -> int:

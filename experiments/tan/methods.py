@@ -101,6 +101,12 @@ class Liblinear:
             LinearSVC(penalty="l1", dual=False, C=C, tol=0.01, fit_intercept=self.shift)
         )
 
+    def svm_cut(self, C: float, steps: int) -> tuple[Fit, int]:
+        """l1-SVM with so many iterations at most, and the iterations that it took."""
+        how = {"penalty": "l1", "dual": False, "tol": 0.01, "fit_intercept": self.shift}
+        machine = LinearSVC(C=C, max_iter=steps, **how)
+        return self._of(machine), int(machine.n_iter_)
+
     def lr(self, C: float) -> Fit:
         """l1-LR: min ||w||_1 + C sum log(1 + exp(-y z))."""
         return self._of(
@@ -165,7 +171,7 @@ def debiased(X: Array, y: Array, fit: Fit, C: float = 20.0, shift: bool = False)
 
 
 def at(rows: Sequence[dict[str, float]], what: str, count: float) -> float:
-    """Return a curve over numbers of features at ``count``, linearly between its points."""
+    """Return a curve at so many features, linearly between its points; NaN beyond its ends."""
     ordered = sorted(rows, key=lambda row: row["features"])
-    sizes = [row["features"] for row in ordered]
-    return float(np.interp(count, sizes, [row[what] for row in ordered]))
+    sizes, values = ([row[key] for row in ordered] for key in ("features", what))
+    return float(np.interp(count, sizes, values, left=np.nan, right=np.nan))

@@ -7,7 +7,7 @@ for real-sim, 20 newsgroups for news20 and astro-ph, a random matrix of its shap
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import FeatureGeneration, run
 from atomlearn.testing.synthetic import make_text_like_sparse
 from experiments.common.runs import Runs
-from experiments.tan.methods import Fit, Liblinear, debiased, generated, rows_of
+from experiments.tan.methods import Liblinear, debiased, generated, rows_of
 from experiments.tan.synthetic import relative_objectives
 
 Array = Any
@@ -58,12 +58,13 @@ def split(X: Array, y: Array, rows: int, seed: int) -> tuple[Array, Array, Array
 
 def real(runs: Runs, config: Config) -> None:
     """Figures 5b and c, 6b and c, 7 to 9."""
-    for name, rows in config["rows"].items():
+    for name, own in config["data"].items():
         X, y = text(name)
         for seed in range(config["draws"]):
-            parts = split(X, y, min(rows, y.size * 2 // 3), seed)
+            parts = split(X, y, min(own["rows"], y.size * 2 // 3), seed)
             key = f"{name}, draw {seed}"
-            runs.piece("real", key, lambda name=name, parts=parts: _real(name, parts, config))
+            how = {**own, "batches": config["batches"]}
+            runs.piece("real", key, lambda name=name, parts=parts, how=how: _real(name, parts, how))
 
 
 def _real(name: str, parts: tuple[Array, ...], config: Config) -> dict[str, Any]:
@@ -123,7 +124,15 @@ def _sensitive(parts: tuple[Array, ...], config: Config) -> dict[str, Any]:
     return {"by C": by_c, "stops": stops, "until": until}
 
 
-def products(X: Array, y: Array, count: int, batch: int, gamma: float, limit: float) -> Any:
+def products(
+    X: Array,
+    y: Array,
+    count: int,
+    batch: int,
+    gamma: float,
+    limit: float,
+    observers: Sequence[Any] = (),
+) -> Any:
     """Return the result of PROX-PFGM for so many products of degree 2, and the seconds."""
     problem = Problem.build(
         Polynomial(X, gamma=gamma),
@@ -135,15 +144,21 @@ def products(X: Array, y: Array, count: int, batch: int, gamma: float, limit: fl
     )
     began = time.process_time()
     stop = Seconds(limit) | RelativeGap(1e-6) | Iterations(500)
-    return run(problem, FeatureGeneration(n_features=count), stop), time.process_time() - began
+    result = run(problem, FeatureGeneration(n_features=count), stop, observers)
+    return result, time.process_time() - began
+
+
+def threes_and_eights() -> tuple[Array, Array]:
+    """Return the digits 3 (-1) and 8 (+1) of MNIST, 13,966 of them."""
+    data = load("mnist", dtype=np.float32)
+    X, y = np.concatenate([data.X, data.X_test]), np.concatenate([data.y, data.y_test])
+    kept = np.isin(y, (3, 8))
+    return X[kept], np.where(y[kept] == 8, 1.0, -1.0)
 
 
 def polynomial(runs: Runs, config: Config) -> None:
     """Figures 13a and 14a: implicit products on MNIST, 3 against 8."""
-    data = load("mnist", dtype=np.float32)
-    X, y = np.concatenate([data.X, data.X_test]), np.concatenate([data.y, data.y_test])
-    kept = np.isin(y, (3, 8))
-    X, y = X[kept], np.where(y[kept] == 8, 1.0, -1.0)
+    X, y = threes_and_eights()
     n = min(config["rows"], y.size - 1)
 
     def draw(seed: int) -> dict[str, Any]:
@@ -168,32 +183,44 @@ def polynomial(runs: Runs, config: Config) -> None:
         runs.piece("polynomial", f"draw {seed}", lambda seed=seed: draw(seed))
 
 
+def expanded(X: Array, gamma: float) -> Any:
+    """Return all columns of ``Polynomial(X, gamma)``, stored by rows."""
+    d = X.shape[1]
+    # The product of inputs i <= j is column begins[i] + j.
+    begins = d + np.arange(d) * d - np.arange(d) * np.arange(1, d + 1) // 2
+    used = np.count_nonzero(X, axis=1)
+    ends = np.concatenate([[0], np.cumsum(used * (used + 3) // 2)])
+    indices, values = np.empty(ends[-1], dtype=np.int32), np.empty(ends[-1])
+    for row, begin, end in zip(X, ends, ends[1:], strict=False):
+        inputs = np.flatnonzero(row)
+        x = row[inputs].astype(float)
+        i, j = np.triu_indices(inputs.size)
+        scale = np.where(i == j, gamma, np.sqrt(2.0) * gamma)
+        indices[begin:end] = np.concatenate([inputs, begins[inputs[i]] + inputs[j]])
+        values[begin:end] = np.concatenate([np.sqrt(2.0 * gamma) * x, scale * x[i] * x[j]])
+    shape = X.shape[0], d + d * (d + 1) // 2
+    return sp.csr_matrix((values, indices, ends.astype(np.int32)), shape=shape)
+
+
 def stored(runs: Runs, config: Config) -> None:
-    """Figure 13a's rival l1-PSVM: LIBLINEAR on all products, stored, at fewer rows; Figure 14b."""
-    data = load("mnist", dtype=np.float32)
-    kept = np.flatnonzero(np.isin(data.y, (3, 8)))
-    X, y = data.X[kept], np.where(data.y[kept] == 8, 1.0, -1.0)
-    n = config["rows"]
+    """Figure 13a's rival l1-PSVM: LIBLINEAR on all products, stored; some 6 GB."""
+    X, y = threes_and_eights()
+    n = min(config["rows"], y.size - 1)
 
     def draw(seed: int) -> dict[str, Any]:
-        order = np.random.default_rng(seed).permutation(y.size)[: 2 * n]
-        train, test = order[:n], order[n:]
+        order = np.random.default_rng(seed).permutation(y.size)
+        train, test = order[:n], order[n : n + 1984]
         own = np.asfortranarray(X[train])
-        _, seconds = products(own, y[train], config["features"], 20, 4.0, 280.0)
-        design = Polynomial(own, gamma=4.0)
-        every = np.arange(design.shape[1])
-        whole = sp.csr_array(np.asarray(design.gather(every).dense(), dtype=np.float64))
-        new = Polynomial(np.asfortranarray(X[test]), gamma=4.0)
-        rival = Liblinear(whole, y[train], True)
-        rows = []
-        for c in np.geomspace(*config["svm"]):
-            fit = rival.svm(c)
-            values = new.gather(fit.columns).dot(fit.weights) + fit.intercept
-            accuracy = 100.0 * float(np.mean(np.sign(values) == y[test]))
-            rows.append(
-                {"features": fit.columns.size, "accuracy": accuracy, "seconds": fit.seconds}
-            )
-        return {"PROX-PFGM": seconds, "l1-PSVM": rows}
+        result, seconds = products(own, y[train], config["features"], 20, 4.0, 280.0)
+        rival = Liblinear(expanded(X[train], 4.0), y[train], True)
+        fit, steps = rival.svm_cut(config["C"], config["steps"])
+        values = Polynomial(np.asfortranarray(X[test]), gamma=4.0).gather(fit.columns)
+        decided = values.dot(fit.weights) + fit.intercept
+        accuracy = 100.0 * float(np.mean(np.sign(decided) == y[test]))
+        ours = {"features": int(result.columns.size), "seconds": seconds}
+        theirs = {"features": int(fit.columns.size), "seconds": fit.seconds, "accuracy": accuracy}
+        theirs["cut"] = steps >= config["steps"]
+        return {"PROX-PFGM": ours, "l1-PSVM": theirs}
 
     for seed in range(config["draws"]):
         runs.piece("stored", f"draw {seed}", lambda seed=seed: draw(seed))
@@ -205,14 +232,16 @@ def real_products(runs: Runs, config: Config) -> None:
 
     def draw(seed: int) -> dict[str, Any]:
         A, a, B, b = split(X, y, config["rows"], seed)
-        linear, _ = generated(A, a, 20, rounds=None, n_features=config["features"], shift=True)
-        result, seconds = products(A, a, config["features"], 20, 8.0, config["limit"])
-        new = Polynomial(B, gamma=8.0).gather(result.columns)
-        fit = Fit(np.arange(result.columns.size), result.weights, result.intercept, seconds)
-        values = new.dot(result.weights) + result.intercept
-        row = {"features": fit.columns.size, "seconds": seconds}
-        row["accuracy"] = 100.0 * float(np.mean(np.sign(values) == b))
-        return {"rows": {"PROX-FGM": [linear.row(B, b)], "PROX-PFGM": [row]}}
+        rows: dict[str, Any] = {"PROX-FGM": [], "PROX-PFGM": []}
+        for count in config["features"]:
+            linear, _ = generated(A, a, 20, rounds=None, n_features=count, shift=True)
+            rows["PROX-FGM"].append(linear.row(B, b))
+            result, seconds = products(A, a, count, 20, 8.0, config["limit"])
+            new = Polynomial(B, gamma=8.0).gather(result.columns)
+            right = np.sign(new.dot(result.weights) + result.intercept) == b
+            row = {"features": int(result.columns.size), "seconds": seconds}
+            rows["PROX-PFGM"].append(row | {"accuracy": 100.0 * float(np.mean(right))})
+        return {"rows": rows}
 
     for seed in range(config["draws"]):
         runs.piece("real_products", f"draw {seed}", lambda seed=seed: draw(seed))
@@ -226,14 +255,23 @@ def kddb(runs: Runs, config: Config) -> None:
         data = make_text_like_sparse(
             *shape, words_per_row=config["words"], labels=True, dtype=np.float32
         )
-        result, seconds = products(data.X, data.y, config["features"], 10, 4.0, config["limit"])
+        curve: list[dict[str, float]] = []
+        began = time.process_time()
+
+        def watch(progress: Any) -> None:
+            found = int(progress.state.columns.size)
+            curve.append({"features": found, "seconds": time.process_time() - began})
+
+        how = config["features"], config["batch"], 4.0, config["limit"]
+        result, seconds = products(data.X, data.y, *how, [watch])
         return {
             "rows": shape[0],
             "columns": shape[1],
-            "products": float(Polynomial(data.X, gamma=4.0).shape[1]),
+            "products": float(Polynomial(data.X[:1], gamma=4.0).shape[1]),
             "selected": int(result.columns.size),
             "seconds": seconds,
             "status": result.status.name,
+            "curve": curve,
         }
 
     runs.piece("kddb", "draw 0", draw)

@@ -23,6 +23,7 @@ PARTS = {
     "real_products": real.real_products,
     "kddb": real.kddb,
     "group_times": groups.group_times,
+    "group_race": groups.group_race,
     "groups": groups.groups,
     "kernels": groups.kernels,
     "trees": groups.trees,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from atomlearn.interfaces import Master
 from atomlearn.masters import AcceleratedGradient
 from atomlearn.testing.synthetic import make_feature_generation
 from experiments.common.runs import Runs
+from experiments.rivals.linear_mkl import LinearMKL
 from experiments.tan.methods import Liblinear, debiased, generated, l1_optimum, rows_of
 
 Array = Any
@@ -166,36 +168,40 @@ def times(runs: Runs, config: Config) -> None:
     """Figures 3d and 4b: seconds beside LIBLINEAR, at a size whose copies fit into memory."""
     import scipy.sparse as sp
 
-    def draw(seed: int, share: float) -> dict[str, Any]:
+    def draw(seed: int, share: float, levels: Sequence[float]) -> dict[str, Any]:
         X, y, Xt, yt = thinned(config["n"], config["p"], config["true"], seed, share)
         if share < 0.5:
             X = sp.csc_array(X)
         rival = Liblinear(X, y)
         fits = {
             "PROX-SLR": [generated(X, y, b, loss="logistic")[0] for b in config["batches"]],
-            "l1-LR": [rival.lr(c) for c in np.geomspace(*config["lr"])],
+            "l1-LR": [rival.lr(c) for c in levels],
         }
         rows = {name: rows_of(found, Xt, yt) for name, found in fits.items()}
         return {"density": share, "rows": rows}
 
     for seed in range(config["draws"]):
-        for share in config["densities"]:
-            key = f"draw {seed}, density {share:g}"
-            runs.piece("times", key, lambda seed=seed, share=share: draw(seed, share))
+        for share, levels in config["lr"].items():
+            key = f"draw {seed}, density {share}"
+            make = partial(draw, seed, float(share), levels)
+            runs.piece("times", key, make)
 
 
 def mkl(runs: Runs, config: Config) -> None:
-    """The caption of Figure 2d: the subproblem by SimpleMKL in the dual, on fewer rows."""
-    from benchmarks.simple_mkl import SimpleMKL
+    """The caption of Figure 2d: the last subproblem of FGM by SimpleMKL, in the dual."""
 
     def draw(seed: int) -> dict[str, Any]:
-        data = make_feature_generation(config["rows"], config["p"], config["true"], 1, seed=seed)
-        fit, result = generated(data.X, data.y, 10, rounds=5)
-        X = data.X.astype(np.float64)
-        kernels = np.stack([X[:, block] @ X[:, block].T for block in result.state.blocks])
-        began = time.process_time()
-        SimpleMKL(C=10.0, gap=1e-2, time_limit_s=60.0).fit(kernels, data.y)
-        return {"dual": time.process_time() - began, "primal": fit.seconds}
+        data = make_feature_generation(config["n"], config["p"], config["true"], 1, seed=seed)
+        fit, result = generated(data.X, data.y, 10)
+        blocks = np.stack([data.X[:, block].astype(float) for block in result.state.blocks])
+        told = []
+        for gap in config["gaps"]:
+            began = time.process_time()
+            dual = LinearMKL(C=10.0, gap=gap, time_limit_s=config["limit"]).fit(blocks, data.y)
+            seconds = time.process_time() - began
+            reached = {"gap": dual.relative_gap, "machines": dual.machines, "cut": dual.cut}
+            told.append({"seconds": seconds, "value": dual.machine.value} | reached)
+        return {"primal": fit.seconds, "objective": result.objective, "dual": told}
 
     for seed in range(config["draws"]):
         runs.piece("mkl", f"draw {seed}", lambda seed=seed: draw(seed))

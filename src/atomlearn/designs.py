@@ -4,7 +4,6 @@ from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.convert import Kind, as_design, feature_names, is_opened, register
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.frames import as_table, is_arrow, table_names
 from atomlearn.core.data.lifted import Lifted, RepeatedBlock
 from atomlearn.core.data.moments import from_moments
@@ -13,6 +12,7 @@ from atomlearn.core.data.scores import ArrayScores, ConcatenatedScores, ShiftedS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.data.standardized import Standardized, centered
 from atomlearn.core.data.wrappers import Concatenated, Counted
+from atomlearn.core.interfaces.forwarding import Forwarding
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.anova import Anova, AnovaMap
 from atomlearn.maps.cubic import Cubic

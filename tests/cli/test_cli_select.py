@@ -351,7 +351,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int, fit: int = 1) -> No
     """Raise KeyboardInterrupt at the given step of the given fit, both counted from 1."""
     watches: list[Watch] = []
     seen = 0
-    original = Watch.note
+    original = Watch.__call__
 
     def note(self: Watch, progress: Progress) -> None:
         nonlocal seen
@@ -363,7 +363,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int, fit: int = 1) -> No
             raise KeyboardInterrupt
         original(self, progress)
 
-    monkeypatch.setattr(Watch, "note", note)
+    monkeypatch.setattr(Watch, "__call__", note)
 
 
 def test_interrupt_in_the_first_fit_still_writes_everything(

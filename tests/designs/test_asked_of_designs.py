@@ -18,11 +18,11 @@ from atomlearn.core.data.coefficients import (
     coefficient_rows,
     nonzero_coefficients,
 )
-from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.lifted import RepeatedBlock
 from atomlearn.core.data.parts import SpreadRows, part_of
 from atomlearn.core.data.scores import FoundScores
 from atomlearn.core.data.standardized import largest_magnitudes, scaled_design
+from atomlearn.core.interfaces.forwarding import Forwarding
 from atomlearn.core.masters.newton_system import _of_samples
 from atomlearn.designs import Concatenated, Standardized, as_design
 from atomlearn.interfaces import Block, Design

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from atomlearn.core.data.forwarding import unwrapped
+from atomlearn.core.interfaces.forwarding import unwrapped
 from atomlearn.designs import Counted, DenseDesign, Entries, Identity, Tasks, as_matrix_design
 from atomlearn.interfaces import Design
 from atomlearn.matrices.scores import score_matrix

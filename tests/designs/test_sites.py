@@ -138,7 +138,7 @@ def test_secure_summation_sees_totals_alone() -> None:
         return asked
 
     def add(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        seen.append(float(answers[0].get("value", 0.0)))
+        seen.append(float(np.sum(answers[0].get("value", 0.0))))
         return {name: sum(each[name] for each in answers) for name in answers[0]}
 
     plain = solve(Sites(sites_of(y)), None, level=40.0)

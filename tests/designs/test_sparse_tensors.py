@@ -128,7 +128,7 @@ def test_columns_in_order_are_not_copied(kind: Any) -> None:
     given_tensor = torch.sparse_csc_tensor(starts, rows, X.values(), size=X.shape)
     held = OnDevice(given_tensor).tensor
     assert isinstance(held, sparse_tensor.SparseTensor)
-    assert held._values.data_ptr() == given_tensor.values().data_ptr()
+    assert held.sample.data_ptr() == given_tensor.values().data_ptr()
     assert held._rows.data_ptr() == given_tensor.row_indices().data_ptr()
 
 

@@ -15,6 +15,7 @@ from experiments import pages
 from experiments.common.claims import Claim, close, faster, more, never
 from experiments.common.runs import Kept, Runs
 from experiments.pages import Results, counted, decided, row, said
+from experiments.tan.found import apart, reached
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = {
@@ -101,6 +102,16 @@ def test_times_are_decided_by_factors_and_never_by_milliseconds() -> None:
     assert never(1, 100, "").verdict == "does not hold"
 
 
+def test_curves_are_compared_only_where_all_of_them_are() -> None:
+    short = [{"features": 10, "accuracy": 80.0}, {"features": 100, "accuracy": 90.0}]
+    long = [*short, {"features": 300, "accuracy": 95.0}]
+    kept = [{"rows": {"ours": long, "theirs": short}}] * 5
+    assert reached(kept, ("ours", "theirs"), (5, 50, 100, 200)) == (50, 100)
+    assert apart(kept, "accuracy", "ours", ("theirs",), 55) == [0.0] * 5
+    for first, second in (("ours", "theirs"), ("theirs", "ours")):
+        assert more(apart(kept, "accuracy", first, (second, first), 200)).verdict == "undecided"
+
+
 def test_no_verdict_comes_from_a_reduced_run_or_from_what_is_left_open() -> None:
     fields = ("key", "place", "quote", "part", "size", "ours")
     holds, fails = more([1.0] * 5), more([-1.0] * 5)
@@ -109,6 +120,9 @@ def test_no_verdict_comes_from_a_reduced_run_or_from_what_is_left_open() -> None
     assert Claim(*fields, fails, open="lambda").verdict == "undecided"
     assert Claim(*fields, fails).verdict == "does not hold"
     assert not Claim(*fields, fails).why
+    shown = Claim(*fields, holds, seen="a plot without words")
+    assert shown.verdict == "seen"
+    assert counted([shown]) == counted([])
     reasons = [
         Claim(*fields, holds, reduced="reduced: half").why,
         Claim(*fields, fails, open="lambda").why,

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,6 +95,7 @@ def main() -> int:
         try:
             found = KINDS[kind](options.count, options.seed)
         except Exception as error:
+            traceback.print_exc()
             found = Row(kind, 1, 0, f"{type(error).__name__}: {error}")
         rows += found if isinstance(found, list) else [found]
         written(rows, options.out)

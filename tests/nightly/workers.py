@@ -100,7 +100,7 @@ def _began(pid: int) -> float:
 
 def scattered(client: Client) -> Any:
     """Return X in two halves of rows, each on a worker, that only these have."""
-    places = sorted(client.scheduler_info()["workers"])
+    places = sorted(client.nthreads())  # as they are now, not some seconds ago
     halves = [
         client.scatter(X[i : i + 200], workers=[place])
         for i, place in ((0, places[0]), (200, places[-1]))

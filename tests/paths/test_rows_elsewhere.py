@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 
 from atomlearn import AtomicClassifierCV, AtomicRegressorCV, paths, solve
 from atomlearn.core.interfaces import Array
-from atomlearn.core.paths import pool
 from atomlearn.designs import Dask, Site, Sites, part_of
 from atomlearn.storage.spread import chunks
 from atomlearn.testing.cases import each
@@ -36,12 +35,11 @@ def rows(columns: int = P) -> Dask:
 @pytest.fixture
 def sizes(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """The lengths of all arrays in questions to chunks, and in their answers."""
-    monkeypatch.setattr(pool, "WHOLE", 0)  # as of X that is large
     found: set[int] = set()
     answer = chunks.answer
 
-    def watched(chunk: Any, held: Any, question: Any) -> Any:
-        told = answer(chunk, held, question)
+    def watched(held: Any, own: Any, question: Any) -> Any:
+        told = answer(held, own, question)
         for part in [*question.values(), *told.values()]:
             found.update(np.shape(part))
         return told
@@ -80,12 +78,12 @@ def test_a_cross_validation_sends_sums(loss: str, sizes: set[int]) -> None:
     assert design.sent[1] <= 8 * 3 * (N + 4 * P)
 
 
-def test_small_rows_come_once() -> None:
-    """Of which all columns are here sooner than a few rounds take."""
-    design = rows()
-    found = paths.path(design, NOISY, n_levels=6)
-    assert found.passes == 2.0
-    assert design.sent[1] < 3 * 8 * N * P
+@each("loss", list(TARGETS))
+def test_a_path_takes_few_rounds(loss: str) -> None:
+    """Levels share scores; those of squared residuals their products, too."""
+    found = paths.path(rows(), TARGETS[loss], loss=loss, intercept=True, n_levels=20, ratio=0.1)
+    most = 1 if loss == "squared" else 5
+    assert max(result.sent[0] for result in found.results) <= most * 20
 
 
 def test_other_scores_and_refits_have_predictions() -> None:

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atomlearn.reports.cells import inert, plain
+from atomlearn.reports.tables import inert, plain
 
 RISKY = ("=", "@", "+", "-", "\t", "\r")
 

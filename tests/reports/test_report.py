@@ -15,7 +15,6 @@ import pytest
 
 from atomlearn.findings import Verdict
 from atomlearn.reports.atomic_write import write_text
-from atomlearn.reports.cells import plain
 from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, SelectedFeature
 from atomlearn.reports.data_displays import PredictionDisplay
 from atomlearn.reports.displays import ConvergenceDisplay
@@ -23,7 +22,7 @@ from atomlearn.reports.drawing import svg_of
 from atomlearn.reports.html import report_html
 from atomlearn.reports.profile import Profile
 from atomlearn.reports.structure_displays import GroupsDisplay, InteractionsDisplay, MatrixDisplay
-from atomlearn.reports.tables import selected_csv, summary_lines
+from atomlearn.reports.tables import plain, selected_csv, summary_lines
 from atomlearn.result import Record
 
 EVIL = '<script>alert("x")</script>&\'"'

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +241,39 @@ def test_a_search_that_is_cut_short_tells_what_is_proved() -> None:
     assert stopped.lower_bound < stopped.objective
     bounds = [record.lower_bound for record in stopped.history]
     assert bounds == sorted(bounds)
+
+
+def test_all_kinds_of_data_are_known_where_nothing_else_was_imported() -> None:
+    code = """
+import numpy as np
+from atomlearn.subsets import solve_subset
+X = np.random.default_rng(0).standard_normal((40, 6))
+print(solve_subset(X, X[:, [3, 3]], k=1, ridge=1.0).groups)
+try:
+    solve_subset("no such file.npz", X[:, 3], k=1)
+except FileNotFoundError:
+    print("read as a path")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[3]\nread as a path\n"
+
+
+def test_a_free_column_of_several_targets_is_free_for_all_of_them() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 6))
+    W = np.zeros((6, 2))
+    W[[0, 3]] = [[3.0, 3.0], [1.0, -2.0]]
+    Y = X @ W + 0.3 * rng.standard_normal((60, 2))
+    result = solve_subset(X, Y, k=1, ridge=1.0, unpenalized=[0])
+    best = []
+    for column in range(1, 6):
+        used = X[:, [0, column]]
+        w = np.linalg.solve(used.T @ used + np.diag([0.0, 1.0]), used.T @ Y)
+        best.append(0.5 * ((Y - used @ w) ** 2).sum() + 0.5 * (w[1] ** 2).sum())
+    assert result.status is SubsetStatus.OPTIMAL
+    assert result.objective == pytest.approx(min(best), rel=1e-8)
+    assert result.groups is not None
+    assert result.groups.tolist() == [1 + int(np.argmin(best))]
 
 
 @pytest.mark.parametrize(

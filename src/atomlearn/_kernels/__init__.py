@@ -14,7 +14,9 @@ tells it.
 from atomlearn._kernels.active_set import ActiveFactor, QPOutcome, QPStatus, active_set_qp
 from atomlearn._kernels.codes import (
     CodedColumns,
+    code_columns,
     code_histograms,
+    find_levels,
     pair_histograms,
     table_scores,
     thermometer_scores,
@@ -40,14 +42,15 @@ from atomlearn._kernels.ksupport import (
     ksupport_prox,
 )
 from atomlearn._kernels.ksupport_newton import branch_newton, ksupport_newton
-from atomlearn._kernels.levels import code_columns, find_levels
 from atomlearn._kernels.newton_qp import KeptHessian, newton_qp
 from atomlearn._kernels.pairs import pair_bounds_csc, pair_rows, pair_search
 from atomlearn._kernels.pivoting import pivot_path
-from atomlearn._kernels.sampled import factor_ridge, matrix_product_csr, sampled_products
 from atomlearn._kernels.sparse import (
+    factor_ridge,
     many_csc,
+    matrix_product_csr,
     pair_sums_csc,
+    sampled_products,
     sparse_dots,
     sparse_fault,
     sparse_sums,

@@ -1,7 +1,9 @@
 """Columns of small codes: sums of v over the entries of each code, and thermometer scores.
 
 Codes of column j are smaller than starts[j + 1] - starts[j], at most 256; they, and the rows of
-compressed columns, must have been checked: they are not looked at again.
+compressed columns, must have been checked: they are not looked at again. Codes stand for levels
+that entries are rounded to. Where columns come one after the other, ``values[begin[p] :
+begin[p + 1]]`` are the entries of column p.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 import atomlearn._kernels._checks as _checks
 import atomlearn._kernels._native as _native
-from atomlearn._kernels._checks import Array, Indices, Positions
+from atomlearn._kernels._checks import Array, Data, Indices, Positions
 from atomlearn._kernels.dense import in_lanes
 
 Bytes = NDArray[np.uint8]
@@ -113,3 +115,53 @@ def _sums(kernel: Callable[..., None], given: tuple[Any, ...], v: Array, count: 
     sums = np.empty((count, rows.shape[1]))
     kernel(*given, rows.reshape(-1), rows.shape[1], sums.reshape(-1))
     return sums[:, :number]
+
+
+def find_levels(
+    values: Data,
+    rows: Indices | None,
+    begin: Positions,
+    weight: Array,
+    shares: Array,
+    uniform: bool,
+) -> tuple[Array, Positions, Positions]:
+    """Return the levels of each column, (n_columns, n_bins + 1), their number, and the origin's.
+
+    A column keeps its own values where these are at most ``n_bins`` + 1 = len(shares) + 1 with the
+    origin: 0 where values reach from below it to above, else the value nearest to it. Else levels
+    are its values at these shares of the weight of what is not the origin, or (``uniform``) of its
+    range, and the origin. rows : of each entry, None where every column has all rows in order;
+    other entries are 0. Of a column whose range is no finite number the count is 0, and the first
+    two levels are its ends. O(entries log entries of a column).
+    """
+    ends = _ends(values, begin)
+    if rows is None and (np.diff(ends) != weight.size).any():
+        raise ValueError("columns without rows must have an entry in every row")
+    levels = np.empty((ends.size - 1, shares.size + 1))
+    counts, zero = np.zeros((2, ends.size - 1), dtype=np.int64)
+    _native.find_levels(values, rows, ends, weight, shares, uniform, levels.ravel(), counts, zero)
+    return levels, counts, zero
+
+
+def code_columns(
+    values: Data, begin: Positions, levels: Array, starts: Positions, out: NDArray[np.uint8]
+) -> None:
+    """Write the position of the level nearest to each entry, of two the lower one.
+
+    Those of column p are levels[starts[p] : starts[p + 1]], increasing, at most 256.
+    """
+    ends = _ends(values, begin)
+    own = _checks.weights(levels, "levels", int(starts[-1]))
+    sizes = np.diff(starts)
+    if starts.size != ends.size or out.size != values.size:
+        raise ValueError("starts must fit the columns, and out the entries")
+    if sizes.size and not 1 <= sizes.min() <= sizes.max() <= MOST_LEVELS:
+        raise ValueError(f"a column has 1 to {MOST_LEVELS} levels")
+    _native.encode_columns(values, ends, own, np.ascontiguousarray(starts), out)
+
+
+def _ends(values: Data, begin: Positions) -> Positions:
+    ends = np.ascontiguousarray(begin)
+    if not ends.size or ends[0] or ends[-1] != values.size or (np.diff(ends) < 0).any():
+        raise ValueError("begin must divide all values into columns")
+    return ends

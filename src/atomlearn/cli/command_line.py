@@ -46,10 +46,6 @@ def memory() -> str:
     return f"{peak / 2**20:,.0f} MB of memory at most"
 
 
-#: EX_SOFTWARE of sysexits.h.
-INTERNAL_ERROR = 70
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
@@ -96,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "atomlearn. Please report it with the traceback that ATOMLEARN_DEBUG=1 shows",
             file=sys.stderr,
         )
-        return INTERNAL_ERROR
+        return os.EX_SOFTWARE
 
 
 def _never_choke() -> None:

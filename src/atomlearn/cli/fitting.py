@@ -19,6 +19,7 @@ from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.cross_validation import Rule
+from atomlearn.core.problem.result import together
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import (
     AtomicClassifierCV,
@@ -114,10 +115,7 @@ def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array
     if outcome.together:
         columns = model.moments_[0]
         return columns, np.asarray(model.coef_)[:, columns], model.intercept_
-    columns = np.unique(np.concatenate([*(r.columns for r in results), outcome.selected]))
-    weights = np.zeros((len(results), columns.size))
-    for row, result in zip(weights, results, strict=True):
-        row[np.searchsorted(columns, result.columns)] = result.weights
+    columns, weights = together(results, outcome.selected)
     means, scales = units.of(columns)
     if outcome.moments is not None:
         mine, own_means, own_scales = outcome.moments

@@ -18,10 +18,9 @@ from atomlearn.cli.source import given_offset
 from atomlearn.core.interfaces import Array
 from atomlearn.designs import as_design
 from atomlearn.reports.atomic_write import write_text
-from atomlearn.reports.cells import inert
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
-from atomlearn.reports.tables import csv_text
+from atomlearn.reports.tables import csv_text, inert
 from atomlearn.storage.formats.messages import clipped, require_name
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Observations, Request, Schema

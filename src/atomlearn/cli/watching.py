@@ -24,8 +24,8 @@ class Watch(RunObserver):
     deadline : when the fits are to end; quiet : print nothing; verbose : print a line a pass, with
     its proved gap, and not one line for all; checkpoint : folder for the state of each fit, or
     None; doing : what goes on; searches : number of fits of a cross-validation that are still to
-    come and are only counted; searches_a_line : how many of these fits one line of progress stands
-    for; alpha : of the last of them that ended, or None.
+    come and are only counted, a line of progress for 50 of them; alpha : of the last of them that
+    ended, or None.
 
     Examples
     --------
@@ -45,7 +45,6 @@ class Watch(RunObserver):
     checkpoint: Path | None = None
     doing: str = ""
     searches: int = 0
-    searches_a_line: int = 50
     alpha: float | None = None
 
     @property
@@ -70,25 +69,21 @@ class Watch(RunObserver):
     def __exit__(self, *_: object) -> None:
         self.line("")
 
-    def __call__(self, progress: Progress) -> None:
-        """See one step."""
-        if progress.search:
-            return
-        self.note(progress)
-
     def end(self, progress: Progress) -> None:
         """Count the fits of a search."""
         if progress.search:
             problem = progress.problem
             self.alpha = problem.regularizer.amount / float(problem.weight.sum())
             self.searches -= 1
-            if self.searches > 0 and self.searches % self.searches_a_line == 0:
+            if self.searches > 0 and self.searches % 50 == 0:
                 told = f"  cross-validation: {self.searches} fits to go"
                 if not self.line(told):
                     self.say(told)
 
-    def note(self, progress: Progress) -> None:
-        """Print the line of one step."""
+    def __call__(self, progress: Progress) -> None:
+        """Print the line of one step, unless it is one of a search."""
+        if progress.search:
+            return
         state = progress.state
         n_features = np.count_nonzero(state.weights)
         if not self.verbose:

@@ -23,7 +23,7 @@ from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import Seconds, StoppingRule
 
 #: Reads y (n_samples, n_tasks) as the target of one problem: (X, y, sample_weight, intercept) ->
-#: X, y, sample_weight. The wing of matrices enters its own in the door ``atomlearn.solvers``.
+#: X, y, sample_weight. The wing of matrices enters its own.
 SEVERAL_TARGETS: list[Callable[[Any, Any, Any, bool], tuple[object, object, object]]] = []
 
 
@@ -120,30 +120,45 @@ def solve(
     """
     gap = positive("gap", gap, "relative duality gap to prove, for example 1e-6")
     settings = Settings(gap, max_iter, solver, _limited(stop, time_limit), tuple(observers))
-    amount = _amount(form, level, radius)
+    penalty = Regularizer(as_norm(norm), form, _amount(form, level, radius))
+    with single_threaded_blas():
+        problem = checked_problem(
+            X, y, loss, penalty, tau, intercept, sample_weight, offset, unpenalized
+        )
+        result = settings.run(problem, _start(warm_start, problem.design.shape[1]))
+        result.problem = problem
+        return result
+
+
+def checked_problem(
+    X: object,
+    y: object,
+    loss: str | Loss,
+    penalty: Regularizer,
+    tau: float,
+    intercept: bool,
+    sample_weight: object,
+    offset: object,
+    unpenalized: object,
+) -> Problem:
+    """Return the problem of what ``solve`` takes, checked; several targets are one long one."""
     shape: tuple[int, ...] = getattr(y, "shape", ())
     names = None if unpenalized is None else feature_names(X)
     if len(shape) == 2 and shape[1] > 1:
         for read in SEVERAL_TARGETS:
             X, y, sample_weight = read(X, y, sample_weight, intercept)
-    the_loss, the_norm = as_loss(loss), named(as_norm(norm), feature_names(X))
-    regularizer = Regularizer(the_norm, form, amount)
-    design = as_design(X)
-    with single_threaded_blas():
-        problem = Problem.build(
-            design,
-            y,
-            the_loss,
-            regularizer,
-            tau=tau,
-            fit_intercept=intercept,
-            sample_weight=sample_weight,
-            offset=None if offset is None else np.reshape(np.asarray(offset), -1),
-            unpenalized=_free(unpenalized, names, shape, design),
-        )
-        result = settings.run(problem, _start(warm_start, design.shape[1]))
-        result.problem = problem
-        return result
+    the_loss, the_norm, design = as_loss(loss), named(penalty.norm, feature_names(X)), as_design(X)
+    return Problem.build(
+        design,
+        y,
+        the_loss,
+        penalty.of(the_norm),
+        tau=tau,
+        fit_intercept=intercept,
+        sample_weight=sample_weight,
+        offset=None if offset is None else np.reshape(np.asarray(offset), -1),
+        unpenalized=_free(unpenalized, names, shape, design),
+    )
 
 
 def _limited(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:

@@ -129,7 +129,8 @@ class AtomicModel(FitParameters):
 
     def _columns(self, inputs: Design, weight: Array) -> Design:
         """Return the design that is fitted to."""
-        return expanded(inputs, self.features, weight)
+        linear = self.features == "linear"
+        return inputs if linear else expanded(inputs, self.features, weight)
 
     def _regularized_by(self) -> tuple[str | Norm, float]:
         """Return the norm, and alpha or radius, of the fit."""

@@ -12,10 +12,11 @@ import numpy as np
 from sklearn.utils.validation import _check_n_features, validate_data
 
 from atomlearn import solvers
-from atomlearn.core.data.convert import as_compressed, held_design, readable, refuse_not_finite
+from atomlearn.core.data.convert import as_compressed, readable, refuse_not_finite
+from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.frames import frame_to_array, is_table
 from atomlearn.core.interfaces import Columns, Design, Norm, whole_number
-from atomlearn.core.norms.names import named, named_columns
+from atomlearn.core.norms.names import named_columns
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.solvers.solver import Solver
 from atomlearn.designs import as_design, feature_names, is_opened, map_of
@@ -71,7 +72,9 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     )
     if is_plain and (reset or input_names(estimator) is None):
         _take_shape(estimator, X, None, reset)
-        return held_design(X)
+        design: Design = DenseDesign(X)
+        refuse_not_finite(design)
+        return design
     if is_opened(X):
         design = as_design(X)
         _take_shape(estimator, design, feature_names(X), reset)
@@ -161,14 +164,15 @@ def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
         else:
             weights = None if norm.weights is None else map.weights_of_groups(norm.weights)
             norm = Groups(map.column_groups(), weights)
-    return named(as_norm(norm), input_names(estimator))
+    found, names = as_norm(norm), input_names(estimator)
+    return found if names is None else found.with_names(names)
 
 
 def unpenalized_columns(estimator: Any, design: Design) -> Columns | None:
     """Return the columns of the design that ``unpenalized`` means: those of these inputs."""
-    given = named_columns(estimator.unpenalized, input_names(estimator), "unpenalized")
-    if given is None:
+    if estimator.unpenalized is None:
         return None
+    given = named_columns(estimator.unpenalized, input_names(estimator), "unpenalized")
     map = map_of(design)
     return map.main_columns(check_free(given, map.n_inputs))
 
@@ -181,7 +185,7 @@ def input_names(estimator: Any) -> list[str] | None:
 
 def amount_of(estimator: Any, default: Callable[[], float] | None = None) -> float:
     """Return alpha, or radius where the form is constrained; ``default()`` where alpha is None."""
-    if isinstance(estimator.form, str) and estimator.form == "constrained":
+    if estimator.form == "constrained":
         return positive("radius", estimator.radius, "bound on the gauge")
     if estimator.alpha is None and default is not None:
         return default() or 1.0

@@ -53,9 +53,7 @@ class ProvedModel(OwnParameters, BaseEstimator):
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
         if self.stop is not None:
             check_rule(self.stop)
-        limit, deadline = self.time_limit, Deadline()
-        if limit is not None:
-            deadline = Deadline.after(positive("time_limit", limit, "seconds, for example 60"))
+        deadline = Deadline.limited(self.time_limit)
         solver, steps = as_solver(self.solver, tol), whole("max_iter", self.max_iter)
         observers = tuple(self.observers or ())
         return Settings(tol, steps, solver, self.stop, observers, deadline)

@@ -16,6 +16,7 @@ from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.folds import Fold, decisions_at, training_part
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.paths.relax import relaxed
+from atomlearn.core.problem.result import together
 from atomlearn.core.solve import solve
 from atomlearn.estimators.dependent_rows import unit_numbers
 from atomlearn.estimators.survival import Baseline
@@ -69,10 +70,7 @@ class OutOfFold:
                 part = training_part(problem, train) if share else problem
                 found.append(relaxed(part, path.results[level], share))
         shape = len(folds), len(problems)
-        columns = np.unique(np.concatenate([result.columns for result in found]))
-        weights = np.zeros((len(found), columns.size))
-        for row, result in zip(weights, found, strict=True):
-            row[np.searchsorted(columns, result.columns)] = result.weights
+        columns, weights = together(found)
         intercepts = np.array([result.intercept for result in found]).reshape(shape)
         tests = [test[problems[0].weight[test] > 0] for _, test in folds]
         at, of = np.concatenate(tests), np.repeat(np.arange(len(folds)), [t.size for t in tests])

@@ -23,7 +23,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.parts import check_rows
-from atomlearn.core.interfaces import Array, Form, Norm, Rows
+from atomlearn.core.interfaces import Array, Form, Norm, Rows, check_share
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.folds import Fold, Score, training_part
 from atomlearn.core.paths.lattice import search_lattice
@@ -227,8 +227,7 @@ class CrossValidatedModel(AtomicModel):
         predicted = super().predict(X, offset)
         if interval is None:
             return predicted
-        if not 0 < interval < 1:
-            raise ValueError(f"interval must lie between 0 and 1, such as 0.9, got {interval!r}")
+        check_share("interval", interval, 0.9)
         known = self._out_of_fold
         if known is None:
             raise ValueError(

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from atomlearn.core.data.coefficients import as_columns
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Columns, Mask
 from atomlearn.designs import FeatureMap, Inputs, is_opened
@@ -79,7 +78,8 @@ class SelectsColumns(SelectorMixin):
                 warnings.filterwarnings("ignore", "No features were selected")
                 return super().transform(X)
         design = self._selectable.apply(checked_design(self, X, reset=False))
-        return as_columns(design.gather(self._columns_selected()), design.dtype)
+        block = design.gather(self._columns_selected())
+        return (block.stored() if block.is_sparse else block.dense()).astype(design.dtype)
 
     @available_if(_selects_columns)
     def inverse_transform(self, X: Any) -> Any:

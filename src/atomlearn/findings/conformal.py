@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from atomlearn.core.data.convert import as_compressed, readable
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import Array, check_share
 from atomlearn.designs import as_design, part_of
 from atomlearn.findings.effects import line_of_lasso
 from atomlearn.findings.given import Given
@@ -69,8 +69,7 @@ def full_conformal(
     >>> bool(0.7 <= ((lower <= y[100:]) & (y[100:] <= upper)).mean() <= 1)
     True
     """
-    if not 0 < share < 1:
-        raise ValueError(f"share must lie between 0 and 1, such as 0.9, got {share!r}")
+    check_share("share", share, 0.9)
     data = Given.of(estimator, X, y, None, None)
     if not data.loss.is_quadratic:
         raise ValueError(f"full_conformal is of the squared loss and l1, got {data.loss.name!r}")

@@ -13,14 +13,14 @@ from scipy.stats import t as student
 from sklearn.base import clone
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces import Array, Columns, check_share
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.designs import as_design, is_opened
 from atomlearn.estimators.checks import amount_of, input_names
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
 from atomlearn.estimators.subsets import SubsetRegressor
-from atomlearn.findings.carving import REACH, Found, carved
+from atomlearn.findings.carving import REACH, Found, carved, truncated
 from atomlearn.findings.given import Given, Step, refitted
 from atomlearn.findings.halves import own_problem
 from atomlearn.findings.held_out import rows_of
@@ -29,7 +29,6 @@ from atomlearn.findings.lasso_line import LassoLine, lasso_line
 from atomlearn.findings.nodewise import directions
 from atomlearn.findings.precision import columns_named
 from atomlearn.findings.subset_line import SubsetLine, subset_line
-from atomlearn.findings.truncated import truncated
 from atomlearn.norms import L1
 
 #: Shares of a refit that the first fit of named columns chooses from: what it shrinks less, the
@@ -116,8 +115,7 @@ def estimates(
     >>> estimates(model, X, y).how
     'carved'
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {level!r}")
+    check_share("level", level, 0.95)
     if sigma is not None and (how != "exact" or not sigma > 0):
         raise ValueError(f'sigma={sigma!r} must be above 0, and is of how="exact" alone')
     data = Given.of(estimator, X, y, sample_weight, groups)

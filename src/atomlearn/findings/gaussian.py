@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import eigsh
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import Array, is_whole
 from atomlearn.findings.precision import (
     inverse_of,
     scaled_by,
@@ -92,8 +92,11 @@ def gaussian_knockoffs(
     return means + scales * made.draw(generator(rng))
 
 
-def rescaled(covariance: Any, scales: Array) -> Any:
-    """Return a covariance that is given as that of the columns over their scales; words as is."""
+def rescaled(covariance: Any, scales: Array, turned: Array | None = None) -> Any:
+    """Return a covariance that is given as that of the columns over their scales; words as is.
+
+    turned : what these columns are multiplied by before, or None.
+    """
     if isinstance(covariance, str):
         return covariance
     values, p = np.asarray(covariance, dtype=np.float64), scales.size
@@ -102,7 +105,8 @@ def rescaled(covariance: Any, scales: Array) -> Any:
             f"covariance must be {p} x {p} finite numbers, a row and a column for each column of "
             f"X, got shape {values.shape}" + (" with NaN" if values.shape == (p, p) else "")
         )
-    return values / scales / scales[:, None]
+    values = values / scales / scales[:, None]
+    return values if turned is None else turned.T @ values @ turned
 
 
 def generator(rng: Any) -> np.random.Generator:
@@ -111,7 +115,7 @@ def generator(rng: Any) -> np.random.Generator:
     Data that was simulated with the same small number would else meet the very noise it is made of
     again, in its own knockoffs.
     """
-    if isinstance(rng, (int, np.integer)):
+    if is_whole(rng):
         return np.random.default_rng([int(rng), 0x6B6E6F63])
     return np.random.default_rng(rng)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.linear_model import lasso_path
 
 from atomlearn.core.interfaces import Array, Mask, Rows
 from atomlearn.core.norms.groups import l1_weights
+from atomlearn.core.paths.folds import training_part
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -93,11 +93,8 @@ def _together(
     """Return the results of paths that share every reading, each ended at ``most`` columns."""
     end, waiting = None if most is None else NumberOfFeatures(most), []
     for rows, pool in zip(parts, Pool(problem).of_each(len(parts)), strict=True):
-        weight = problem.weight * np.bincount(rows, minlength=problem.y.size)
-        weight *= problem.weight.sum() / weight.sum()
         reached = None if end is None else end.begin()
-        part = replace(problem, weight=weight)
-        waiting.append(settings.task(part, levels, pool, reached=reached))
+        waiting.append(settings.task(training_part(problem, rows), levels, pool, reached=reached))
     if drive(problem.design, waiting):
         raise KeyboardInterrupt("stability selection was interrupted")
     return [task.results for task in waiting]

@@ -93,8 +93,7 @@ def held_out_test(
     """Return a clone that is fitted to one part, which other rows are in that too, the verdict."""
     train, test = parts
     began = time.process_time()
-    own = fit_parameters(estimator, train, groups, order)
-    fitted = unproved(estimator).fit(rows_of(X, train), y[train], **own)
+    fitted = fitted_to(unproved(estimator), X, y, train, groups, order)
     seconds = time.process_time() - began
     trial = trial_of(fitted, X, y, rng, groups, order)
     decisions = decisions_of(fitted, rows_of(X, test), trial.known is not None)
@@ -127,8 +126,7 @@ def trial_of(
         if values is not None:
             given = fitted.classes_[values] if task == "classification" else values
         table = X if order_of_rows is None else rows_of(X, order_of_rows)
-        own = fit_parameters(model, train, groups, order)
-        again = clone(model).fit(rows_of(table, train), given[train], **own)
+        again = fitted_to(model, table, given, train, groups, order)
         return decisions_of(again, rows_of(table, test), known is not None)
 
     try:
@@ -136,6 +134,14 @@ def trial_of(
     except (TypeError, ValueError):  # words, or missing values
         inputs = None
     return Trial(decide, task, values, rng, ranks, known, inputs, groups, order)
+
+
+def fitted_to(
+    model: Any, X: Any, y: NDArray[Any], rows: Rows, groups: Any = None, order: Any = None
+) -> Any:
+    """Return a clone that is fitted to these rows, and told which of them belong together."""
+    own = fit_parameters(model, rows, groups, order)
+    return clone(model).fit(rows_of(X, rows), y[rows], **own)
 
 
 def models_of(estimator: Any) -> list[AtomicModel]:

@@ -53,7 +53,7 @@ RISEN = 1.05
 
 def loss_for(y: NDArray[Any], loss: str | Loss) -> Loss:
     """Return the loss, for "auto" the usual one of such a target."""
-    if not (isinstance(loss, str) and loss == "auto"):
+    if loss != "auto":
         return as_loss(loss)
     task = "regression"
     if y.dtype.names is not None:

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.data.convert import readable
+from atomlearn.core.data.frames import as_table, table_names
 from atomlearn.core.interfaces import (
     Array,
     Columns,
@@ -18,16 +21,19 @@ from atomlearn.core.interfaces import (
     Mask,
     Norm,
     OwnParameters,
-    is_number,
+    check_share,
     whole_number,
 )
 from atomlearn.estimators.checks import input_names, keep
 from atomlearn.estimators.targets import checked_target
-from atomlearn.findings.categories import indicators_of
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients
 from atomlearn.findings.precision import grouped, independent
 from atomlearn.norms import Groups, KSupport, as_norm
+from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
+from atomlearn.storage.intake.encode import encode_columns
+from atomlearn.storage.intake.kinds import days_of
+from atomlearn.storage.intake.typed import frame_of
 
 
 def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> float:
@@ -176,8 +182,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         ``groups`` and ``order`` are of rows, for the folds: see ``AtomicRegressorCV.fit``. The
         bound itself takes rows for independent.
         """
-        if not (is_number(self.fdr) and 0 < self.fdr < 1):
-            raise ValueError(f"fdr must be a share between 0 and 1 such as 0.1, got {self.fdr!r}")
+        check_share("fdr", self.fdr, 0.1)
         array, labels = indicators_of(self, X)
         if labels is not None and self.groups is not None:
             raise ValueError(
@@ -237,9 +242,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         if isinstance(given, str):
             if given != "gaussian":
                 raise ValueError(f"knockoffs must be 'gaussian' or an array, got {given!r}")
-            covariance = rescaled(self.covariance, scales)
-            if not isinstance(covariance, str):
-                covariance = turn(turn(covariance).T)
+            covariance = rescaled(self.covariance, scales, turned)
             made: Knockoffs = knockoffs_of(turn(X), covariance)
             asked = (10 if made.unsure else 1) if self.n_draws is None else self.n_draws
             n_draws = whole_number("KnockoffSelector", "n_draws", asked)
@@ -287,3 +290,44 @@ def _of_units(sizes: Array, of: Columns | None) -> Array:
         return pairs.T
     squares = [np.bincount(of, row**2) for row in pairs]
     return np.sqrt(np.array(squares)).T
+
+
+def indicators_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
+    """Return X as an array, and which columns of it are of one column of X; None: each its own.
+
+    Sets what scikit-learn's ``validate_data`` sets.
+    """
+    table = as_table(X)
+    if table_names(table):
+        frame = frame_of(table)
+        labels = {name: set(frame.cells(name)) for name in filter(frame.is_text, frame.header)}
+        # A table with dates is refused below, as elsewhere.
+        if labels and all(days_of(list(cells)) is None for cells in labels.values()):
+            return _encoded(estimator, X, frame, labels)
+    array: Any = validate_data(
+        estimator, readable(X), dtype=np.float64, accept_sparse="csc", ensure_min_samples=2
+    )
+    return (array.toarray() if is_sparse(array) else array), None
+
+
+def _encoded(
+    estimator: Any, X: Any, frame: Any, labels: dict[str, set[str]]
+) -> tuple[Array, Columns]:
+    validate_data(estimator, X, skip_check_array=True)
+    many = [name for name in labels if len(labels[name]) > INTAKE.many_values]
+    gaps = [name for name in frame.header if frame.missing(name).any()]
+    for names, what, remedy in (
+        (many, f"more than {INTAKE.many_values} different values", "group them, or leave it out"),
+        (gaps, "missing values", "fill them in, for example by datasets.read(missing='median')"),
+    ):
+        if names:
+            raise ValueError(f"column {names[0]!r} of X has {what}; {remedy}")
+    plans = [
+        ColumnPlan(name, "category", "category", tuple(sorted(labels[name])))
+        if name in labels
+        else ColumnPlan(name)
+        for name in frame.header
+    ]
+    made = encode_columns(frame, plans)
+    own = np.arange(len(plans))
+    return made.X, np.repeat(own, [len(plan.made()) for plan in plans])

@@ -29,7 +29,7 @@ from sklearn.utils.validation import (
 )
 
 from atomlearn.core.data.frames import as_table
-from atomlearn.core.interfaces import Array, Columns, Mask, OwnParameters, is_number
+from atomlearn.core.interfaces import Array, Columns, Mask, OwnParameters, is_number, whole_number
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -203,8 +203,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
                 f"threshold must be above 0.5 and at most 1, got {self.threshold!r}: at 0.5 and "
                 "below nothing bounds the false features"
             )
-        if isinstance(self.n_resamples, bool) or int(self.n_resamples) < 2:
-            raise ValueError(f"n_resamples must be at least 2, got {self.n_resamples!r}")
+        whole_number("StabilitySelector", "n_resamples", self.n_resamples, least=2)
 
     def _masks(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 
 from atomlearn.core.data.standardized import column_moments, moments_of
 from atomlearn.core.interfaces import Columns, Design, WarmStart
+from atomlearn.core.problem.result import together
 from atomlearn.designs import part_of
 from atomlearn.estimators.checks import input_names
 from atomlearn.problem import Problem
@@ -130,14 +131,10 @@ def twins(
 
 def _largest(results: Sequence[Result], design: Design, most: int) -> list[int]:
     """Return the columns with the largest coefficients per standard deviation."""
-    columns = np.unique(np.concatenate([result.columns for result in results]))
+    columns, weights = together(results)
     if not columns.size:
         return []
-    size = np.zeros(columns.size)
-    for result in results:
-        at = np.searchsorted(columns, result.columns)
-        size[at] = np.maximum(size[at], np.abs(result.weights))
-    size *= moments_of(design, columns)[1]
+    size = np.abs(weights).max(axis=0) * moments_of(design, columns)[1]
     return [int(columns[at]) for at in np.argsort(-size, kind="stable")[:most]]
 
 

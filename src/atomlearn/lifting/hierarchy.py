@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, positive_number
+from atomlearn.core.interfaces import Array, Columns, positive
 from atomlearn.core.norms.partition import Membership
 from atomlearn.lifting.latent import LatentNorm
 
@@ -66,7 +66,7 @@ class Hierarchy(LatentNorm):
         return Membership(members, starts, starts.size - 1)
 
     def _delta(self, sets: Membership) -> Array:
-        weight = positive_number("Hierarchy", "pair_weight", self.pair_weight)
+        weight = positive("Hierarchy: pair_weight", self.pair_weight)
         return np.where(sets.sizes == 1, 1.0, weight)
 
     def _pairs(self, n_features: int) -> Columns:

@@ -214,7 +214,7 @@ class LatentGroups(LatentNorm):
             # Sets of which nothing is left take their weights with them.
             kept = [number for number, group in enumerate(groups) if group]
             groups = [groups[number] for number in kept]
-            if weights is not None and not isinstance(weights, str):
+            if np.ndim(weights):
                 weights = np.asarray(weights)[kept]
         return self.replaced(groups=groups, weights=weights)
 

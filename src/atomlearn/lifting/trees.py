@@ -82,7 +82,7 @@ class Trees(LatentGroups):
         order = np.lexsort((members, owners))
         kept, first = np.unique(owners[order], return_index=True)
         groups = [group.tolist() for group in np.split(members[order], first[1:])][: kept.size]
-        if weights is not None and not isinstance(weights, str):
+        if np.ndim(weights):
             weights = np.asarray(weights)[kept]
         return cls(groups, weights)
 

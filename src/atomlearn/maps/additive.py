@@ -262,16 +262,9 @@ class Additive(TermDesign):
     def _set(
         self, codes: CodedColumns, map: AdditiveMap, dtype: np.dtype[Any], names: list[str] | None
     ) -> None:
-        self.codes, self._dtype = codes, dtype
+        self.codes, self.dtype = codes, dtype
         self.map, self._names = map, names
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.codes.n_rows, self.map.n_columns
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._dtype
+        self.shape = codes.n_rows, map.n_columns
 
     # --- the design -----------------------------------------------------------------------------
 
@@ -302,5 +295,5 @@ class Additive(TermDesign):
         """Return the design of these rows, with the same levels: codes are copied."""
         design = type(self).__new__(type(self))
         codes = codes_of_rows(self.codes, rows)
-        design._set(codes, self.map, self._dtype, self._names)
+        design._set(codes, self.map, self.dtype, self._names)
         return design

@@ -247,14 +247,7 @@ class Anova(TermDesign):
         every = np.arange(map.n_inputs, dtype=np.int64)
         self.codes = dense_codes(margin.codes, map.margin.levels.zero, every)
         self.map, self._names = map, names
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.codes.shape[0], self.map.n_columns
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.curves.dtype
+        self.shape, self.dtype = (self.codes.shape[0], map.n_columns), curves.dtype
 
     @property
     def terms(self) -> list[tuple[int, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -66,14 +65,7 @@ class Cubic(Design):
         width = np.arange(d + 1, 0, -1, dtype=np.int64)
         #: Where the products begin whose first factor is u_i; the constant's is the first.
         self._starts = np.concatenate([[0], np.cumsum(width * (width + 1) // 2)])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._inputs.shape[0], int(self._starts[-1]) - 1
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64)
+        self.shape = self._inputs.shape[0], int(self._starts[-1]) - 1
 
     @property
     def listable(self) -> bool:
@@ -97,6 +89,7 @@ class Cubic(Design):
         some = Cubic.__new__(Cubic)
         some.gamma, some.r, some._starts = self.gamma, self.r, self._starts
         some._inputs = np.asfortranarray(self._inputs[rows])
+        some.shape = rows.size, self.shape[1]
         return some
 
     def triple(self, column: int) -> tuple[int, int, int]:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Columns, Design, whole_number
+from atomlearn.core.interfaces.forwarding import Forwarding
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.kernel_map import (
     KernelFunction,

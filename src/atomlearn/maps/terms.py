@@ -82,22 +82,13 @@ class CodedBlock(Block):
     Gram matrices O(n q^2) where dense columns take O(n (sum m)^2).
     """
 
-    __slots__ = ("codes", "part", "place", "tables")
-
     keeps_gram = True
 
     def __init__(
         self, codes: NDArray[np.uint8], tables: Sequence[Array], part: Columns, place: Columns
     ) -> None:
         self.codes, self.tables, self.part, self.place = codes, list(tables), part, place
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.codes.shape[0], self.part.size
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64)
+        self.shape = self.codes.shape[0], self.part.size
 
     def dot(self, weights: Array) -> Array:
         result = np.zeros(self.shape[0])

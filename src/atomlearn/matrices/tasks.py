@@ -13,6 +13,7 @@ from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.losses import FreeColumns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.solve import SEVERAL_TARGETS
 from atomlearn.maps.pairs.polynomial import Polynomial
 from atomlearn.matrices.designs.tasks import Tasks
 
@@ -109,3 +110,7 @@ def several_targets(
     if getattr(sample_weight, "shape", ()) == y.shape[:1]:
         sample_weight = np.repeat(np.asarray(sample_weight), y.shape[1])
     return Tasks(X, y.shape[1]), np.asarray(y).reshape(-1), sample_weight
+
+
+# Targets y (n_samples, n_tasks) make a problem over the matrix of all coefficients.
+SEVERAL_TARGETS.append(several_targets)

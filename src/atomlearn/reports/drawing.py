@@ -174,7 +174,8 @@ def page_style() -> dict[str, Any]:
     grid = {"axes.grid": True, "grid.color": GRID, "axes.axisbelow": True}
     cycle = cycler(linestyle=["-", "--", ":"]) * cycler(color=SERIES)
     lines = {"axes.prop_cycle": cycle, "lines.markersize": 4}
-    text = {"svg.fonttype": "none", "font.size": 9.0}
+    # Room for letters that are wider in the reader's font than in matplotlib's.
+    text = {"svg.fonttype": "none", "font.size": 9.0, "figure.constrained_layout.w_pad": 0.1}
     return {**soft, **dark, **clear, **off, **sizes, **grid, **lines, **text}
 
 

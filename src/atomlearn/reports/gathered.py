@@ -16,8 +16,7 @@ from atomlearn.core.interfaces import Array, Rows
 from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
-from atomlearn.estimators.dependent_rows import fit_parameters
-from atomlearn.findings.held_out import rows_of, unproved
+from atomlearn.findings.held_out import fitted_to, rows_of, unproved
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.losses import as_loss
@@ -120,11 +119,6 @@ class Fits:
     dependence: dict[str, Any]
     n_resamples: int | None = None
 
-    def fitted_to(self, rows: Rows) -> Any:
-        """Return a clone that is fitted to these rows, without a proof that takes long."""
-        own = fit_parameters(self.estimator, rows, **self.dependence)
-        return unproved(self.estimator).fit(rows_of(self.X, rows), self.y[rows], **own)
-
 
 def half_fits(fits: Fits, view: View) -> list[Half]:
     """Return what clones select from halves of the rows; nothing of what chose columns before."""
@@ -133,7 +127,8 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
         return []
 
     def fitted(rows: Rows) -> Half:
-        part = view_of(fits.fitted_to(rows), rows_of(fits.X, rows), None)
+        model = fitted_to(unproved(fits.estimator), fits.X, fits.y, rows, **fits.dependence)
+        part = view_of(model, rows_of(fits.X, rows), None)
         return Half(part.map, part.columns, part.weights)
 
     entries = view.design.shape[0] * view.design.shape[1]

@@ -16,12 +16,11 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Columns, Deadline, Scores
 from atomlearn.core.interfaces.certificate import TINY, Status
 from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import growth
-from atomlearn.subsets.norm import IN, OUT, BranchNorm
+from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 from atomlearn.subsets.relaxation import Bound, Point, Relaxation, dual_value
 from atomlearn.subsets.result import NearSubset, SubsetRecord, SubsetResult, SubsetStatus
 from atomlearn.subsets.search import Search, Subset
@@ -65,11 +64,8 @@ class Hunt:
         problem = replace(problem, design=self.counted).until(wanted.deadline)
         self.problem = problem.centered()
         self.wanted, self.level, self.price = wanted, problem.regularizer.amount, price
-        norm = problem.regularizer.norm
-        assert isinstance(norm, KSupport)
-        self.norm, self.k, self.n_features = norm, norm.k, problem.design.shape[1]
-        self.partition = None if norm.groups is None else norm.partition(self.n_features)
-        self.n_units = self.n_features if self.partition is None else self.partition.n_groups
+        self.units = Choices(problem)
+        self.k, self.n_features = self.units.norm.k, problem.design.shape[1]
         self.history: list[SubsetRecord] = []
         self.interrupted = False
         self._relax(problem)
@@ -80,7 +76,7 @@ class Hunt:
         """Solve the relaxation over all columns, and read the data once more for its scores."""
         problem, gap = self.problem, ROOT_GAP
         if self._goes_on:
-            given, gap = given.with_norm(self.norm.replaced(k=1)), LOOSE_GAP
+            given, gap = given.with_norm(self.units.norm.replaced(k=1)), LOOSE_GAP
         result = Settings(gap=gap, deadline=self.wanted.deadline).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
         state, result.state = result.state, None
@@ -94,10 +90,9 @@ class Hunt:
         prediction = linear + intercept
         self.root = Point(columns, weights, intercept, prediction)
         dual = problem.negative_gradient(prediction)
-        self._rate(self.norm.ratings(problem.design.scores(dual)))
+        self._rate(self.units.norm.ratings(problem.design.scores(dual)))
         lengths = problem.measured.of(self.counted, problem.weight, self.root.columns)
-        largest = 1.0 if self.partition is None else float(self.partition.sizes.max())
-        longest = float(lengths.scored.max(initial=0.0)) * math.sqrt(largest)
+        longest = float(lengths.scored.max(initial=0.0)) * math.sqrt(self.units.largest)
         self.off = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * longest
         free = np.zeros(self._first.size, dtype=np.int8)
         norm = BranchNorm(self.k, free, None, self.price, self.level)
@@ -113,9 +108,9 @@ class Hunt:
     def _go_on(self, cutoff: float) -> None:
         """Solve the relaxation with a price over all columns."""
         relaxation = Relaxation(replace(self.problem, free=None), self.price)
-        fixed = np.zeros(self.n_units, dtype=np.int8)
+        fixed = np.zeros(self.units.count, dtype=np.int8)
         if self.problem.free is not None:
-            fixed[self._units(self.problem.free)] = OUT
+            fixed[self.units.of(self.problem.free)] = OUT
         norm = relaxation.norm(self.k, fixed)
         (bound,) = relaxation.bounds([(norm, self.root, self.root.columns, cutoff)])
         self.root, self.lower, self.dual, self.off = bound.point, bound.lower, bound.dual, bound.off
@@ -124,28 +119,21 @@ class Hunt:
     def _rate(self, ratings: Scores) -> None:
         """Keep the ratings of all units, and which are the best."""
         # Scores of free columns are zero but for rounding.
-        free = 0 if self.problem.free is None else self.problem.free.size
-        self._first = self._penalized(ratings.top(max(FIRST, 5 * self.k) + free)[0])
+        first, _ = ratings.top(max(FIRST, 5 * self.k) + self.units.n_free)
+        self._first = self._penalized(first)
         self._ratings = ratings
 
     def _penalized(self, units: Columns) -> Columns:
         """Return these units, in their order, without free columns."""
         free = self.problem.free
-        return units if free is None else units[~np.isin(units, self._units(free))]
-
-    def _members(self, units: Columns) -> Columns:
-        return units if self.partition is None else self.partition.members(units)
-
-    def _units(self, columns: Columns) -> Columns:
-        """Return the units of these columns, increasing."""
-        return np.unique(columns if self.partition is None else self.partition.labels[columns])
+        return units if free is None else units[~np.isin(units, self.units.of(free))]
 
     def _part(self, units: Columns) -> Part:
         """Return the problem over some units, held in memory where they fit."""
-        columns = np.sort(self._members(units))
+        columns = np.sort(self.units.columns(units))
         small = columns.size * self.problem.y.size <= MOST_ENTRIES or self.counted.is_sparse
         if not small:
-            everything = np.arange(self.n_units)
+            everything = np.arange(self.units.count)
             relaxation = Relaxation(replace(self.problem, free=None), self.price)
             return Part(relaxation, np.arange(self.n_features), everything, units)
         problem = self.problem.restricted_to(self.counted.gather(columns), columns)
@@ -188,7 +176,7 @@ class Hunt:
 
     def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, Part]:
         """Return a search among the likeliest units that has a first set, and these units."""
-        units = np.concatenate([self._units(self.root.columns), self._first, *starts])
+        units = np.concatenate([self.units.of(self.root.columns), self._first, *starts])
         units = self._penalized(np.unique(units).astype(np.int64))
         part = self._part(units)
         search = self._search(part)
@@ -213,7 +201,7 @@ class Hunt:
         if bar > 0.0:
             units = self._ratings.above(math.sqrt(bar))[0]
         elif self.problem.design.listable:
-            units = np.arange(self.n_units)
+            units = np.arange(self.units.count)
         else:
             return None
         return np.union1d(self._penalized(units), best)
@@ -264,18 +252,18 @@ class Hunt:
                 NearSubset(np.sort(part.numbers[each.units]), each.objective)
                 for each in search.within_reach(within)
             ]
-        free = 0 if self.problem.free is None else self.problem.free.size
+        choices = self.units.count - self.units.n_free
         return SubsetResult(
             fitted=self._fitted(best, part, lower, status, search.nodes),
             columns=part.columns[best.point.columns],
-            groups=None if self.partition is None else part.numbers[best.units],
+            groups=None if self.units.partition is None else part.numbers[best.units],
             weights=best.point.weights,
             lower_bound=lower,
             status=status,
             k=self.k,
             ridge=self.level,
             proved_in=proved_in,
-            n_proved_out=0 if open_units is None else self.n_units - free - open_units.size,
+            n_proved_out=0 if open_units is None else choices - open_units.size,
             open_columns=open_units,
             near=near,
             near_complete=bound is not None and search.within is not None and not search.is_open,

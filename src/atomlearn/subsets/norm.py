@@ -12,11 +12,41 @@ from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Form, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm, lifted_point
-from atomlearn.core.norms.ksupport import fair_share
+from atomlearn.core.norms.ksupport import KSupport, fair_share
 from atomlearn.core.norms.ksupport_point import ksupport_point
 from atomlearn.core.norms.vectors import power_of_two, to_float64
+from atomlearn.core.problem.problem import Problem
 
 IN, OUT = 1, -1
+
+
+class Choices:
+    """What subsets of a problem are chosen from: its columns, or groups of them.
+
+    Attributes
+    ----------
+    norm : KSupport; partition : None or Partition, of the groups
+    count : int; n_free : int; largest : int
+        Number of units, of those among them that are free, and of columns of the largest.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        norm, n_features = problem.regularizer.norm, problem.design.shape[1]
+        assert isinstance(norm, KSupport)
+        self.norm, self.partition, self.count, self.largest = norm, None, n_features, 1
+        if norm.groups is not None:
+            self.partition = norm.partition(n_features)
+            self.count = self.partition.n_groups
+            self.largest = int(self.partition.sizes.max(initial=1))
+        self.n_free = 0 if problem.free is None else np.unique(self.of(problem.free)).size
+
+    def of(self, columns: Columns) -> Columns:
+        """Return the unit of each column."""
+        return columns if self.partition is None else self.partition.labels[columns]
+
+    def columns(self, units: Columns) -> Columns:
+        """Return the columns of units."""
+        return units if self.partition is None else self.partition.members(units)
 
 
 class BranchNorm(RatedNorm):

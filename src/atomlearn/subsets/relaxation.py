@@ -15,10 +15,9 @@ from atomlearn._kernels import branch_newton
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.masters.choose import choose_master
-from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import counted, growth
-from atomlearn.subsets.norm import IN, OUT, BranchNorm
+from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 
 #: Steps of one call of the kernel: what a pass then leaves open is gone on with.
 STEPS = 10
@@ -77,44 +76,31 @@ class Relaxation:
 
     def __init__(self, problem: Problem, price: float = 0.0) -> None:
         self.problem, self.level, self.price = problem, problem.regularizer.amount, price
-        n_features, norm = problem.design.shape[1], problem.regularizer.norm
-        assert isinstance(norm, KSupport)
-        self.partition = None if norm.groups is None else norm.partition(n_features)
-        self.n_units = n_features if self.partition is None else self.partition.n_groups
+        self.units = Choices(problem)
         loss, free = problem.loss, problem.loss.free
         #: Whether f is quadratic, so that one Gram matrix is that of all points.
         plain = loss if free is None else free.inner
         self.quadratic = plain.is_quadratic and (free is None or free.separable)
         self._lock = threading.Lock()
-        self._place = np.full(n_features, -1, dtype=np.int64)
+        self._place = np.full(problem.design.shape[1], -1, dtype=np.int64)
         self._block = CachedBlock(problem.design.gather(np.zeros(0, dtype=np.int64)))
         self._pull = np.zeros(0)
         norms = problem.design.squared_norms(counted(problem.weight))
-        self._longest = math.sqrt(float(norms.max(initial=0.0)))
-        if self.partition is not None:
-            self._longest *= math.sqrt(float(self.partition.sizes.max(initial=1)))
+        self._longest = math.sqrt(float(norms.max(initial=0.0)) * self.units.largest)
         zero = np.zeros(problem.y.size)
         zero = zero + problem.optimal_intercept(zero)
         self._slope = problem.negative_gradient(zero)
         #: Of f where H is taken: without columns.
         self._curvature = problem.weight
         #: Whether steps by H are made: f is quadratic, or bends as much elsewhere, or less.
-        self._modelling = self.partition is None and math.isfinite(plain.smoothness)
+        self._modelling = self.units.partition is None and math.isfinite(plain.smoothness)
         if not self.quadratic:
             self._curvature = problem.loss.curvature(problem.y, zero, problem.weight)
 
-    def units_of(self, columns: Columns) -> Columns:
-        """Return the unit of each column."""
-        return columns if self.partition is None else self.partition.labels[columns]
-
-    def members(self, units: Columns) -> Columns:
-        """Return the columns of units."""
-        return units if self.partition is None else self.partition.members(units)
-
     def sizes(self, point: Point) -> Array:
         """Return the length of the weights of each unit, (n_units,)."""
-        units = self.units_of(point.columns)
-        return np.sqrt(np.bincount(units, point.weights**2, minlength=self.n_units))
+        units = self.units.of(point.columns)
+        return np.sqrt(np.bincount(units, point.weights**2, minlength=self.units.count))
 
     def fit(self, units: Columns) -> tuple[Point, float, float]:
         """Return the ridge fit of units, its objective with their price, and a bound on that."""
@@ -122,9 +108,9 @@ class Relaxation:
             return self._fit(units)
 
     def _fit(self, units: Columns) -> tuple[Point, float, float]:
-        fixed = np.full(self.n_units, OUT, dtype=np.int8)
+        fixed = np.full(self.units.count, OUT, dtype=np.int8)
         fixed[units] = IN
-        columns = np.sort(self.members(units))
+        columns = np.sort(self.units.columns(units))
         norm = self.norm(0, fixed)
         weights, intercept = np.zeros(columns.size), 0.0
         target = 1e-10 * self.problem.loss_at_zero()
@@ -138,7 +124,7 @@ class Relaxation:
 
     def norm(self, k: int, fixed: NDArray[np.int8]) -> BranchNorm:
         """Return what a branch is relaxed to."""
-        return BranchNorm(k, fixed, self.partition, self.price, self.level)
+        return BranchNorm(k, fixed, self.units.partition, self.price, self.level)
 
     def bounds(
         self, branches: Sequence[Asked], pool: ThreadPoolExecutor | None = None
@@ -175,9 +161,9 @@ class Relaxation:
         start, near : weights of the branch before, and the columns to begin with.
         """
         problem, fixed = self._of(norm, self.problem.design), norm.fixed
-        inside = self.members(np.flatnonzero(fixed == IN))
+        inside = self.units.columns(np.flatnonzero(fixed == IN))
         columns = np.union1d(inside, near)
-        columns = columns[fixed[self.units_of(columns)] != OUT]
+        columns = columns[fixed[self.units.of(columns)] != OUT]
         given = np.zeros(problem.design.shape[1])
         given[start.columns] = start.weights
         weights, intercept = given[columns], start.intercept
@@ -195,7 +181,7 @@ class Relaxation:
             off = self.off(dual)
             lower = dual_value(problem, norm, prediction, dual, squares, off)
             if best is None or lower > best.dual:
-                near = self.members(np.flatnonzero((squares >= NEAR * bar) | (sizes > 0.0)))
+                near = self.units.columns(np.flatnonzero((squares >= NEAR * bar) | (sizes > 0.0)))
                 best = Bound(max(lower, 0.0), lower, point, squares, off, near)
             gauge = problem.gauge(point.columns, point.weights)
             objective = problem.objective(point.weights, prediction, gauge)
@@ -206,14 +192,14 @@ class Relaxation:
             if best.lower >= cutoff or gap <= enough or problem.deadline.passed:
                 break
             wanted = (fixed == 0) & (squares > bar * (1.0 + 1e-9))
-            wanted[self.units_of(columns)] = False
+            wanted[self.units.of(columns)] = False
             new = np.flatnonzero(wanted)
             if not new.size and not (self.quadratic or self._modelling):
                 break
             most = max(20, used.size)
             if new.size > most:
                 new = new[np.argpartition(-squares[new], most)[:most]]
-            columns = np.append(columns, self.members(new))
+            columns = np.append(columns, self.units.columns(new))
             weights = np.append(weights, np.zeros(columns.size - weights.size))
         assert best is not None
         best.lower, best.dual = best.lower + paid, best.dual + paid
@@ -234,7 +220,7 @@ class Relaxation:
         """Return weights, intercept and predictions of the relaxed problem over these columns."""
         problem = self.problem
         inner = norm.restrict(columns, problem.design.shape[1])
-        if not self.quadratic or self.partition is not None:
+        if not self.quadratic or self.units.partition is not None:
             places = self._gathered(columns)
             restricted = self._of(inner, CachedBlock(self._block.inner.gather(places)))
             refit = choose_master(restricted).solve(restricted, weights, intercept, target)
@@ -271,7 +257,7 @@ class Relaxation:
             return self._refit(norm, columns, weights, intercept, target)
         H, _, places = self._model(columns)
         H, here = H[np.ix_(places, places)], np.arange(columns.size)
-        block, inner = self._block.inner.gather(places), norm.restrict(columns, self.n_units)
+        block, inner = self._block.inner.gather(places), norm.restrict(columns, self.units.count)
         problem = self._of(inner, block)
         linear = block.dot(weights)
         intercept = problem.optimal_intercept(linear, intercept)

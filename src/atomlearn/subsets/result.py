@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.problem.result import Result
 
 
-class SubsetStatus(Enum):
+class SubsetStatus(StrEnum):
     """Why a search for the best subset ended. Only OPTIMAL claims the gap that was asked for."""
 
     OPTIMAL = "optimal: no subset is better by more than the gap that was asked for"
@@ -23,9 +23,6 @@ class SubsetStatus(Enum):
         "the columns are too many to be listed and the first bound leaves too many of them open; "
         "no subset is better by more than the gap that is told; a larger ridge proves more"
     )
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,10 +168,10 @@ class Search:
         r = self.relaxation
         # Of moves whose gains are known exactly the best one will do.
         tried = 1 if r.quadratic else 3
-        while r.partition is None and subset.point.columns.size == subset.units.size:
+        while r.units.partition is None and subset.point.columns.size == subset.units.size:
             units, moves = subset.units, []
             model = self._model(subset.point)
-            if units.size < min(self.k, r.n_units):
+            if units.size < min(self.k, r.units.count):
                 gains = model.added() - self.price
                 moves.append((float(gains.max()), np.append(units, gains.argmax())))
             grows = bool(moves) and moves[0][0] > 0.0
@@ -253,7 +253,7 @@ class Search:
     def _looks_through(self, branch: Branch) -> bool:
         """Whether a branch is to be looked through, set by set."""
         r = self.relaxation
-        return branch.k == 0 or (branch.k == 1 and r.quadratic and r.partition is None)
+        return branch.k == 0 or (branch.k == 1 and r.quadratic and r.units.partition is None)
 
     def _taken(self, branch: Branch, bound: Bound | None) -> None:
         self.nodes += 1

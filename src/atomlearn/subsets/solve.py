@@ -1,4 +1,4 @@
-"""solve_subset: the best k columns, or k groups of columns, with a proof."""
+"""The best k columns, or k groups of columns, with a proof: of one size, or of several."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
-from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Columns, Deadline, Loss, whole_number
-from atomlearn.core.losses import as_loss
+from atomlearn.core.data.convert import as_design
+from atomlearn.core.interfaces import Columns, Deadline, Loss, is_number, whole_number
 from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.solve import SEVERAL_TARGETS
+from atomlearn.core.solve import checked_problem
 from atomlearn.subsets.hunt import Hunt, Wanted
+from atomlearn.subsets.norm import Choices
 from atomlearn.subsets.result import SubsetRecord, SubsetResult
 
 #: The ridge, where none is given, in units of the curvature of f along a column of usual length.
@@ -158,20 +157,14 @@ def best_subset(
 
     price : of each; it is then the best of at most k.
     """
-    most = k
+    most, units = k, Choices(problem)
     if price:
         zero = np.zeros(problem.y.size)
         # More of them cost more than there is without any.
         worth = problem.loss_value(zero + problem.optimal_intercept(zero)) / price
-        most = max(1, int(min(k, n_units(problem), worth)))
-    problem = problem.with_norm(KSupport(most, _norm(problem).groups))
+        most = max(1, int(min(k, units.count - units.n_free, worth)))
+    problem = problem.with_norm(units.norm.replaced(k=most))
     return replace(Hunt(problem, wanted, price).run(starts), k=k)
-
-
-def _norm(problem: Problem) -> KSupport:
-    norm = problem.regularizer.norm
-    assert isinstance(norm, KSupport)
-    return norm
 
 
 def subset_problem(
@@ -189,22 +182,12 @@ def subset_problem(
     """Return the problem under the squared k-support norm, checked."""
     k = whole_number("solve_subset", "k", k)
     level = 1.0 if ridge is None else checked_ridge(ridge)
-    names, design = feature_names(X), as_design(X)
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
-        groups = _rows_of_tasks(groups, design.shape[1], shape[1])
-        for read in SEVERAL_TARGETS:
-            read_X, y, sample_weight = read(X, y, sample_weight, intercept)
-            design = as_design(read_X)
-    problem = Problem.build(
-        design,
-        y,
-        as_loss(loss),
-        Regularizer(named(KSupport(k, groups), names), "squared", level),
-        fit_intercept=intercept,
-        sample_weight=sample_weight,
-        offset=None if offset is None else np.reshape(np.asarray(offset), -1),
-        unpenalized=named_columns(unpenalized, names, "unpenalized"),
+        groups = _rows_of_tasks(groups, as_design(X).shape[1], shape[1])
+    penalty = Regularizer(KSupport(k, groups), "squared", level)
+    problem = checked_problem(
+        X, y, loss, penalty, 0.0, intercept, sample_weight, offset, unpenalized
     )
     if problem.loss.smoothed(1.0) is not None:
         raise ValueError(
@@ -223,22 +206,19 @@ def wanted_of(
     observers: Iterable[Callable[[SubsetRecord], object]] = (),
 ) -> Wanted:
     """Return what a search is asked for, checked; its time begins now."""
-    deadline = Deadline()
-    if time_limit is not None:
-        deadline = Deadline.after(positive("time_limit", time_limit, "seconds, for example 60"))
     return Wanted(
         positive("gap", gap, "share of the objective, for example 1e-4"),
         None if within is None else positive("within", within, "share, for example 0.01"),
         whole_number("solve_subset", "max_sets", max_sets),
         math.inf if max_nodes is None else whole_number("solve_subset", "max_nodes", max_nodes, 0),
-        deadline,
+        Deadline.limited(time_limit),
         tuple(observers),
     )
 
 
 def checked_ridge(ridge: float) -> float:
     """Return the ridge, or say why there must be one."""
-    if isinstance(ridge, int | float) and ridge == 0:
+    if is_number(ridge) and ridge == 0:
         raise ValueError(
             "ridge must be above 0, got 0: without a ridge the bound over all subsets is that of "
             "no columns at all, so nothing can be proved; leave ridge out, and 0.1 times the "
@@ -249,21 +229,15 @@ def checked_ridge(ridge: float) -> float:
 
 def check_size(problem: Problem, k: int) -> None:
     """Raise where there are fewer columns, or groups, than a subset is to have."""
-    count, free = n_units(problem), 0 if problem.free is None else problem.free.size
+    units = Choices(problem)
+    count, free = units.count - units.n_free, units.n_free
     if k > count:
-        what = "columns" if _norm(problem).groups is None else "groups"
+        what = "columns" if units.partition is None else "groups"
         left = f" ({free} columns are unpenalized and belong to every subset)" if free else ""
         raise ValueError(
             f"solve_subset: k={k}, but X has {count} {what} to choose from{left}; use k={count} or "
             "less"
         )
-
-
-def n_units(problem: Problem) -> int:
-    """Return how many columns, or groups, there are to choose from."""
-    norm, n_features = _norm(problem), problem.design.shape[1]
-    count = n_features if norm.groups is None else norm.partition(n_features).n_groups
-    return count - (0 if problem.free is None else problem.free.size)
 
 
 def _rows_of_tasks(groups: Any, n_features: int, n_tasks: int) -> Columns:
@@ -306,3 +280,71 @@ def usual_ridge(problem: Problem) -> float:
 
 def chosen(result: SubsetResult) -> Columns:
     return result.columns if result.groups is None else result.groups
+
+
+def subset_path(
+    X: object,
+    y: object,
+    *,
+    ks: Iterable[int] = range(1, 11),
+    ridge: float | None = None,
+    loss: str | Loss = "squared",
+    groups: Any = None,
+    intercept: bool = False,
+    sample_weight: object = None,
+    offset: object = None,
+    unpenalized: object = None,
+    gap: float = GAP,
+    time_limit: float | None = None,
+    max_nodes: int | None = None,
+) -> list[SubsetResult]:
+    """Return the best subsets of several sizes, each search beginning at the sets before it.
+
+    Parameters
+    ----------
+    ks : iterable of int
+        Sizes, in any order; the results are in the order of increasing size.
+    time_limit : float, optional
+        Seconds for all of them: each size gets an equal share of what is left.
+
+    Others : see ``solve_subset``.
+
+    Returns
+    -------
+    list of SubsetResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        As ``solve_subset`` does.
+
+    References
+    ----------
+    Argyriou, Foygel, Srebro (2012), Sparse prediction with the k-support norm, NeurIPS 25,
+    arXiv:1204.5043.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.subsets import subset_path
+    >>> X = np.random.default_rng(0).standard_normal((100, 50))
+    >>> y = X[:, 3] - 2.0 * X[:, 7]
+    >>> [result.columns.tolist() for result in subset_path(X, y, ks=[1, 2], ridge=10.0)]
+    [[7], [3, 7]]
+    """
+    sizes = sorted({whole_number("subset_path", "ks", k) for k in ks})
+    if not sizes:
+        raise ValueError("subset_path: ks holds no size; pass ks=range(1, 11), for example")
+    whole = Deadline.limited(time_limit)
+    results: list[SubsetResult] = []
+    with single_threaded_blas():
+        problem = subset_problem(
+            X, y, sizes[-1], ridge, loss, groups, intercept, sample_weight, offset, unpenalized
+        )
+        check_size(problem, sizes[-1])
+        for left, k in zip(range(len(sizes), 0, -1), sizes, strict=True):
+            share = None if time_limit is None else max(whole.left / left, 1e-3)
+            wanted = wanted_of(gap, None, MOST_SETS, share, max_nodes)
+            starts = [chosen(result) for result in results[-1:]]
+            results.append(best_subset(problem, k, wanted, starts))
+    return results

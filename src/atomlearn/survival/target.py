@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.interfaces.numbers import unmasked
+from atomlearn.core.interfaces.numbers import all_text, unmasked
 
 #: One sample: whether the event was seen at ``time``; at risk after ``entry``; compared within
 #: its ``stratum``.
@@ -77,7 +77,7 @@ def checked_survival(y: object) -> NDArray[Any]:
 def _fields_of(y: Any) -> NDArray[Any]:
     """Return y as an array: of a table, as pandas and Polars have it, a field a column."""
     names = getattr(y, "columns", None)
-    if names is None or not all(isinstance(name, str) for name in names):
+    if names is None or not all_text(names):
         return np.asarray(y)
     fields: Any = {"names": list(names)}
     return np.rec.fromarrays([np.asarray(y[name]) for name in names], **fields)

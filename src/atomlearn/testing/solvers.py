@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.testing import assert_allclose
 
-from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.interfaces import Array, Form, Norm, Scores, WarmStart
 from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.interfaces.forwarding import Forwarding
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result

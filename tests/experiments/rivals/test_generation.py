@@ -10,6 +10,7 @@ from atomlearn import norms, solve
 from atomlearn.masters import SemismoothNewton
 from atomlearn.solvers import FeatureGeneration
 from experiments.rivals import SDCA, UFOMKL, DualMKL
+from experiments.rivals.linear_mkl import LinearMKL
 
 
 def data(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -63,3 +64,12 @@ def test_mkl_in_the_dual_is_the_primal_subproblem() -> None:
     primal = solve(X, y, solver=FeatureGeneration(master=SemismoothNewton(), **rounds), **form)
     assert_allclose(dual.state.restricted_objective, primal.state.restricted_objective, rtol=1e-5)
     assert_allclose(dual.coef, primal.coef, atol=1e-2)
+
+
+def test_simple_mkl_by_liblinear_is_the_group_problem() -> None:
+    X, y = data(4)
+    form = {"loss": "squared_hinge", "norm": norms.Groups(np.arange(20) // 5), "form": "squared"}
+    best = solve(X, y, level=0.5, gap=1e-8, **form).objective
+    blocks = np.stack([X[:, 5 * k : 5 * k + 5] for k in range(4)])
+    found = LinearMKL(C=2.0, gap=1e-3).fit(blocks, y)
+    assert_allclose(found.machine.value, 2.0 * best, rtol=3e-3)

@@ -30,24 +30,11 @@ NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);
     using namespace atomlearn;
     m.def("simd", [] { return kSimdNames[static_cast<int>(simd)]; });
-    bind_active_set(m);
-    bind_alternatives(m);
-    bind_blas(m);
-    bind_codes(m);
-    bind_dense(m);
-    bind_genotype_search(m);
-    bind_genotypes(m);
-    bind_group_newton(m);
-    bind_ksupport(m);
-    bind_ksupport_newton(m);
-    bind_levels(m);
-    bind_many(m);
-    bind_newton(m);
-    bind_pairs(m);
-    bind_pivoting(m);
-    bind_sampled(m);
-    bind_selection(m);
-    bind_sparse(m);
+    for (auto* bind : {bind_active_set, bind_alternatives, bind_blas, bind_codes, bind_dense,
+                       bind_genotype_search, bind_genotypes, bind_group_newton, bind_ksupport,
+                       bind_ksupport_newton, bind_levels, bind_many, bind_newton, bind_pairs,
+                       bind_pivoting, bind_sampled, bind_selection, bind_sparse})
+        bind(m);
     watch_forks();
     m.def("max_threads", &threads_allowed);
     // Of the thread that calls it: OpenMP keeps the number for each.

@@ -50,8 +50,6 @@ class DenseBlock(Block):
            [2., 1.]])
     """
 
-    __slots__ = ("_array", "_room")
-
     keeps_gram = True
 
     def __init__(self, array: NDArray[Any], room: _Room | None = None) -> None:
@@ -62,17 +60,11 @@ class DenseBlock(Block):
         self._room = room
         self._array = room.array[:, : room.used]
         self._array.flags.writeable = False
+        self.shape = self._array.shape[0], self._array.shape[1]
+        self.dtype = self._array.dtype
 
     def __reduce__(self) -> tuple[type[DenseBlock], tuple[NDArray[Any]]]:
         return DenseBlock, (self._array,)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._array.shape[0], self._array.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._array.dtype
 
     def dense(self) -> NDArray[Any]:
         return self._array
@@ -173,8 +165,6 @@ class SparseBlock(Block):
     array([1., 4.])
     """
 
-    __slots__ = ("_data", "_indices", "_indptr", "_n_samples")
-
     keeps_gram = True
     is_sparse = True
 
@@ -188,6 +178,8 @@ class SparseBlock(Block):
         self._data, self._indices = data, indices
         self._indptr = indptr.astype(indices.dtype, copy=False)
         self._n_samples = n_samples
+        self.shape = self._n_samples, self._indptr.shape[0] - 1
+        self.dtype = self._data.dtype
 
     @classmethod
     def of(cls, X: Any) -> SparseBlock:
@@ -202,14 +194,6 @@ class SparseBlock(Block):
     @property
     def _parts(self) -> tuple[Array, NDArray[Any], NDArray[Any]]:
         return self._data, self._indices, self._indptr
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._n_samples, self._indptr.shape[0] - 1
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._data.dtype
 
     def stored(self) -> sp.csc_array:
         """Return A as a SciPy array that shares this block's memory; read-only use."""

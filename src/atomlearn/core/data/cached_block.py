@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from atomlearn import _kernels
 from atomlearn._kernels import ActiveFactor, sum_of_pieces
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock
-from atomlearn.core.data.forwarding import forward_the_rest
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Design
+from atomlearn.core.interfaces.forwarding import forward
 
 
 class GrowingGram:
@@ -24,17 +22,6 @@ class GrowingGram:
 
     curvature : (n_samples,) the diagonal of C; ``means`` are zero unless centered.
     """
-
-    __slots__ = (
-        "_buffer",
-        "_factor",
-        "_factored",
-        "_means",
-        "basis",
-        "centered",
-        "curvature",
-        "size",
-    )
 
     def __init__(self, curvature: Array, centered: bool, basis: Array | None = None) -> None:
         self.curvature = curvature
@@ -178,14 +165,13 @@ class CachedBlock(Block):
            [1., 2.]])
     """
 
-    __slots__ = ("_growing", "_part", "hessian", "inner")
-
     def __init__(self, inner: Block) -> None:
         self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
         self._growing: GrowingGram | None = None
         self._part: tuple[Columns, GrowingGram] | None = None
         #: What the kernel of Newton steps left behind, see ``newton_qp``.
         self.hessian = _kernels.KeptHessian()
+        self.shape = self.inner.shape
 
     @classmethod
     def of(cls, block: Block) -> CachedBlock:
@@ -203,14 +189,6 @@ class CachedBlock(Block):
         """Return whether A'CA of all columns is there, for this very array."""
         held = self._growing
         return held is not None and held.curvature is curvature and held.size == self.shape[1]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.inner.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.inner.dtype
 
     def distinct(self) -> tuple[Block, Columns]:
         base, positions = self.inner.distinct()
@@ -291,4 +269,4 @@ class CachedBlock(Block):
         return known.copy() if positions is None else known[np.ix_(positions, positions)]
 
 
-forward_the_rest(CachedBlock, Block, Design)
+forward(CachedBlock, "inner", Block, Design)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
@@ -26,19 +24,11 @@ class CenteredBlock(Block):
            [-1.]])
     """
 
-    __slots__ = ("_inner", "_offsets")
-
     def __init__(self, inner: Block, offsets: Array) -> None:
         self._inner = inner
         self._offsets = np.asarray(offsets, dtype=np.float64)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._inner.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._offsets.dtype
+        self.shape = self._inner.shape
+        self.dtype = self._offsets.dtype
 
     def dense(self) -> Array:
         return np.asfortranarray(self._inner.dense() - self._offsets)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Columns
 
 
 def coefficient_rows(
@@ -60,8 +60,3 @@ def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int])
     # scikit-learn takes indices of 32 bits only.
     rows, cols = (part.astype(np.int32) for part in np.divmod(columns, shape[1]))
     return sp.csr_array(sp.coo_array((weights, (rows, cols)), shape=shape))
-
-
-def as_columns(block: Block, dtype: DTypeLike) -> NDArray[Any] | Any:
-    """Return a block of columns as an array for people: sparse where the block is."""
-    return (block.stored() if block.is_sparse else block.dense()).astype(dtype)

@@ -55,15 +55,8 @@ class DenseDesign(Design):
         if X.itemsize not in X.strides and 1 not in X.shape:
             self._X = np.ascontiguousarray(self._X)
         self._rows = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
-
-    @property
-    def shape(self) -> tuple[int, int]:
         n_rows = self._X.shape[0] if self._rows is None else self._rows.shape[0]
-        return n_rows, self._X.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._X.dtype
+        self.shape, self.dtype = (n_rows, self._X.shape[1]), self._X.dtype
 
     @property
     def array(self) -> NDArray[Any]:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.numbers import all_text
+
 
 def library_of(X: object) -> str:
     """Return "pandas", "polars", "pyarrow" or "anndata" for objects of theirs, none imported."""
@@ -45,7 +47,7 @@ def table_names(X: object) -> list[str] | None:
     As in scikit-learn, names count only where all of them are strings.
     """
     names = getattr(X, "column_names" if library_of(X) == "pyarrow" else "columns", None)
-    if names is None or not is_table(X) or not all(isinstance(name, str) for name in names):
+    if names is None or not is_table(X) or not all_text(names):
         return None
     return list(names)
 

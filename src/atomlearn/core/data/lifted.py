@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.forwarding import Derived
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Expansion, Scores
+from atomlearn.core.interfaces.forwarding import Derived
 
 
 class Lifted(Derived):
@@ -27,10 +26,7 @@ class Lifted(Derived):
             )
         super().__init__(design)
         self.expansion = expansion
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.design.shape[0], self.expansion.shape[1]
+        self.shape = self.design.shape[0], self.expansion.shape[1]
 
     @property
     def n_distinct(self) -> int:
@@ -81,20 +77,12 @@ class RepeatedBlock(Block):
     use hold it; products, Gram matrices and memory are those of the q features.
     """
 
-    __slots__ = ("base", "features", "positions")
-
     def __init__(self, base: Block, features: Columns, positions: Columns) -> None:
         self.base: CachedBlock = CachedBlock.of(base)
         self.features = features
         self.positions = positions
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.base.shape[0], self.positions.size
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.base.dtype
+        self.shape = self.base.shape[0], self.positions.size
+        self.dtype = self.base.dtype
 
     @property
     def n_distinct(self) -> int:

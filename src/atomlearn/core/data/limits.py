@@ -30,12 +30,13 @@ class DataLimits:
     #: Columns of explicit data: the scores of one vector take 17 GB then.
     most_columns: int = 2**31 - 1
 
-    def pieces(self, count: int, size: int) -> list[slice]:
+    def pieces(self, count: int, size: int, most: int | None = None) -> list[slice]:
         """Return slices of range(count), of which each holds a bounded number of entries.
 
-        size : entries of each of the ``count`` rows or columns.
+        size : entries of each of the ``count`` rows or columns; most : that number, where it is
+        not ``piece_entries``.
         """
-        width = max(1, self.piece_entries // max(size, 1))
+        width = max(1, (most or self.piece_entries) // max(size, 1))
         return [slice(start, min(start + width, count)) for start in range(0, count, width)]
 
     def check_columns(self, n_features: int) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.centered import chosen_rows
-from atomlearn.core.data.forwarding import Derived, Forwarding
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces.forwarding import Derived, Forwarding
 
 
 def part_of(
@@ -92,10 +92,7 @@ class SpreadRows(Derived):
     def __init__(self, design: Design, rows: Rows) -> None:
         super().__init__(design)
         self.rows = rows
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.rows.shape[0], self.design.shape[1]
+        self.shape = self.rows.shape[0], self.design.shape[1]
 
     def scores(self, v: Array) -> Scores:
         return self.design.scores(self._spread(v))
@@ -156,10 +153,7 @@ class ColumnSubset(Derived):
     def __init__(self, design: Design, columns: ArrayLike) -> None:
         super().__init__(design)
         self.columns = check_columns(columns, design.shape[1])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.design.shape[0], self.columns.size
+        self.shape = self.design.shape[0], self.columns.size
 
     @property
     def names(self) -> list[str] | None:

@@ -32,8 +32,6 @@ class ShiftedScores(Scores):
     (array([2]), array([2.]))
     """
 
-    __slots__ = ("_base", "_columns", "_shift")
-
     def __init__(self, base: Scores, columns: Columns, shift: Array) -> None:
         columns = np.asarray(columns, dtype=np.int64)
         shift = np.asarray(shift, dtype=np.float64)
@@ -48,10 +46,7 @@ class ShiftedScores(Scores):
         self._shift: Array = shift[order]
         if (self._columns[1:] == self._columns[:-1]).any():
             raise ValueError("ShiftedScores needs distinct columns; add up shifts of one column")
-
-    @property
-    def n_columns(self) -> int:
-        return self._base.n_columns
+        self.n_columns = self._base.n_columns
 
     def top(self, count: int) -> tuple[Columns, Array]:
         count = max(0, min(int(count), self.n_columns))
@@ -100,15 +95,10 @@ class ConcatenatedScores(Scores):
     (array([2]), array([5.]))
     """
 
-    __slots__ = ("_parts", "_starts")
-
     def __init__(self, parts: Sequence[Scores]) -> None:
         self._parts = list(parts)
         self._starts: Columns = np.cumsum([0] + [part.n_columns for part in parts], dtype=np.int64)
-
-    @property
-    def n_columns(self) -> int:
-        return int(self._starts[-1])
+        self.n_columns = int(self._starts[-1])
 
     def top(self, count: int) -> tuple[Columns, Array]:
         tops = [part.top(count) for part in self._parts]
@@ -146,16 +136,10 @@ class FoundScores(Scores):
     ((array([5]), array([-3.])), array([1.]))
     """
 
-    __slots__ = ("_bound", "_columns", "_n_columns", "_order", "_values")
-
     def __init__(self, columns: Columns, values: Array, bound: float, n_columns: int) -> None:
         self._columns, self._values = columns, values
-        self._bound, self._n_columns = bound, n_columns
+        self._bound, self.n_columns = bound, n_columns
         self._order: Columns = np.argsort(-np.abs(values), kind="stable")
-
-    @property
-    def n_columns(self) -> int:
-        return self._n_columns
 
     def _unknown(self, asked: str) -> LookupError:
         return LookupError(
@@ -164,9 +148,9 @@ class FoundScores(Scores):
         )
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        places = self._order[: min(int(count), self._n_columns)]
+        places = self._order[: min(int(count), self.n_columns)]
         values = self._values[places]
-        few = places.size < min(count, self._n_columns)
+        few = places.size < min(count, self.n_columns)
         if few or (values.size and abs(values[-1]) < self._bound):
             raise self._unknown(f"the {count} largest")
         return self._columns[places], values

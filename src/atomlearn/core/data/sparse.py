@@ -54,8 +54,8 @@ class SparseDesign(Design):
             )
         self._by_columns = X.format == "csc"
         self._turned: SparseDesign | None = None
-        self._shape = (int(X.shape[0]), int(X.shape[1]))
-        LIMITS.check_columns(self._shape[1])
+        self.shape, self.dtype = (int(X.shape[0]), int(X.shape[1])), X.dtype
+        LIMITS.check_columns(self.shape[1])
         data, indices, indptr = checked_parts(X)
         self._data, self._indices, self._indptr = data, indices, indptr
         view = self.stored()
@@ -64,15 +64,7 @@ class SparseDesign(Design):
             merged.sum_duplicates()
             self._data, self._indices, self._indptr = checked_parts(merged)
         # Where X itself is nearly full, its columns are too: never go back to sparse blocks.
-        self._full = self.nonzeros >= LIMITS.dense_from * self._shape[0] * self._shape[1]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._data.dtype
+        self._full = self.nonzeros >= LIMITS.dense_from * self.shape[0] * self.shape[1]
 
     @property
     def nonzeros(self) -> int:
@@ -82,7 +74,7 @@ class SparseDesign(Design):
     def stored(self) -> sp.csc_array | sp.csr_array:
         """Return X as a SciPy array that shares this design's memory; read-only use."""
         container = sp.csc_array if self._by_columns else sp.csr_array
-        X = container(self._shape, dtype=self._data.dtype)
+        X = container(self.shape, dtype=self._data.dtype)
         # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
         X.data, X.indices, X.indptr = self._parts
         return X
@@ -99,7 +91,7 @@ class SparseDesign(Design):
         columns = self if self._by_columns else self._turned
         if columns is not None:
             return _kernels.sparse_dots(*columns._parts, v, squared)
-        return _kernels.sparse_sums(*self._parts, v, self._shape[1], squared)
+        return _kernels.sparse_sums(*self._parts, v, self.shape[1], squared)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         # By rows, many vectors at once would be spread over all of z.
@@ -116,18 +108,18 @@ class SparseDesign(Design):
     def predict(self, weights: Array) -> Array:
         """Return X w for a dense w: one pass."""
         if self._by_columns:
-            return _kernels.sparse_sums(*self._parts, weights, self._shape[0])
+            return _kernels.sparse_sums(*self._parts, weights, self.shape[0])
         return _kernels.sparse_dots(*self._parts, weights)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
-        weights = np.ones(self._shape[0]) if curvature is None else curvature
+        weights = np.ones(self.shape[0]) if curvature is None else curvature
         return self._transposed(weights, squared=True)
 
     def gather(self, columns: Columns) -> Block:
         """Return the columns as dense ones where X is full enough, else as sparse ones."""
         parts = take_compressed(*self._columns()._parts, columns)
-        return block_of_entries(parts, self._shape[0], self._full)
+        return block_of_entries(parts, self.shape[0], self._full)
 
 
 def block_of_entries(

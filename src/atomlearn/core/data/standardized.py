@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.compressed import scaled_columns
-from atomlearn.core.data.forwarding import Derived
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces.forwarding import Derived
 from atomlearn.core.interfaces.scores import affine_scores
 
 
@@ -41,10 +41,7 @@ class Affine(Derived):
         super().__init__(design)
         self.means, self.scales, self.factors = means, scales, factors
         self._centered = bool(means.any())
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.design.shape
+        self.shape = self.design.shape
 
     @property
     def names(self) -> list[str] | None:

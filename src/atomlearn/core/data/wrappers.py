@@ -6,16 +6,14 @@ Parts of designs are in ``parts.py``, ``Standardized`` has a file of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.forwarding import Forwarding
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.scores import ConcatenatedScores, FoundScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces.forwarding import Forwarding
 
 
 class Concatenated(Design):
@@ -43,16 +41,9 @@ class Concatenated(Design):
             raise ValueError(f"Concatenated needs designs of the same rows, got {rows} rows")
         sizes = [design.shape[1] for design in self.designs]
         self._starts: Columns = np.cumsum([0, *sizes], dtype=np.int64)
-        self._dtype = np.result_type(*(design.dtype for design in self.designs))
+        self.dtype = np.result_type(*(design.dtype for design in self.designs))
         self.reads_at_once = all(design.reads_at_once for design in self.designs)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.designs[0].shape[0], int(self._starts[-1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._dtype
+        self.shape = self.designs[0].shape[0], int(self._starts[-1])
 
     @property
     def names(self) -> list[str] | None:
@@ -136,13 +127,6 @@ class Concatenated(Design):
         return Concatenated([RowSubset(design, rows) for design in self.designs])
 
 
-@dataclass(slots=True)
-class Counts:
-    """Passes over all columns."""
-
-    passes: float = 0.0
-
-
 class Counted(Forwarding):
     """A design that counts passes: one for each scores, dense predict and squared_norms.
 
@@ -154,7 +138,7 @@ class Counted(Forwarding):
     Parameters
     ----------
     design : Design
-    counts : Counts, optional
+    source : Counted, optional
         Where to count: parts of a counted design count into it.
 
     Examples
@@ -167,14 +151,10 @@ class Counted(Forwarding):
     (array([1., 1., 1.]), 2.0)
     """
 
-    def __init__(self, design: Design, counts: Counts | None = None) -> None:
+    def __init__(self, design: Design, source: Counted | None = None) -> None:
         super().__init__(design)
-        self._counts = Counts() if counts is None else counts
-
-    @property
-    def design(self) -> Design:
-        """The design whose passes are counted."""
-        return self.inner
+        self._source: Counted = self if source is None else source._source
+        self._passes = 0.0
 
     @classmethod
     def of(cls, design: Design) -> Counted:
@@ -184,17 +164,17 @@ class Counted(Forwarding):
     @property
     def passes(self) -> float:
         """Passes over the data so far."""
-        return self._counts.passes
+        return self._source._passes
 
     def around(self, design: Design) -> Counted:
         """Return another design, whose passes count into this one."""
-        return Counted(design, self._counts)
+        return Counted(design, self)
 
     def _read(self, vectors: int) -> None:
-        self._counts.passes += min(vectors, 1) if self.inner.reads_at_once else vectors
+        self._source._passes += min(vectors, 1) if self.inner.reads_at_once else vectors
 
     def scores(self, v: Array) -> Scores:
-        self._counts.passes += 1.0
+        self._source._passes += 1.0
         return self.inner.scores(v)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
@@ -208,7 +188,7 @@ class Counted(Forwarding):
         return self.inner.scores_above(V, bounds, affine)
 
     def predict(self, weights: Array) -> Array:
-        self._counts.passes += 1.0
+        self._source._passes += 1.0
         return self.inner.predict(weights)
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
@@ -217,7 +197,7 @@ class Counted(Forwarding):
         return self.inner.product(W, columns)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        self._counts.passes += 1.0
+        self._source._passes += 1.0
         return self.inner.squared_norms(curvature)
 
     def with_rows(self, rows: Rows) -> Counted:

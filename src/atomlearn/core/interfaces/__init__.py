@@ -19,7 +19,13 @@ from atomlearn.core.interfaces.norm import (
     ProxPoint,
     Term,
 )
-from atomlearn.core.interfaces.numbers import is_number, is_whole, positive_number, whole_number
+from atomlearn.core.interfaces.numbers import (
+    check_share,
+    is_number,
+    is_whole,
+    positive,
+    whole_number,
+)
 from atomlearn.core.interfaces.other_names import (
     OwnParameters,
     instead,

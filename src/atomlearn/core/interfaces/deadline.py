@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from atomlearn.core.interfaces.numbers import positive
+
 
 class TimeIsUp(Exception):
     """The moment came within one long piece of work; ``run`` keeps the last certified point."""
@@ -51,6 +53,13 @@ class Deadline:
     def after(cls, seconds: float) -> Deadline:
         """Return the deadline so many seconds from now."""
         return cls(time.monotonic() + seconds)
+
+    @classmethod
+    def limited(cls, time_limit: float | None) -> Deadline:
+        """Return the deadline of a limit in seconds from now, checked; of None it is never."""
+        if time_limit is None:
+            return cls()
+        return cls.after(positive("time_limit", time_limit, "seconds, for example 60"))
 
     @classmethod
     def current(cls) -> Deadline:

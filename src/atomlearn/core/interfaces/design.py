@@ -36,15 +36,10 @@ class Design(ABC):
     array([0., 2., 0., 1.])
     """
 
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """(n_samples, n_features); n_features may exceed what could ever be stored."""
-
-    @property
-    @abstractmethod
-    def dtype(self) -> np.dtype[Any]:
-        """float32 or float64: the precision of the data and of the coefficients given back."""
+    #: (n_samples, n_features); n_features may exceed what could ever be stored.
+    shape: tuple[int, int]
+    #: float32 or float64: the precision of the data and of the coefficients given back.
+    dtype: np.dtype[Any] = np.dtype(np.float64)
 
     @abstractmethod
     def scores(self, v: Array) -> Scores:

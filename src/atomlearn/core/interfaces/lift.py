@@ -45,6 +45,7 @@ class Expansion:
         self.matrix = sparse.csc_array(matrix)
         self.repeats = repeats
         self.nested = nested
+        self.shape = int(self.matrix.shape[0]), int(self.matrix.shape[1])
 
     @classmethod
     def repeating(
@@ -61,11 +62,6 @@ class Expansion:
         matrices = [expansion.matrix for expansion in expansions]
         repeats = all(expansion.repeats for expansion in expansions)
         return cls(sparse.hstack(matrices, format="csc"), repeats)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(p, m): features, lifted coordinates."""
-        return int(self.matrix.shape[0]), int(self.matrix.shape[1])
 
     def scores(self, base: Scores) -> Scores:
         """Return L'z for z = ``base``, formed when it is asked for."""
@@ -132,10 +128,7 @@ class LiftedScores(Scores):
         self.expansion = expansion
         self.base = base
         self._full: ArrayScores | None = None
-
-    @property
-    def n_columns(self) -> int:
-        return self.expansion.shape[1]
+        self.n_columns = self.expansion.shape[1]
 
     def _all(self) -> ArrayScores:
         if self._full is None:

@@ -1,9 +1,10 @@
-"""Checks of numbers among the parameters of parts, with the remedy."""
+"""Checks of numbers and of texts among what is given, with the remedy."""
 
 from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,11 @@ def is_number(value: Any) -> bool:
 def is_whole(value: Any) -> bool:
     """Return whether this is a number of an integer type; True and False are none."""
     return is_number(value) and isinstance(value, numbers.Integral)
+
+
+def all_text(values: Iterable[object]) -> bool:
+    """Return whether each of these is a text."""
+    return all(isinstance(value, str) for value in values)
 
 
 def unmasked(name: str, values: Any) -> Any:
@@ -47,17 +53,19 @@ def whole_number(owner: str, name: str, value: Any, least: int = 1, most: float 
     return int(value)
 
 
-def positive_number(owner: str, name: str, value: Any, least: float = 0.0) -> float:
-    """Return ``value`` as a finite float > 0 and >= ``least``, or raise with the remedy."""
+def positive(name: str, value: Any, what: str = "", least: float = 0.0) -> float:
+    """Return ``value`` as a finite float > 0 and >= ``least``, or raise; ``what`` it stands for."""
+    told = f" ({what})" if what else ""
     if not is_number(value):
-        raise TypeError(
-            f"{owner}: {name} must be a number, got {value!r} of type {type(value).__name__}; "
-            f"pass a float such as {name}=1.0"
-        )
+        raise TypeError(f"{name} must be a positive number{told}, got {value!r}")
     number = float(value)
     if not (math.isfinite(number) and number > 0 and number >= least):
         bound = f"at least {least:g}" if least else "positive and finite"
-        raise ValueError(
-            f"{owner}: {name} must be {bound}, got {value}; use a value such as {least or 1.0:g}"
-        )
+        raise ValueError(f"{name} must be {bound}{told}, got {value!r}")
     return number
+
+
+def check_share(name: str, value: Any, usual: float) -> None:
+    """Raise where ``value`` is no number strictly between 0 and 1, and name a usual one."""
+    if not (is_number(value) and 0 < value < 1):
+        raise ValueError(f"{name} must lie between 0 and 1, such as {usual}, got {value!r}")

@@ -31,10 +31,8 @@ class Scores(ABC):
     ((array([1, 2]), array([-3.,  2.])), array([1.]))
     """
 
-    @property
-    @abstractmethod
-    def n_columns(self) -> int:
-        """Number of columns of X, possibly far beyond what an array could hold."""
+    #: Number of columns of X, possibly far beyond what an array could hold.
+    n_columns: int
 
     @abstractmethod
     def top(self, count: int) -> tuple[Columns, Array]:
@@ -79,9 +77,6 @@ def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
 
 class ArrayScores(Scores):
     """z held as one array, shape (n_columns,), float64."""
-
-    __slots__ = ("_z", "n_columns")
-    n_columns: int
 
     def __init__(self, z: Array) -> None:
         self._z, self.n_columns = z, z.size

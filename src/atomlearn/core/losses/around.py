@@ -1,30 +1,19 @@
-"""Around: a loss of predictions that lack something, which another one gets whole."""
+"""Around: a loss of predictions that lack something, which another one gets whole; Offset."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from typing import Any, Self
 
-from numpy.typing import NDArray
-
-from atomlearn.core.interfaces import Array, Loss
+from atomlearn.core.interfaces import Array, Loss, Rows
+from atomlearn.core.interfaces.forwarding import forward
+from atomlearn.core.interfaces.loss import rounded
 
 
 class Around(Loss):
     """A loss whose predictions lack what it adds to them; scores and means are of whole ones."""
 
     inner: Loss
-
-    def describe(self, inner: Loss) -> None:
-        """Take name, task and smoothness over."""
-        self.inner = inner
-        self.name: str = inner.name  # type: ignore[misc]
-        self.task = inner.task  # type: ignore[misc]
-        self.smoothness: float = inner.smoothness  # type: ignore[misc]
-        self.has_probabilities: bool = inner.has_probabilities  # type: ignore[misc]
-        self.translates: bool = inner.translates  # type: ignore[misc]
-        self.dispersed: bool = inner.dispersed  # type: ignore[misc]
-        self.coupled: int = inner.coupled  # type: ignore[misc]
 
     @abstractmethod
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
@@ -33,11 +22,6 @@ class Around(Loss):
     @abstractmethod
     def around(self, inner: Loss) -> Self:
         """Return the same around another loss."""
-
-    @property
-    def bare(self) -> Loss:
-        """The loss of predictions with all that is added to them."""
-        return self.inner.bare
 
     def check_target(self, y: object) -> Array:
         """Return the targets as the loss inside does."""
@@ -56,14 +40,88 @@ class Around(Loss):
         smooth = self.inner.smoothed(width)
         return None if smooth is None else self.around(smooth)
 
-    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return the expected target at a whole prediction."""
-        return self.inner.mean(prediction)
 
-    def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return the probabilities at a whole prediction."""
-        return self.inner.log_probabilities(prediction)
+forward(Around, "inner", "name", "task", "smoothness", "translates", "dispersed", "coupled")
+forward(Around, "inner", "bare", "has_probabilities", "mean", "log_probabilities", "score")
 
-    def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the score of whole predictions."""
-        return self.inner.score(y, prediction, weight)
+
+class Offset(Around):
+    """f_o(z) = f(z + o): the offset o is known, and no coefficient multiplies it.
+
+    The logarithm of an exposure beside counts, or the predictions of another model. It is one more
+    part of the loss, so every certificate, norm, solver and design works with it as it is.
+
+    Parameters
+    ----------
+    inner : Loss
+    offset : (n_samples,) float64
+        One finite number a prediction.
+
+    Notes
+    -----
+    The conjugate is f_o*(u) = sup_z <u, z> - f(z + o) = f*(u) - <u, o>: the dual gains a linear
+    term, and what it may be does not change.
+
+    References
+    ----------
+    R. T. Rockafellar. Convex Analysis. Princeton University Press, 1970; theorem 12.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.losses import Offset, Squared
+    >>> y, s = np.array([1.0, 3.0]), np.ones(2)
+    >>> Offset(Squared(), np.array([0.0, 2.0])).value(y, np.ones(2), s)
+    0.0
+    """
+
+    def __init__(self, inner: Loss, offset: Array) -> None:
+        self.inner, self.offset = inner, offset
+        self.is_quadratic: bool = inner.is_quadratic  # type: ignore[misc]
+
+    def part(self, rows: Rows | slice) -> Loss:
+        """Return the loss of these samples, with their offsets."""
+        return Offset(self.inner.part(rows), self.offset[rows])
+
+    def around(self, inner: Loss) -> Offset:
+        """Return the same offset around another loss."""
+        return Offset(inner, self.offset)
+
+    def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return z + o."""
+        return prediction + self.offset
+
+    def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
+        """Return what the sums with o may be off by."""
+        whole = prediction + self.offset
+        return rounded(dual, self.offset, weight) + self.inner.slack(y, whole, dual, weight)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return f'(z + o)."""
+        return self.inner.gradient(y, prediction + self.offset, weight)
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return f*(u) - <u, o>."""
+        return self.inner.conjugate(y, dual, weight) - float(dual @ self.offset)
+
+    def conjugate_along(
+        self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
+    ) -> float:
+        """Return that of the loss inside at z + o, less <factor u, o>."""
+        whole = prediction + self.offset
+        along = self.inner.conjugate_along(y, whole, dual, weight, factor)
+        return along - factor * float(dual @ self.offset)
+
+    def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
+        """Return c and K of f at z + o."""
+        return self.inner.coupling(y, prediction + self.offset, weight)
+
+    def along(
+        self, y: Array, prediction: Array, weight: Array, basis: Array
+    ) -> tuple[Array, Array | None] | None:
+        """Return what the loss inside knows of z + o."""
+        return self.inner.along(y, prediction + self.offset, weight, basis)
+
+    def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
+        """Return a b near argmin_b f(linear + o + b), where a formula knows one."""
+        return self.inner.best_shift(y, linear + self.offset, weight, start)

@@ -68,10 +68,10 @@ class FreeColumns(Around):
     (array([1.]), 1.0)
     """
 
-    is_quadratic = False
+    is_quadratic, coupled = False, 0
 
     def __init__(self, inner: Loss, columns: Any, intercept: bool) -> None:
-        self.describe(inner)
+        self._begin(inner)
         self.columns = columns
         self.intercept = intercept
         tied = inner.bare.coupled > 1 and not intercept
@@ -107,12 +107,10 @@ class FreeColumns(Around):
         """Q, orthonormal columns, (n_samples, r)."""
         return _dense(self._Q)
 
-    def describe(self, inner: Loss) -> None:
-        """Take over what the loss inside is; all samples share the coefficients."""
-        super().describe(inner)
-        self.coupled: int = 0  # type: ignore[misc]
+    def _begin(self, inner: Loss) -> None:
+        """Stand around this loss, with nothing found yet."""
+        self.inner, self.last = inner, LastAnswer()
         self.free = self  # type: ignore[misc]
-        self.last = LastAnswer()
 
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with coefficients of their own."""
@@ -124,7 +122,7 @@ class FreeColumns(Around):
     def around(self, inner: Loss) -> FreeColumns:
         """Return the same columns around another loss."""
         other = copy(self)
-        other.describe(inner)
+        other._begin(inner)
         return other
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:

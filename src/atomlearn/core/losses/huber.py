@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from atomlearn.core.interfaces import positive_number
+from atomlearn.core.interfaces import positive
 from atomlearn.core.losses.clipped import ClippedSlopes
 
 
@@ -47,7 +47,7 @@ class Huber(ClippedSlopes):
     smoothness: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        positive_number("Huber", "delta", self.delta)
+        positive("Huber: delta", self.delta)
 
     @property
     def slopes(self) -> tuple[float, float, float]:

@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 from scipy.special import expit, xlogy
 
-from atomlearn.core.interfaces import Array, positive_number
+from atomlearn.core.interfaces import Array, positive
 from atomlearn.core.losses.domain import (
     EDGE_TOLERANCE,
     per_unit_weight,
@@ -61,7 +61,7 @@ class NegativeBinomial(LogLink):
     dispersed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        positive_number("NegativeBinomial", "theta", self.theta)
+        positive("NegativeBinomial: theta", self.theta)
 
     def check_target(self, y: object) -> Array:
         """Return y as float64, all of it >= 0."""

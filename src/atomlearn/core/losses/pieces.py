@@ -46,16 +46,9 @@ def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0
     return total
 
 
-def gradient(
-    loss: Loss,
-    y: Array,
-    linear: Array,
-    weight: Array,
-    shift: float = 0.0,
-    out: Array | None = None,
-) -> Array:
-    """Return f'(linear + shift), (n_samples,); in ``out`` where it is given."""
-    result = np.empty(y.size) if out is None else out
+def gradient(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> Array:
+    """Return f'(linear + shift), (n_samples,)."""
+    result = np.empty(y.size)
     for at, own, target, z, s in each_piece(loss, y, linear, weight, shift):
         result[at] = own.gradient(target, z, s)
     return result

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
+from scipy.optimize import linprog
 
-from atomlearn.core.interfaces import Array, positive_number
+from atomlearn.core.interfaces import Array, positive
 from atomlearn.core.losses.clipped import ClippedSlopes
 from atomlearn.core.losses.domain import slopes_within, weighted_sum
-from atomlearn.core.losses.quantiles import quantile_along, weighted_quantile
 from atomlearn.core.losses.shift import Explained
 from atomlearn.core.losses.targets import regression_target
 
@@ -62,7 +62,7 @@ class Quantile(Explained):
     smoothness: ClassVar[float] = float("inf")
 
     def __post_init__(self) -> None:
-        if not positive_number("Quantile", "q", self.q) < 1.0:
+        if not positive("Quantile: q", self.q) < 1.0:
             raise ValueError(f"Quantile: q must be between 0 and 1, got {self.q!r}")
 
     def check_target(self, y: object) -> Array:
@@ -138,3 +138,36 @@ class SmoothQuantile(ClippedSlopes):
     def slopes(self) -> tuple[float, float, float]:
         """From -q to 1 - q, over ``width``."""
         return -self.q, 1.0 - self.q, self.width
+
+
+def weighted_quantile(values: Array, weight: Array, share: float) -> float:
+    """Return the least value that at least this share of the weight does not exceed."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weight[order])
+    place = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-14)))
+    # Samples without a weight are no quantile of anything.
+    while place + 1 < order.size and weight[order[place]] == 0.0:
+        place += 1
+    return float(values[order[min(place, order.size - 1)]])
+
+
+def quantile_along(
+    q: float, residual: Array, weight: Array, basis: Array
+) -> tuple[Array, Array] | None:
+    """Return argmin_c sum_i s_i pinball_q(r_i - (Q c)_i), and u with Q'u = 0 that proves it.
+
+    By the dual linear program, min <u, r> over -q s <= u <= (1 - q) s with Q'u = 0: it has one
+    equation a column of Q, and c are their multipliers (Koenker, Bassett 1978). None where numbers
+    are not finite.
+    """
+    size = float(np.abs(residual).max(initial=0.0))
+    if not 0.0 < size < np.inf:
+        return None
+    bounds = np.column_stack([-q * weight, (1.0 - q) * weight])
+    nothing = np.zeros(basis.shape[1])
+    program: Any = {"A_eq": basis.T, "b_eq": nothing, "bounds": bounds, "method": "highs-ds"}
+    found = linprog(residual / size, **program)
+    if found.x is None:
+        return None
+    c = size * np.asarray(found.eqlin.marginals)
+    return c, np.clip(found.x, bounds[:, 0], bounds[:, 1])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atomlearn.core.interfaces import Loss, Task, instead
-from atomlearn.core.losses.gamma import Gamma as Gamma
 from atomlearn.core.losses.huber import Huber as Huber
 from atomlearn.core.losses.logistic import Logistic as Logistic
 from atomlearn.core.losses.negative_binomial import NegativeBinomial as NegativeBinomial
@@ -17,6 +16,7 @@ from atomlearn.core.losses.poisson import Poisson as Poisson
 from atomlearn.core.losses.quantile import Quantile as Quantile
 from atomlearn.core.losses.squared import Squared as Squared
 from atomlearn.core.losses.squared_hinge import SquaredHinge as SquaredHinge
+from atomlearn.core.losses.tweedie import Gamma as Gamma
 from atomlearn.core.losses.tweedie import Tweedie as Tweedie
 
 #: Losses by their names. Wings add theirs where they are opened.

@@ -114,13 +114,11 @@ class Linearization:
 class Acceleration:
     """How one accelerated proximal gradient iteration is made.
 
-    shrink : eta in (0, 1], the estimates of L may fall by this factor from one iteration to the
-    next; growth : factor on L where the line search refuses; refit_intercept : b is minimised
-    over at every point (FISTA), else it takes its own line-searched step ([T] Algorithm 4).
+    The estimates of L may fall to 0.9 of themselves from one iteration to the next, and double
+    where the line search refuses. refit_intercept : b is minimised over at every point (FISTA),
+    else it takes its own line-searched step ([T] Algorithm 4).
     """
 
-    shrink: float = 0.9
-    growth: float = 2.0
     refit_intercept: bool = False
 
     def iterate(self, problem: Problem, proximal: Proximal, at: Iterate) -> Iterate:
@@ -157,9 +155,9 @@ class Acceleration:
             local = 2.0 * distance / square if square > 0.0 else 0.0
             if local <= lipschitz * (1 + TUNING.rounding_share) or lipschitz > 1e300:
                 break
-            lipschitz = max(self.growth * lipschitz, min(local, 8.0 * lipschitz))
+            lipschitz = max(2.0 * lipschitz, min(local, 8.0 * lipschitz))
             del linear  # before the next one is made
-        lower = max(self.shrink * lipschitz, min(local, lipschitz))
+        lower = max(0.9 * lipschitz, min(local, lipschitz))
         return replace(
             at,
             weights=weights,
@@ -183,7 +181,7 @@ class Acceleration:
         model = Linearization(at.linear, at.intercept, at.loss_value, none, slope)
         # Here (36) always holds; without a bound the search itself finds where.
         ceiling = min(problem.loss.smoothness * float(problem.weight.sum()), 1e300)
-        lipschitz = min(self.shrink * at.lipschitz_intercept, ceiling)
+        lipschitz = min(0.9 * at.lipschitz_intercept, ceiling)
         while True:
             move = -slope / lipschitz
             ahead = at.intercept + move
@@ -192,7 +190,7 @@ class Acceleration:
             allowed = 0.5 * lipschitz * move * move * (1 + TUNING.rounding_share)
             if lipschitz >= ceiling or distance <= allowed:
                 break
-            lipschitz = min(self.growth * lipschitz, ceiling)
+            lipschitz = min(2.0 * lipschitz, ceiling)
         at.intercept += move
         at.loss_value = reached
         at.lipschitz_intercept = lipschitz

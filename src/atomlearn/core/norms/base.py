@@ -22,6 +22,7 @@ from atomlearn.core.interfaces import (
     ProxPoint,
     Scores,
 )
+from atomlearn.core.interfaces.forwarding import forward
 from atomlearn.core.interfaces.proximal import MAX_DENSE_FACTORS, side_by_side
 from atomlearn.core.norms.forms import three_forms
 from atomlearn.core.norms.names import named_groups
@@ -90,25 +91,6 @@ class Wrapper(VectorNorm):
 
     norm: Norm
 
-    @property
-    def absolute(self) -> bool:  # type: ignore[override]
-        """As the norm inside."""
-        return self.norm.absolute
-
-    @property
-    def over_columns(self) -> bool:  # type: ignore[override]
-        """As the norm inside."""
-        return self.norm.over_columns
-
-    @property
-    def proximal(self) -> bool:  # type: ignore[override]
-        """As the norm inside."""
-        return self.norm.proximal
-
-    def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
-        """Those of the norm inside."""
-        return self.norm.thresholds(w, columns, n_features)
-
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
         """The same of the norm inside without them."""
         free, inner = self.norm.without(columns, n_features)
@@ -139,6 +121,9 @@ class Wrapper(VectorNorm):
     def _of(self, inner: Norm) -> Norm:
         """Return the same norm of another one."""
         return self if inner is self.norm else self.replaced(norm=inner)
+
+
+forward(Wrapper, "norm", "absolute", "over_columns", "proximal", "thresholds")
 
 
 class RatedNorm(VectorNorm):
@@ -205,11 +190,11 @@ def lifted_point(v: Array, partition: Partition, inner: Callable[[Array], ProxPo
     norms = partition.norms(v)
     point = inner(norms)
     ratio = np.divide(point.point, norms, out=np.zeros_like(norms), where=norms > 0)
-
-    def jacobian() -> ProxJacobian:
-        return _lift_jacobian(point.jacobian(), v, norms, ratio, partition)
-
-    return ProxPoint(v * ratio[partition.labels], point.gauge, jacobian)
+    return ProxPoint(
+        v * ratio[partition.labels],
+        point.gauge,
+        lambda: _lift_jacobian(point.jacobian(), v, norms, ratio, partition),
+    )
 
 
 def _lift_jacobian(

@@ -14,13 +14,14 @@ from atomlearn.core.interfaces import (
     Form,
     GroupWeights,
     Norm,
-    ProxJacobian,
     ProxPoint,
     Scores,
     Term,
 )
-from atomlearn.core.interfaces.excess import Excess
-from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.interfaces.certificate import Excess
+from atomlearn.core.interfaces.forwarding import forward
+from atomlearn.core.interfaces.norm import Ratings
+from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.base import Wrapper
 from atomlearn.core.norms.vectors import to_float64
 
@@ -54,28 +55,14 @@ class Scaled(Wrapper):
         self.norm = norm
         self.factor = factor
 
-    @property
-    def of_matrices(self) -> bool:  # type: ignore[override]
-        """As the norm inside."""
-        return self.norm.of_matrices
-
-    @property
-    def matrix_shape(self) -> tuple[int, ...] | None:
-        """That of the norm inside."""
-        return self.norm.matrix_shape
-
     def terms(self) -> list[Term]:
         """Those of the norm inside, with their factors multiplied."""
         terms = self.norm.terms()
         return [replace(term, factor=term.factor * self.factor) for term in terms]
 
-    def solver(self, tolerance: float) -> object | None:
-        """That of the norm inside."""
-        return self.norm.solver(tolerance)
-
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """factor times the norm inside, read."""
-        positive_number("Scaled", "factor", self.factor)
+        positive("Scaled: factor", self.factor)
         return super().on(n_features, shape)
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
@@ -122,23 +109,8 @@ class Scaled(Wrapper):
         polar, prices = inner.polar / self.factor, inner.prices * self.factor
         return replace(inner, polar=polar, prices=prices)
 
-    @property
-    def asks_large(self) -> bool:
-        """As the norm inside."""
-        return self.norm.asks_large
 
-    @property
-    def rates_columns(self) -> bool:
-        """As the norm inside."""
-        return self.norm.rates_columns
-
-    def reference(self, scores: Scores) -> float:
-        """As the norm inside."""
-        return self.norm.reference(scores)
-
-    def rated(self, scores: Scores, bound: float) -> Columns:
-        """As the norm inside."""
-        return self.norm.rated(scores, bound)
+forward(Scaled, "norm", "of_matrices", "matrix_shape", "solver", *vars(Ratings))
 
 
 class Nonnegative(Wrapper):
@@ -200,11 +172,7 @@ class Nonnegative(Wrapper):
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         inner = self.norm.prox_point(np.maximum(v, 0.0), amount, form)
-
-        def jacobian() -> ProxJacobian:
-            return inner.jacobian().masked(v > 0)
-
-        return ProxPoint(inner.point, inner.gauge, jacobian)
+        return ProxPoint(inner.point, inner.gauge, lambda: inner.jacobian().masked(v > 0))
 
     def best_atom(self, scores: Scores) -> Atom:
         """The atom of the norm inside for max(z, 0), without its zeros."""
@@ -226,10 +194,7 @@ class PositiveScores(Scores):
 
     def __init__(self, base: Scores) -> None:
         self._base = base
-
-    @property
-    def n_columns(self) -> int:
-        return self._base.n_columns
+        self.n_columns = self._base.n_columns
 
     def top(self, count: int) -> tuple[Columns, Array]:
         """Return at most ``count`` columns: fewer where the others have no positive score."""

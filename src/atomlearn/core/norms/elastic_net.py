@@ -16,7 +16,7 @@ from atomlearn.core.interfaces import (
     ProxPoint,
     Scores,
 )
-from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.forms import l1_point, soft_threshold
 from atomlearn.core.norms.groups import L2
@@ -115,7 +115,7 @@ class ElasticNetNorm(VectorNorm):
             count = min(4 * count, scores.n_columns)
 
     def _k(self) -> float:
-        return positive_number("ElasticNetNorm", "k", given(self), 1.0)
+        return positive("ElasticNetNorm: k", given(self), least=1.0)
 
     def _root(self) -> float:
         return math.sqrt(self._k())

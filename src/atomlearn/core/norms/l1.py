@@ -16,7 +16,7 @@ from atomlearn.core.interfaces import (
     ProxPoint,
     Scores,
 )
-from atomlearn.core.interfaces.excess import Excess
+from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm
 from atomlearn.core.norms.forms import soft_point
@@ -254,11 +254,9 @@ class Sides(NamedTuple):
         price = np.where(np.isfinite(self.price), self.price, 0.0)
         rest = np.abs(v) - step * price
         sizes = np.clip(rest, 0.0, caps)
-
-        def jacobian() -> ProxJacobian:
-            return ProxJacobian((((rest > 0) | (step == 0.0)) & (rest < caps)).astype(np.float64))
-
-        return ProxPoint(np.copysign(sizes, v), float(price @ sizes), jacobian)
+        moves = ((rest > 0) | (step == 0.0)) & (rest < caps)
+        jacobian = ProxJacobian(moves.astype(np.float64))
+        return ProxPoint(np.copysign(sizes, v), float(price @ sizes), lambda: jacobian)
 
 
 def _by_name(given: Any, names: Sequence[str], rest: float, what: str) -> Any:

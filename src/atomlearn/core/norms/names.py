@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Norm
+from atomlearn.core.interfaces.numbers import all_text
 
 
 def named(norm: Norm, names: Sequence[str] | None) -> Norm:
@@ -49,7 +50,7 @@ def needs_names(groups: Any) -> bool:
     if isinstance(groups, Mapping):
         return any(map(_has_strings, groups.values()))
     # A flat list of strings is one label a feature: a partition, not names of columns.
-    flat = not isinstance(groups, Sequence) or all(isinstance(group, str) for group in groups)
+    flat = not isinstance(groups, Sequence) or all_text(groups)
     return not flat and any(map(_has_strings, groups))
 
 

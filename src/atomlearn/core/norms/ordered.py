@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from atomlearn.core.interfaces import Array, Atom, Columns, ProxJacobian, ProxPoint, Scores
-from atomlearn.core.interfaces.numbers import positive_number
+from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.base import VectorNorm
 from atomlearn.core.norms.vectors import to_float64
 
@@ -50,7 +50,7 @@ class OWL(VectorNorm):
 
         Bondell, Reich (2008), doi:10.1111/j.1541-0420.2007.00843.x: weights 1 + slope (p - i).
         """
-        positive_number("OWL.oscar", "slope", slope)
+        positive("OWL.oscar: slope", slope)
         return cls(1.0 + slope * np.arange(n_features - 1, -1, -1, dtype=np.float64))
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> OWL:

@@ -29,6 +29,7 @@ from atomlearn.core.paths.relax import relaxed_predictions
 from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded_levels, solved
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.result import together
 from atomlearn.core.solvers.schedule import drive
 
 #: Rule by which one (norm, level) is chosen from the scores.
@@ -116,12 +117,9 @@ class CrossValidation:
             if any(result.matrix_parts is not None for result in results):
                 found.append(None)
                 continue
-            columns = np.unique(np.concatenate([result.columns for result in results]))
-            weights = np.zeros(columns.size)
-            for result in results:
-                weights[np.searchsorted(columns, result.columns)] += result.weights / len(results)
+            columns, weights = together(results)
             intercept = float(np.mean([result.intercept for result in results]))
-            found.append(WarmStart(columns, weights, intercept))
+            found.append(WarmStart(columns, weights.mean(axis=0), intercept))
         return found
 
     def table(self) -> dict[str, Any]:
@@ -344,7 +342,7 @@ def _held_out(
     there = None if any(relax) else scored_there(score, testing, test)
     if there is not None:
         each = zip(*(solutions.results for solutions in paths), strict=True)
-        scores = np.tile([there(results) for results in each], (len(relax), 1))
+        scores = np.tile(there(list(each)), (len(relax), 1))
     else:
         decisions = np.empty((len(relax), n_levels, test.size, len(problems)))
         for output, (problem, solutions) in enumerate(zip(problems, paths, strict=True)):

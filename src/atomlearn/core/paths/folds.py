@@ -10,7 +10,6 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.core.paths.pool import over_large_sums
 from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Measured
@@ -19,6 +18,8 @@ from atomlearn.core.problem.rounding import Measured
 Fold = tuple[Rows, Rows]
 #: score(decisions (n_test, n_outputs), test rows) -> a number, the larger the better.
 Score = Callable[[Array, Rows], float]
+#: The same of levels, each of results, one an output, formed where the rows are.
+ScoreThere = Callable[[Sequence[Sequence[Result]]], Array]
 
 
 def training_part(problem: Problem, train: Rows) -> Problem:
@@ -57,13 +58,8 @@ class HeldOutLoss:
             total += mean_loss(problem.loss, problem.y[test], held_out, problem.weight[test])
         return -total
 
-    def there(self, testing: Design, test: Rows) -> Callable[[Sequence[Result]], float] | None:
-        """Return the score of results, one an output, formed where these rows are.
-
-        None where their predictions have to be formed here.
-        """
-        if any(over_large_sums(p) is p for p in self.problems):
-            return None
+    def there(self, testing: Design, test: Rows) -> ScoreThere | None:
+        """Return the score where these rows are; None where their predictions are formed here."""
         parts = []
         for p in self.problems:
             of_rows: dict[str, Any] = {
@@ -76,12 +72,16 @@ class HeldOutLoss:
         if any(there is here for there, here in zip(summed, parts, strict=True)):
             return None
 
-        def score(results: Sequence[Result]) -> float:
-            means = [
-                there.value_at(result.columns, result.weights, result.intercept) / part.weight.sum()
-                for there, part, result in zip(summed, parts, results, strict=True)
-            ]
-            return -float(sum(means))
+        def score(levels: Sequence[Sequence[Result]]) -> Array:
+            total = np.zeros(len(levels))
+            for there, part, results in zip(summed, parts, zip(*levels, strict=True), strict=True):
+                columns = np.unique(np.concatenate([result.columns for result in results]))
+                W = np.zeros((total.size, columns.size))
+                for row, result in zip(W, results, strict=True):
+                    row[np.searchsorted(columns, result.columns)] = result.weights
+                shifts = np.array([result.intercept for result in results])
+                total -= there.values_at(columns, W, shifts) / part.weight.sum()
+            return total
 
         return score
 
@@ -89,10 +89,8 @@ class HeldOutLoss:
 held_out_loss = HeldOutLoss
 
 
-def scored_there(
-    score: Score, testing: Design, test: Rows
-) -> Callable[[Sequence[Result]], float] | None:
-    """Return what scores results where the rows are; None for scores of predictions."""
+def scored_there(score: Score, testing: Design, test: Rows) -> ScoreThere | None:
+    """Return what scores levels of results where the rows are; None for scores of predictions."""
     return score.there(testing, test) if isinstance(score, HeldOutLoss) else None
 
 

@@ -9,8 +9,7 @@ from typing import get_args
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Form, Norm, Scores, is_number, whole_number
-from atomlearn.core.paths.pool import over_large_sums
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, over_sums
 
 #: Last level over first one, by form (first over last for radii): about the same range of fits.
 RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1e-3}
@@ -18,7 +17,7 @@ RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1
 
 def scores_at_zero(problem: Problem) -> Scores:
     """Return z at w = 0 with the optimal intercept: one pass over the data."""
-    problem = over_large_sums(problem)
+    problem = over_sums(problem.design, problem)
     return problem.design.scores(dual_at_zero(problem))
 
 

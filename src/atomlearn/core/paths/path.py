@@ -34,7 +34,7 @@ from atomlearn.core.paths.levels import (
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.result import Result
+from atomlearn.core.problem.result import Result, together
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
@@ -69,16 +69,12 @@ class PathResult:
     @property
     def columns(self) -> Columns:
         """Columns with a non-zero coefficient at one level or more, increasing."""
-        return np.unique(np.concatenate([result.columns for result in self.results]))
+        return together(self.results)[0]
 
     @property
     def coefs(self) -> Array:
         """Coefficients of ``columns`` (all others are zero), shape (n_levels, len(columns))."""
-        columns = self.columns
-        coefs = np.zeros((len(self.results), columns.size))
-        for row, result in zip(coefs, self.results, strict=True):
-            row[np.searchsorted(columns, result.columns)] = result.weights
-        return coefs
+        return together(self.results)[1]
 
     @property
     def intercepts(self) -> Array:
@@ -107,7 +103,8 @@ class PathResult:
 
     def predict(self, design: Design) -> Array:
         """Return X w + b at every level, shape (n_levels, n_samples); formed together."""
-        linear = design.product(self.coefs.T, self.columns).T
+        columns, coefs = together(self.results)
+        linear = design.product(coefs.T, columns).T
         return linear + self.intercepts[:, None]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 
 import numpy as np
@@ -18,12 +17,6 @@ from atomlearn.core.solvers.column_generation import centered_columns
 JOINING = 3000
 #: Entries of X up to which the pool holds all of it (128 MB), and of Gram matrices that it keeps.
 WHOLE = 2**24
-
-
-def over_large_sums(problem: Problem) -> Problem:
-    """Return the problem over sums of rows that are elsewhere, unless all of X is here as soon."""
-    small = math.prod(problem.design.shape) <= WHOLE
-    return problem if small else over_sums(problem.design, problem)
 
 
 class Pool:
@@ -49,7 +42,8 @@ class Pool:
     MOST_ENTRIES = 2**28
 
     def __init__(self, problem: Problem, source: Pool | None = None) -> None:
-        self._problem, self._source = problem.entered(lifts=True)[0], source
+        problem = over_sums(problem.design, problem).entered(lifts=True)[0]
+        self._problem, self._source = problem, source
         self._settling = threading.Lock()
         self.columns: Columns = np.zeros(0, dtype=np.int64)
         self.lengths = Lengths.none()

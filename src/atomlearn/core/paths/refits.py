@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.masters.choose import choose_master
+from atomlearn.core.masters.master import block_of
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.problem import Problem
 
@@ -20,15 +20,15 @@ class PoolPoint:
     """A solution over the pool, not yet priced over X.
 
     positions, weights : in the pool, none of the weights is zero; shift : the constant in
-    ``prediction`` = A w + shift, A being the pool's columns; dual : v = -f'(prediction);
-    reference : the norm's reference of the pool's scores.
+    ``prediction`` = A w + shift, A being the pool's columns; dual : v = -f'(prediction), None
+    where it has to be asked for; reference : the norm's reference of the pool's scores.
     """
 
     positions: Columns
     weights: Array
     shift: float
     prediction: Array
-    dual: Array
+    dual: Array | None
     reference: float
 
 
@@ -61,7 +61,7 @@ class PoolRefit:
             guess = choose_master(whole).guess(whole, weights, shift)
         if guess is not None:
             weights, shift, _ = guess
-        linear = self.block.dot(weights)
+        linear = block_of(whole).dot(weights)
         shift = problem.optimal_intercept(linear, shift)
         if guess is None:
             return self._solved(whole, weights, shift, linear + shift)
@@ -83,6 +83,9 @@ class PoolRefit:
 
     def _point(self, whole: Problem, weights: Array, shift: float, prediction: Array) -> PoolPoint:
         v, used = whole.negative_gradient(prediction), np.flatnonzero(weights)
-        scores = whole.shifted(ArrayScores(self.block.transpose_dot(v)), None, weights)
-        reference = whole.regularizer.norm.reference(scores)
-        return PoolPoint(used, weights[used], shift, prediction, v, reference)
+        scores = whole.design.scores(v)
+        reference = whole.regularizer.norm.reference(whole.shifted(scores, None, weights))
+        if whole.design is self.block:
+            return PoolPoint(used, weights[used], shift, prediction, v, reference)
+        # It has predictions of its own.
+        return PoolPoint(used, weights[used], shift, self.block.dot(weights), None, reference)

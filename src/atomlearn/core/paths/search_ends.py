@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Design
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.ends import End, Reached
-from atomlearn.core.paths.folds import Fold, Score, decisions_at, scored_there
+from atomlearn.core.paths.folds import Fold, Score, ScoreThere, decisions_at, scored_there
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
@@ -35,7 +35,7 @@ class SearchEnd:
         self._settled = [settled for _, settled in begun[:1]]
         self._ended: dict[int, int] = {}
         self._at: dict[int, dict[int, Result]] = {}
-        self._tested: list[tuple[Design, Callable[[Sequence[Result]], float] | None]] = []
+        self._tested: list[tuple[Design, ScoreThere | None]] = []
         #: Place of the last level in the grid; None where there is no end yet.
         self.last: int | None = None
 
@@ -88,7 +88,7 @@ class SearchEnd:
         for (rows, there), (_, test) in zip(self._tested, self._folds, strict=True):
             of_fold = [next(paths) for _ in self._problems]
             if there is not None:
-                scores.append(there(of_fold))
+                scores.append(there([of_fold])[0])
                 continue
             pairs = zip(self._problems, of_fold, strict=True)
             decisions = [decisions_at(problem, r.predict(rows), test) for problem, r in pairs]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from atomlearn.core.interfaces import Array, Deadline, Scores, WarmStart, is_whole
 from atomlearn.core.paths.ends import Reached
-from atomlearn.core.paths.pool import Pool, over_large_sums
+from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.shared_levels import SharedLevels
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration
@@ -18,7 +18,7 @@ from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.run import How, SteppedLevels, default_solver, run
 from atomlearn.core.solvers.schedule import Task
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
+from atomlearn.core.solvers.stopping import FirstOf, Iterations, RelativeGap, StoppingRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Settings:
     def how(self, problem: Problem) -> How:
         """Return solver, rules and observers of the runs of a problem."""
         solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
-        rules: StoppingRule = RelativeGap(self.gap) | Iterations(self.max_iter)
+        rules: StoppingRule = FirstOf((RelativeGap(self.gap), Iterations(self.max_iter)))
         rules = rules if self.stop is None else rules | self.stop
         keepers = [] if self.checkpoint is None else [Checkpoint(self.checkpoint, many=True)]
         return How(solver, rules, (*self.observers, *keepers), self.search)
@@ -95,8 +95,7 @@ class Settings:
         """Return whether levels of the problem can be guessed, solved and priced together.
 
         Not where another solver was chosen; not where the norm, or the one over lifted coordinates,
-        rates no columns; not where the data is read once for each vector, as sums over rows that
-        are elsewhere are.
+        rates no columns; not where the data is read once for each vector.
         """
         loss, norm = problem.loss, problem.regularizer.norm
         if not (
@@ -104,7 +103,7 @@ class Settings:
             and loss.bare.coupled <= 1
             and loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
             and problem.metric is None
-            and over_large_sums(problem).design.reads_at_once
+            and over_sums(problem.design, problem).design.reads_at_once
             and norm.solver(self.gap) is None
         ):
             return False

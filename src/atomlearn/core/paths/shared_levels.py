@@ -19,7 +19,7 @@ from atomlearn.core.paths.levels import dual_at_zero
 from atomlearn.core.paths.pool import JOINING, WHOLE, Pool
 from atomlearn.core.paths.refits import PoolPoint, PoolRefit
 from atomlearn.core.paths.sweep import Sweep, sweeps
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.progress import Resumed
@@ -31,6 +31,8 @@ from atomlearn.core.solvers.solver import State, checked_warm_start
 AHEAD = 16
 #: Share of a level's reference from which columns likely matter to the next.
 SHARE = 0.6
+#: Columns that join after a reading where their products are summed elsewhere, at most.
+SUMMED = 200
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +82,10 @@ class SharedLevels(Task):
         last: Callable[[], int | None] | None = None,
     ) -> None:
         self.problem, self.pool, self.reached, self.last = problem, pool, reached, last
-        self.inner, self.lift = problem.centered().entered(how.solver.lifts)
+        inner = over_sums(problem.design, problem.centered())
+        #: What is read here, as rows that are elsewhere are; None where ``drive`` reads for all.
+        self.own = None if inner.design is problem.design else inner.design
+        self.inner, self.lift = inner.entered(how.solver.lifts)
         self.levels = [
             Level(Run(problem.at(x), self.inner.at(x), self.lift, how)) for x in levels.tolist()
         ]
@@ -92,6 +97,7 @@ class SharedLevels(Task):
         #: Of the last level proved, of zero at first; 0 where the pool holds all columns.
         self.last_reference = 0.0
         self.batch: list[Level] = []
+        self.answer: Answer | None = None
         self.kept: list[Resumed | None] = []
         self.sweep: Sweep | None = None
         self.begun, self.n_told = False, 0
@@ -106,12 +112,23 @@ class SharedLevels(Task):
             if self.levels[0].run.resumes:
                 self.kept = [level.run.begin() for level in self.levels]
             known = self.zero is not None or any(self.kept)
-            return Asked([dual_at_zero(self.inner)], None) if self._seeds and not known else None
+            if known or not self._seeds:
+                return None
+            return self._read(Asked([dual_at_zero(self.inner)], None))
         self.batch = self._swept() or self._solved()
-        return self._asked() if self.batch else None
+        return self._read(self._asked()) if self.batch else None
+
+    def _read(self, asked: Asked) -> Asked | None:
+        """Return what is asked of the data, None where it is read at once."""
+        if self.own is None:
+            return asked
+        scores = self.own.scores_many(np.column_stack(asked.vectors))
+        self.answer = Answer(scores, len(asked.vectors))
+        return None
 
     def learn(self, answer: Answer | None) -> None:
         """Certify the levels; what matters to the others joins the pool."""
+        answer, self.answer = answer or self.answer, None
         scores = [] if answer is None else list(answer.scores)
         if self.lift is not None:
             scores = [self.lift.expansion.scores(z) for z in scores]
@@ -147,11 +164,16 @@ class SharedLevels(Task):
                 break
 
     @property
+    def joining(self) -> int:
+        """Return how many columns may join after a reading."""
+        return min(JOINING if self.own is None else SUMMED, self.pool.at_once)
+
+    @property
     def _seeds(self) -> bool:
         """Whether the pool is filled by the scores at zero; else it holds all columns."""
         n_samples, n_features = self.inner.design.shape
         fits = n_samples * n_features <= WHOLE and n_features <= JOINING
-        return not (fits and self.inner.design.listable)
+        return self.own is not None or not (fits and self.inner.design.listable)
 
     def _seed(self, zero: Scores | None) -> None:
         if not self._seeds:
@@ -159,9 +181,13 @@ class SharedLevels(Task):
                 self.pool.add(np.arange(self.inner.design.shape[1]))
         elif zero is not None:
             norm = self.inner.regularizer.norm
-            count = min(max(500, self.inner.design.shape[0]), JOINING)
-            self.pool.add(norm.best_columns(zero, count)[: self.pool.at_once])
             self.last_reference = norm.reference(zero)
+            if self.own is None:
+                count = min(max(500, self.inner.design.shape[0]), JOINING)
+                likely = norm.best_columns(zero, count)
+            else:  # each of them counts, as its products with the others are formed elsewhere
+                likely = norm.rated(zero, SHARE * self.last_reference)
+            self.pool.add(likely[: self.joining])
 
     def _resume(self) -> None:
         """Begin at the points that a checkpoint has kept; what was proved is proved anew."""
@@ -234,7 +260,10 @@ class SharedLevels(Task):
     def _is_sure(self, level: Level) -> bool:
         """Return whether the guess of one more level after this one is likely right."""
         point = level.point
-        return point is not None and point.reference >= 0.5 * SHARE * self.last_reference
+        return (
+            point is not None
+            and point.reference >= (0.5 if self.own is None else 1.0) * SHARE * self.last_reference
+        )
 
     def _asked(self) -> Asked:
         """Return what the levels ask of the data."""
@@ -245,7 +274,12 @@ class SharedLevels(Task):
             tiny = np.finfo(np.float64).tiny
             references = np.array([point.reference for point in points])
             bounds = np.maximum(SHARE * references, tiny)
-        return Asked([point.dual for point in points], bounds)
+        self.inner.foresee([point.prediction for point in points if point.dual is None])
+        duals = [
+            self.inner.negative_gradient(point.prediction) if point.dual is None else point.dual
+            for point in points
+        ]
+        return Asked(duals, bounds)
 
     # --- what a reading tells ---------------------------------------------------------------
 
@@ -321,8 +355,7 @@ class SharedLevels(Task):
         columns = columns[np.argsort(rank, kind="stable")]
         columns = columns[self.pool.positions(columns) < 0]
         _, first = np.unique(columns, return_index=True)
-        most = min(JOINING, self.pool.at_once)
-        return self.pool.add(columns[np.sort(first)][:most])
+        return self.pool.add(columns[np.sort(first)][: self.joining])
 
     def _solve_alone(self, level: Level) -> None:
         """Solve a level by steps of its own, from its point: the pool does not close its gap."""

@@ -8,17 +8,8 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, Loss, is_number
+from atomlearn.core.interfaces.numbers import positive as positive
 from atomlearn.core.interfaces.numbers import unmasked
-
-
-def positive(name: str, value: Any, what: str) -> float:
-    """Return the value as a float, or raise where it is no positive, finite number."""
-    if not is_number(value):
-        raise TypeError(f"{name} must be a positive number ({what}), got {value!r}")
-    number = float(value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be positive and finite ({what}), got {value!r}")
-    return number
 
 
 def check_weight(sample_weight: object, n_samples: int) -> Array:

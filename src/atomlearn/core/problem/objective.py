@@ -14,8 +14,7 @@ import numpy as np
 
 from atomlearn.core.data.scores import ArrayScores, ShiftedScores
 from atomlearn.core.interfaces import Array, Columns, Design, Loss, Scores
-from atomlearn.core.interfaces.certificate import Certificate
-from atomlearn.core.interfaces.excess import Excess
+from atomlearn.core.interfaces.certificate import Certificate, Excess
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.domain import where_weighted
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
@@ -89,9 +88,9 @@ class Objective:
         """Return f(linear + shift), without further arrays of n_samples numbers."""
         return pieces.value(self.loss, self.y, linear, self.weight, shift)
 
-    def loss_gradient(self, linear: Array, shift: float = 0.0, out: Array | None = None) -> Array:
+    def loss_gradient(self, linear: Array, shift: float = 0.0) -> Array:
         """Return f'(linear + shift), (n_samples,); in ``out`` where it is given."""
-        return pieces.gradient(self.loss, self.y, linear, self.weight, shift, out)
+        return pieces.gradient(self.loss, self.y, linear, self.weight, shift)
 
     @property
     def negligible(self) -> float:
@@ -133,14 +132,14 @@ class Objective:
             weights = dense
         return norm.value(weights)
 
-    def negative_gradient(self, prediction: Array, out: Array | None = None) -> Array:
+    def negative_gradient(self, prediction: Array) -> Array:
         """Return v = -f'(z), with sum(v) = 0 where there is an intercept.
 
         At the optimal intercept the sum vanishes but for rounding. What is left is taken off the
         side that outweighs the other: entries only shrink towards 0, so -v stays in the domain of
         f* and is a feasible dual point, which makes the gap a bound whatever b is.
         """
-        v = self.loss_gradient(prediction, out=out)
+        v = self.loss_gradient(prediction)
         np.negative(v, out=v)
         return without_surplus(v) if self.fit_intercept else v
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
 import numpy as np
 
-from atomlearn.core.data.forwarding import Derived, Forwarding
 from atomlearn.core.data.lifted import Lifted
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Loss, Norm
 from atomlearn.core.interfaces.certificate import Certificate
+from atomlearn.core.interfaces.forwarding import Derived, Forwarding
 from atomlearn.core.losses import FreeColumns, Offset
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.core.problem.checks import (
@@ -237,9 +238,13 @@ class Problem(Objective):
         free = self.loss.free
         return None if free is None else free.free_part(self.y, prediction, self.weight)
 
-    def value_at(self, columns: Columns, weights: Array, intercept: float) -> float:
-        """Return f at a point that is given by its coefficients."""
-        return self.loss_value(self.design.product(weights[:, None], columns)[:, 0], intercept)
+    def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
+        """Return f at points that are given by their coefficients, W (k, m)."""
+        predictions = self.design.product(W.T, columns).T + intercepts[:, None]
+        return np.array([self.loss_value(prediction) for prediction in predictions])
+
+    def foresee(self, predictions: Sequence[Array]) -> None:
+        """Hear which points will be priced next: rows that are elsewhere are asked once for all."""
 
     @property
     def sent(self) -> tuple[int, int]:
@@ -297,5 +302,5 @@ def _of_wrapped(design: Forwarding, problem: Problem) -> Problem:
 @over_sums.register
 def _of_counted(design: Counted, problem: Problem) -> Problem:
     """Return the problem over sums, whose passes count as those over the data."""
-    summed = over_sums(design.design, problem)
+    summed = over_sums(design.inner, problem)
     return problem if summed is problem else replace(summed, design=design.around(summed.design))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -294,3 +295,15 @@ class Result:
     def converged(self) -> bool:
         """True where the requested gap is proved at this point."""
         return self.status.is_converged
+
+
+def together(results: Sequence[Result], *more: Columns) -> tuple[Columns, Array]:
+    """Return the columns that any result uses, or are in ``more``, and the weights of each there.
+
+    The weights have shape (n_results, n_columns). Of matrix norms only those of single entries.
+    """
+    columns = np.unique(np.concatenate([*(result.columns for result in results), *more]))
+    weights = np.zeros((len(results), columns.size))
+    for row, result in zip(weights, results, strict=True):
+        row[np.searchsorted(columns, result.columns)] = result.weights
+    return columns, weights

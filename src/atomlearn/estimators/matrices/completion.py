@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.interfaces import Array, Mask
+from atomlearn.core.interfaces import Array, Mask, check_share
 from atomlearn.core.solvers.solver import MAX_ITER
 from atomlearn.designs import Entries
 from atomlearn.estimators.checks import keep, whole
@@ -107,11 +107,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         observed = np.isfinite(data)
         if not observed.any():
             raise ValueError("X has no entry that is observed; expected numbers, some of them NaN")
-        if not 0 < self.validation_fraction < 1:
-            raise ValueError(
-                "validation_fraction must lie between 0 and 1, such as 0.1, got "
-                f"{self.validation_fraction!r}"
-            )
+        check_share("validation_fraction", self.validation_fraction, 0.1)
         self._standardize(data, observed)
         level = self._level(data, observed, settings)
         [result] = self._solve([self._problem(data, observed, level)], [None], settings)

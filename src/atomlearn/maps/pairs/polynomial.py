@@ -176,18 +176,11 @@ class Polynomial(MappedDesign):
     def _set(self, base: Design, map: PolynomialMap, names: list[str] | None) -> None:
         self.base, self.map, self._names = base, map, names
         self.index, self.scaling = map.index, map.scaling
+        self.shape, self.dtype = (base.shape[0], self.index.n_columns), base.dtype
         self._pairs = _products(base)
         self._memory = Memory()
         few = base.listable and self.index.n_columns <= SETTINGS.listed_together
         self.reads_at_once = few and base.reads_at_once
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.base.shape[0], self.index.n_columns
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.base.dtype
 
     @property
     def listable(self) -> bool:

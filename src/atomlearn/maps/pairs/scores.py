@@ -61,10 +61,7 @@ class PolynomialScores(Scores):
         self._full: ArrayScores | None = None
         self._best: tuple[Columns, Array] | None = None
         self.work: PairWork | None = None
-
-    @property
-    def n_columns(self) -> int:
-        return self._index.n_columns
+        self.n_columns = self._index.n_columns
 
     def full(self) -> Array:
         """Return all of z, shape (n_columns,), at most 2^28: n d^2 multiplications, once."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.forwarding import unwrapped
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
+from atomlearn.core.interfaces.forwarding import unwrapped
 from atomlearn.matrices.scores import MatrixScores, Shape, score_matrix
 
 
@@ -45,10 +45,6 @@ class MatrixDesign(Design):
         """
         return None
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64)
-
     @abstractmethod
     def predict(self, weights: Array) -> Array:
         """Return X w: one pass."""
@@ -74,10 +70,6 @@ class MatrixDesign(Design):
 
 class OperatorBlock(Block):
     """A block with ``dot`` and ``transpose_dot``; the array is made where it is asked for."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64)
 
     def column(self, number: int) -> Array:
         """Return one column of the block."""
@@ -114,10 +106,7 @@ class SideBySide(OperatorBlock):
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._blocks = list(blocks)
         self._starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._blocks[0].shape[0], int(self._starts[-1])
+        self.shape = self._blocks[0].shape[0], int(self._starts[-1])
 
     def dot(self, weights: Array) -> Array:
         parts = zip(self._blocks, np.split(weights, self._starts[1:-1]), strict=True)
@@ -136,14 +125,15 @@ class FactorBlock(OperatorBlock):
 
     def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
         self._design, self._images, self._right = design, images, right
+        self.shape = design.shape[0], images.shape[1]
 
 
 class SpanBlock(FactorBlock):
     """S -> predictions of left S right', S in row-major order."""
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._design.shape[0], self._images.shape[1] * self._right.shape[1]
+    def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
+        super().__init__(design, images, right)
+        self.shape = design.shape[0], images.shape[1] * right.shape[1]
 
     def dot(self, weights: Array) -> Array:
         S = weights.reshape(self._images.shape[1], self._right.shape[1])
@@ -157,10 +147,6 @@ class SpanBlock(FactorBlock):
 
 class RayBlock(FactorBlock):
     """c -> predictions of left diag(c) right'."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._design.shape[0], self._images.shape[1]
 
     def dot(self, weights: Array) -> Array:
         return self._design.predictions(self._images * weights, self._right)
@@ -185,18 +171,12 @@ class Reshaped(MatrixDesign):
         self.base, self.order = base, order
         self.matrix_shape = shape
         self.reads_at_once = base.reads_at_once
+        self.shape = self.base.shape
+        self.dtype = self.base.dtype
 
     @property
     def listable(self) -> bool:
         return self.base.listable
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.base.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.base.dtype
 
     def scores(self, v: Array) -> Scores:
         return self._matrix(self.base.scores(v).full())

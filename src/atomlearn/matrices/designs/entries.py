@@ -76,10 +76,7 @@ class Entries(MatrixDesign):
         #: The distinct entries, in compressed rows.
         self._starts: Columns = np.searchsorted(keys, np.arange(p + 1) * q).astype(kind)
         self._cols: Columns = (keys % q).astype(kind)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._n_samples, self.matrix_shape[0] * self.matrix_shape[1]
+        self.shape = self._n_samples, self.matrix_shape[0] * self.matrix_shape[1]
 
     def scores(self, v: Array) -> Scores:
         # A copy where none is made anyway: the caller may use v again before the scores are asked.
@@ -193,15 +190,12 @@ class EntryScores(Scores):
     def __init__(self, Z: sparse.csr_array) -> None:
         self._Z = Z
         self.as_matrix = sparse_matrix(Z)
+        self.n_columns = int(self._Z.shape[0]) * int(self._Z.shape[1])
 
     @cached_property
     def _keys(self) -> Columns:
         """The columns of the observed entries, increasing."""
         return flat_columns(self._Z.indices, self._Z.indptr, self._Z.shape[1])
-
-    @property
-    def n_columns(self) -> int:
-        return int(self._Z.shape[0]) * int(self._Z.shape[1])
 
     def top(self, count: int) -> tuple[Columns, Array]:
         count = min(int(count), self.n_columns)

@@ -34,11 +34,7 @@ class Identity(MatrixDesign):
     def __init__(self, shape: tuple[int, ...]) -> None:
         sizes = check_tensor_shape("Identity", shape)
         self.matrix_shape: Shape = (sizes[0], math.prod(sizes[1:]))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        size = math.prod(self.matrix_shape)
-        return size, size
+        self.shape = math.prod(sizes), math.prod(sizes)
 
     def scores(self, v: Array) -> Scores:
         # A copy: the caller may use v again before the scores are asked.

@@ -64,8 +64,6 @@ class TaskBlock(Block):
     repeat. A product costs O(n_rows) a column, and the Gram matrix is zero between tasks.
     """
 
-    __slots__ = ("_order", "_pattern", "_stored", "features", "n_tasks", "places", "tasks")
-
     def __init__(self, features: Array, places: Columns, tasks: Columns, n_tasks: int) -> None:
         self.features, self.places, self.tasks, self.n_tasks = features, places, tasks, n_tasks
         # The columns feature after feature, and where each feature begins among them.
@@ -73,14 +71,7 @@ class TaskBlock(Block):
         starts = np.searchsorted(places[self._order], np.arange(features.shape[0] + 1))
         self._pattern = tasks[self._order], starts
         self._stored: SparseBlock | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.features.shape[1] * self.n_tasks, self.tasks.size
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64)
+        self.shape = self.features.shape[1] * self.n_tasks, self.tasks.size
 
     def dot(self, weights: Array) -> Array:
         parts = np.asarray(weights)[self._order], *self._pattern
@@ -232,15 +223,9 @@ class Tasks(MatrixDesign):
         self.n_tasks = int(n_tasks)
         self.matrix_shape = self.base.shape[1], self.n_tasks
         self.reads_at_once = self.base.reads_at_once
-
-    @property
-    def shape(self) -> tuple[int, int]:
         n_rows, n_features = self.base.shape
-        return n_rows * self.n_tasks, n_features * self.n_tasks
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.base.dtype
+        self.shape = n_rows * self.n_tasks, n_features * self.n_tasks
+        self.dtype = self.base.dtype
 
     def scores(self, v: Array) -> Scores:
         return self.scores_many(v[:, None])[0]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Lift, Term, positive_number
+from atomlearn.core.interfaces import Lift, Term, positive
 from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.combine import Scaled
@@ -74,7 +74,7 @@ class TensorTrace(LiftedNorm):
             raise ValueError(
                 f"TensorTrace: {len(weights)} weights for {len(shape)} modes; give one for each"
             )
-        return shape, [positive_number("TensorTrace", "weights", weight) for weight in weights]
+        return shape, [positive("TensorTrace: weights", weight) for weight in weights]
 
     def terms(self) -> list[Term]:
         """Return the trace norms of the unfoldings."""

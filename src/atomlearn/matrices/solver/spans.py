@@ -17,9 +17,9 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.forwarding import unwrapped
 from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
+from atomlearn.core.interfaces.forwarding import unwrapped
 from atomlearn.core.losses import pieces
 from atomlearn.core.problem.problem import Problem
 from atomlearn.matrices.scores import ScoreMatrix, Shape, less_factored, score_matrix

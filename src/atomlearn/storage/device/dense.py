@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.device.tensors import (
     BUDGET,
@@ -31,39 +32,32 @@ class DenseTensor(HeldTensor):
 
     def __init__(self, X: Any) -> None:
         # Gradients with respect to X would keep every product in memory.
-        self._X = X.detach() if hasattr(X, "detach") else X
+        self.sample = X.detach() if hasattr(X, "detach") else X
         self.shape = int(X.shape[0]), int(X.shape[1])
-        self.dtype = dtype_of(X)
-
-    @property
-    def sample(self) -> Any:
-        return self._X
-
-    @property
-    def nonzeros(self) -> int:
-        return self.shape[0] * self.shape[1]
+        self.dtype, self.nonzeros = dtype_of(X), self.shape[0] * self.shape[1]
 
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
-        xp = namespace(self._X)
-        weights = to_device_of(self._X, np.asarray(v, dtype=np.float64))
+        xp = namespace(self.sample)
+        weights = to_device_of(self.sample, np.asarray(v, dtype=np.float64))
         width = self.shape[1] if columns is None else columns.size
-        total = xp.zeros((width, *v.shape[1:]), dtype=xp.float64, device=device_of(self._X))
-        X = self._X if columns is None else self._take(columns)
+        total = xp.zeros((width, *v.shape[1:]), dtype=xp.float64, device=device_of(self.sample))
+        X = self.sample if columns is None else self._take(columns)
         made = squared or self.dtype != np.float64
-        for rows in _tiles(self.shape[0], width) if made else [slice(0, self.shape[0])]:
+        tiles = LIMITS.pieces(self.shape[0], width, BUDGET.tile_entries)
+        for rows in tiles if made else [slice(None)]:
             tile = xp.astype(X[rows, :], xp.float64, copy=False)
             tile = tile * tile if squared else tile
             total = total + xp.matmul(xp.matrix_transpose(tile), weights[rows, ...])
         return to_host(total)
 
     def single(self, v: NDArray[np.float32]) -> Any:
-        xp = namespace(self._X)
-        weights = to_device_of(self._X, v)
-        total = xp.zeros(self.shape[1], dtype=xp.float64, device=device_of(self._X))
-        with as_written(self._X):
+        xp = namespace(self.sample)
+        weights = to_device_of(self.sample, v)
+        total = xp.zeros(self.shape[1], dtype=xp.float64, device=device_of(self.sample))
+        with as_written(self.sample):
             for start in range(0, self.shape[0], BUDGET.single_terms):
                 rows = slice(start, min(start + BUDGET.single_terms, self.shape[0]))
-                part = xp.matmul(xp.matrix_transpose(self._X[rows, :]), weights[rows])
+                part = xp.matmul(xp.matrix_transpose(self.sample[rows, :]), weights[rows])
                 total = total + xp.astype(part, xp.float64)
         return total
 
@@ -71,15 +65,15 @@ class DenseTensor(HeldTensor):
         return min(self.shape[0], BUDGET.single_terms), self.shape[0]
 
     def predict(self, weights: Array) -> Array:
-        xp = namespace(self._X)
+        xp = namespace(self.sample)
         used = np.flatnonzero(weights)
         few = 4 * used.size < self.shape[1]
-        w = to_device_of(self._X, weights[used] if few else weights)
-        places = to_device_of(self._X, used) if few else None
+        w = to_device_of(self.sample, weights[used] if few else weights)
+        places = to_device_of(self.sample, used) if few else None
         width = used.size if few else self.shape[1]
         parts = []
-        for rows in _tiles(self.shape[0], width):
-            tile = self._X[rows, :]
+        for rows in LIMITS.pieces(self.shape[0], width, BUDGET.tile_entries):
+            tile = self.sample[rows, :]
             tile = tile if places is None else xp.take(tile, places, axis=1)
             parts.append(to_host(xp.matmul(xp.astype(tile, xp.float64, copy=False), w)))
         return np.concatenate(parts)
@@ -91,12 +85,7 @@ class DenseTensor(HeldTensor):
 
     def columns(self, lo: int, hi: int) -> Any:
         """Return columns lo..hi as a tensor (n_samples, hi - lo): a view where there are such."""
-        return self._X[:, lo:hi]
+        return self.sample[:, lo:hi]
 
     def _take(self, columns: Columns) -> Any:
-        return namespace(self._X).take(self._X, to_device_of(self._X, columns), axis=1)
-
-
-def _tiles(length: int, width: int) -> list[slice]:
-    step = max(1, BUDGET.tile_entries // max(width, 1))
-    return [slice(start, min(start + step, length)) for start in range(0, length, step)]
+        return namespace(self.sample).take(self.sample, to_device_of(self.sample, columns), axis=1)

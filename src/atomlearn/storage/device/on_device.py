@@ -100,6 +100,7 @@ class OnDevice(Design):
         self.is_sparse = tensor.is_sparse
         self.precision = str(tensor.dtype) if precision == "auto" else precision
         self._lengths: Any = None  # ||x_j||, on the device
+        self.shape, self.dtype = self.tensor.shape, self.tensor.dtype
         if tensor is not X:
             _check_double(X)
             refuse_not_finite(self)
@@ -107,14 +108,6 @@ class OnDevice(Design):
     def __repr__(self) -> str:
         kind = "sparse " if self.is_sparse else ""
         return f"OnDevice({self.shape}, {kind}{self.dtype}, {self.device})"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.tensor.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.tensor.dtype
 
     @property
     def nonzeros(self) -> int:
@@ -205,10 +198,7 @@ class RecheckedScores(Scores):
         self._exact: Array = np.zeros(design.shape[1])
         self._known: NDArray[np.bool_] = np.zeros(design.shape[1], dtype=bool)
         self._single: tuple[Any, Any] | None = None
-
-    @property
-    def n_columns(self) -> int:
-        return self._design.shape[1]
+        self.n_columns = self._design.shape[1]
 
     def top(self, count: int) -> tuple[Columns, Array]:
         count = max(0, min(int(count), self.n_columns))

@@ -34,9 +34,11 @@ class SparseTensor(HeldTensor):
 
     def __init__(self, values: Any, rows: Any, starts: Any, shape: tuple[int, int]) -> None:
         self.shape, self.dtype = shape, dtype_of(values)
-        self._values, self._rows, self._starts = values, rows, starts
+        self.sample, self._rows, self._starts = values, rows, starts
         # Of the processor too, which cuts columns into pieces.
         self._begins = np.array(to_host(starts), dtype=np.int64)
+        self.nonzeros = int(self._begins[-1])
+        self.is_full = self.nonzeros >= LIMITS.dense_from * shape[0] * shape[1]
         self._host: sp.csc_array | None = None
 
     @classmethod
@@ -47,18 +49,6 @@ class SparseTensor(HeldTensor):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_host": None}
-
-    @property
-    def sample(self) -> Any:
-        return self._values
-
-    @property
-    def nonzeros(self) -> int:
-        return int(self._begins[-1])
-
-    @property
-    def is_full(self) -> bool:
-        return self.nonzeros >= LIMITS.dense_from * self.shape[0] * self.shape[1]
 
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
         weights = self._to_device(np.asarray(v, dtype=np.float64))
@@ -73,7 +63,7 @@ class SparseTensor(HeldTensor):
 
     def single(self, v: NDArray[np.float32]) -> Any:
         weights = self._to_device(v)
-        return _sums(self._values, self._rows, self._starts, weights).double()
+        return _sums(self.sample, self._rows, self._starts, weights).double()
 
     def terms(self) -> tuple[Any, Any]:
         lengths = self._starts.diff().double()
@@ -85,7 +75,7 @@ class SparseTensor(HeldTensor):
         used = np.flatnonzero(weights)
         columns = used if 4 * used.size < self.shape[1] else None
         w = self._to_device(weights if columns is None else weights[used])
-        total = torch.zeros(self.shape[0], dtype=torch.float64, device=self._values.device)
+        total = torch.zeros(self.shape[0], dtype=torch.float64, device=self.sample.device)
         for part, values, rows, starts in self._pieces(columns):
             each = torch.repeat_interleave(w[part], starts.diff(), output_size=values.numel())
             total.index_add_(0, rows, values * each)
@@ -93,7 +83,7 @@ class SparseTensor(HeldTensor):
 
     def gather(self, columns: Columns) -> Block:
         places, lengths = self._places(columns)
-        data = to_host(self._values[places]).astype(np.float64)
+        data = to_host(self.sample[places]).astype(np.float64)
         rows = np.array(to_host(self._rows[places]))
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         return block_of_entries(
@@ -103,13 +93,13 @@ class SparseTensor(HeldTensor):
     def columns(self, lo: int, hi: int) -> Any:
         torch, width = torch_module(), hi - lo
         begin, end = int(self._begins[lo]), int(self._begins[hi])
-        device = self._values.device
+        device = self.sample.device
         lengths = self._starts[lo : hi + 1].diff()
         owners = torch.repeat_interleave(
             torch.arange(width, device=device), lengths, output_size=end - begin
         )
-        tile = torch.zeros(self.shape[0] * width, dtype=self._values.dtype, device=device)
-        tile[self._rows[begin:end].long() * width + owners] = self._values[begin:end]
+        tile = torch.zeros(self.shape[0] * width, dtype=self.sample.dtype, device=device)
+        tile[self._rows[begin:end].long() * width + owners] = self.sample[begin:end]
         return tile.view(self.shape[0], width)
 
     def host(self) -> sp.csc_array:
@@ -117,7 +107,7 @@ class SparseTensor(HeldTensor):
         if self._host is None:
             X = sp.csc_array(self.shape, dtype=self.dtype)
             # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
-            X.data, X.indices = np.array(to_host(self._values)), np.array(to_host(self._rows))
+            X.data, X.indices = np.array(to_host(self.sample)), np.array(to_host(self._rows))
             X.indptr = self._begins.astype(X.indices.dtype)
             self._host = X
         return self._host
@@ -125,7 +115,7 @@ class SparseTensor(HeldTensor):
     # --- entries --------------------------------------------------------------------------------
 
     def _to_device(self, array: NDArray[Any]) -> Any:
-        return torch_module().from_numpy(np.array(array, order="C")).to(self._values.device)
+        return torch_module().from_numpy(np.array(array, order="C")).to(self.sample.device)
 
     def _places(self, columns: Columns) -> tuple[Any, NDArray[np.int64]]:
         """Return where the entries of columns are, and how many each has."""
@@ -158,7 +148,7 @@ class SparseTensor(HeldTensor):
                 entries, counts = self._places(columns[part])
                 numbers = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
                 starts = self._to_device(numbers).to(self._rows.dtype)
-            yield part, self._values[entries].double(), self._rows[entries], starts
+            yield part, self.sample[entries].double(), self._rows[entries], starts
             start = part.stop
 
 

@@ -87,28 +87,18 @@ class SingleRounding:
 class HeldTensor(ABC):
     """The sums and columns that ``OnDevice`` asks of a tensor, dense or sparse, where it is.
 
-    shape : (n_samples, n_features); dtype : float32 or float64.
+    shape : (n_samples, n_features); dtype : float32 or float64;
+    sample : a tensor that is where X is; nonzeros : number of stored entries;
+    is_full : whether columns are worked on as dense ones.
     """
 
     #: Whether it is kept by its non-zero entries.
     is_sparse: ClassVar[bool]
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-
-    @property
-    @abstractmethod
-    def sample(self) -> Any:
-        """A tensor that is where X is."""
-
-    @property
-    @abstractmethod
-    def nonzeros(self) -> int:
-        """Number of stored entries."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether columns are worked on as dense ones."""
-        return True
+    sample: Any
+    nonzeros: int
+    is_full: bool = True
 
     @abstractmethod
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:

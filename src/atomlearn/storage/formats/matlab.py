@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.interfaces.numbers import all_text
 from atomlearn.storage.formats.hdf import content, is_group, member_of, opened
 from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.messages import require_name
@@ -76,7 +77,7 @@ def _plain(value: NDArray[Any]) -> NDArray[Any]:
     if value.dtype != object:
         return value
     cells = [cell.item() if np.size(cell) == 1 else None for cell in value.ravel()]
-    if all(isinstance(cell, str) for cell in cells):
+    if all_text(cells):
         return np.array(cells, dtype=np.str_).reshape(value.shape)
     return np.empty((0,))
 

@@ -145,7 +145,7 @@ class ColumnPlan:
         given = asdict(self)
         plain = asdict(ColumnPlan(self.name))
         return {
-            key: list(value) if isinstance(value, tuple) else value
+            key: value
             for key, value in given.items()
             if value != plain[key] or key in ("name", "kind", "use")
         }

@@ -19,7 +19,7 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.frames import frame_to_array, narrowest
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Columns
-from atomlearn.storage.spread.rows import HeldRows, Sums
+from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 
 #: A collection cut into chunks: objects (n_row_chunks, n_column_chunks), each a Dask Delayed; the
 #: rows and the columns of the chunks; float32 or float64; the names of columns, or None.
@@ -175,8 +175,17 @@ def beside(parts: list[Chunk]) -> Chunk:
     return Chunk(sp.hstack(held, "csc") if any(map(is_sparse, held)) else np.hstack(held))
 
 
-def answer(chunk: Chunk, rows: HeldRows, question: Sums) -> Sums:
-    """Return what the rows of a chunk answer."""
-    rows = HeldRows(rows.loss, aligned(rows.y), aligned(rows.weight))
-    point = {name: aligned(question[name]) for name in ("columns", "weights")}
-    return rows.answer(chunk.design, question | point)
+def rows_beside(_: Chunk, *parts: Any) -> HeldRows:
+    """Return loss, targets and weights of a chunk's rows: made, and kept, where the chunk is."""
+    return HeldRows(*parts)
+
+
+def answer(chunks: list[Chunk], rows: list[HeldRows], question: Sums) -> Sums:
+    """Return what the rows of chunks answer, added up."""
+    question = {name: each if name == "ask" else aligned(each) for name, each in question.items()}
+    return summed(
+        [
+            HeldRows(own.loss, aligned(own.y), aligned(own.weight)).answer(chunk.design, question)
+            for chunk, own in zip(chunks, rows, strict=True)
+        ]
+    )

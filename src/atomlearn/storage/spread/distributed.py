@@ -21,7 +21,7 @@ from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.problem.problem import Problem, over_sums, sent_by
 from atomlearn.storage.spread import chunks as pieces
-from atomlearn.storage.spread.rows import HeldRows, Sums, summed
+from atomlearn.storage.spread.rows import Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
 from atomlearn.storage.spread.waiting import LostDataError, awaited, current_client, guarded
 
@@ -96,22 +96,22 @@ class Dask(Design):
         #: Questions and bytes, those to parts of the rows with them.
         self._sent = [0, 0]
         grid = guarded(lambda: pieces.grid_of(X))
-        made, self._rows, self._columns, self._dtype, self._names = grid
-        self._shape = self._rows[-1].stop, self._columns[-1].stop
+        made, self._rows, self._columns, self.dtype, self._names = grid
+        self.shape = self._rows[-1].stop, self._columns[-1].stop
         # (n_row_chunks, n_column_chunks) tasks that make and check a chunk each.
         self._chunks = np.empty_like(made)
         for i, row in enumerate(self._rows):
             for j, column in enumerate(self._columns):
                 shape = row.stop - row.start, column.stop - column.start
-                given = made[i, j], self._dtype, shape, row.start, column.start
+                given = made[i, j], self.dtype, shape, row.start, column.start
                 self._chunks[i, j] = task(pieces.held_chunk, *given)
         tallest = max(part.stop - part.start for part in self._rows)
         if len(self._rows) > 1 < len(self._columns) and (
-            tallest * self._shape[1] <= LIMITS.most_dense
+            tallest * self.shape[1] <= LIMITS.most_dense
         ):  # Whole rows answer with sums over them.
             together = [task(pieces.beside, list(row)) for row in self._chunks]
             self._chunks = np.array([*together, None], dtype=object)[:-1, None]
-            self._columns = [slice(0, self._shape[1])]
+            self._columns = [slice(0, self.shape[1])]
 
     def __getstate__(self) -> dict[str, Any]:
         # A connection does not travel; where a copy arrives, the current scheduler is asked.
@@ -119,15 +119,7 @@ class Dask(Design):
 
     def __repr__(self) -> str:
         rows, columns = self.n_chunks
-        return f"Dask({self._shape}, {self._dtype}, {rows} x {columns} chunks)"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._dtype
+        return f"Dask({self.shape}, {self.dtype}, {rows} x {columns} chunks)"
 
     @property
     def names(self) -> list[str] | None:
@@ -160,16 +152,18 @@ class Dask(Design):
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
-        weights = np.ones(self._shape[0]) if curvature is None else curvature
+        weights = np.ones(self.shape[0]) if curvature is None else curvature
         return self._summed(partial(pieces.of_design, "squared_norms"), weights)
 
     def _summed(self, call: Any, v: Array) -> Array:
         """Return the sums over rows of call(chunk, its part of v), column after column."""
-        (n_rows, n_columns), vectors = self.n_chunks, v.size // self._shape[0]
-        self.travelled(vectors * (n_columns * self._shape[0] + n_rows * self._shape[1]))
+        (n_rows, n_columns), vectors = self.n_chunks, v.size // self.shape[0]
+        self.travelled(vectors * (n_columns * self.shape[0] + n_rows * self.shape[1]))
         sent = [sent_once(v[part]) for part in self._rows]
         sums = [
-            added([task(call, *pair) for pair in zip(column, sent, strict=True)])
+            added(
+                [task(call, *pair) for pair in zip(column, sent, strict=True)], partial(task, sum)
+            )[0]
             for column in self.chunks_for_a_pass().T
         ]
         return np.concatenate(self.compute(sums), axis=-1)
@@ -178,11 +172,11 @@ class Dask(Design):
         """Return X_S W, formed where the rows are."""
         if columns is None or not columns.size:
             return super().product(W, columns)
-        self.travelled(self.n_chunks[0] * W.size + self._shape[0] * W.shape[1])
+        self.travelled(self.n_chunks[0] * W.size + self.shape[0] * W.shape[1])
         call = partial(pieces.of_design, "product")
         sent = [(j, sent_once(W[at]), sent_once(own)) for j, at, own in self._owned(columns)]
         sums = [
-            added([task(call, row[j], *given) for j, *given in sent])
+            added([task(call, row[j], *given) for j, *given in sent], partial(task, sum))[0]
             for row in self.chunks_for_a_pass()
         ]
         return np.concatenate(self.compute(sums))
@@ -206,10 +200,10 @@ class Dask(Design):
         ]
 
     def gather(self, columns: Columns) -> Block:
-        columns = existing_columns(columns, self._shape[1])
+        columns = existing_columns(columns, self.shape[1])
         if not columns.size:
-            return DenseBlock(np.zeros((self._shape[0], 0), dtype=self._dtype))
-        self.travelled(self._shape[0] * columns.size)
+            return DenseBlock(np.zeros((self.shape[0], 0), dtype=self.dtype))
+        self.travelled(self.shape[0] * columns.size)
         tasks, places = [], []
         for j, at, numbers in self._owned(columns):
             within = sent_once(numbers)
@@ -239,7 +233,7 @@ class Dask(Design):
                 sizes.append(within.size)
         found._chunks = found._chunks[: len(sizes)]
         found._rows = [slice(*pair) for pair in pairwise(accumulate(sizes, initial=0))]
-        found._shape = rows.size, self._shape[1]
+        found.shape = rows.size, self.shape[1]
         return found
 
     def chunks_for_a_pass(self) -> NDArray[Any]:
@@ -275,10 +269,58 @@ class Dask(Design):
         client = self._client or current_client()
         if client is None:
             return guarded(lambda: list(dask.compute(*tasks)))
+        # Vectors travel with the tasks, so that what a lost worker had is sent again.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            return self._awaited(client, lambda: client.compute(tasks))
+
+    def answered(self, held: list[tuple[Any, Any]], question: Sums) -> Sums:
+        """Return what chunks and targets answer, added up.
+
+        One task has all chunks that one thread of a worker holds: tasks, not bytes, take the time
+        of a round. Chunks that are made anew for it have a task each.
+        """
+        client, chunks = self._client or current_client(), [chunk for chunk, _ in held]
+        rows = [own for _, own in held]
+        kept = {each.key: each for each in client.futures_of(chunks + rows)} if client else {}
+        if not all(each.key in kept for each in chunks + rows):
+            sent = sent_once(question)
+            tasks = [task(pieces.answer, [chunk], [own], sent) for chunk, own in held]
+            return summed(self.compute(added(tasks, partial(task, summed), FAN_IN)))
+
+        def begun() -> list[Any]:
+            answers = [
+                client.submit(
+                    pieces.answer,
+                    *([kept[part[i].key] for i in at] for part in (chunks, rows)),
+                    question,
+                    workers=where or None,
+                    allow_other_workers=bool(where),
+                    pure=False,
+                )
+                for where, at in _places(client, chunks)
+            ]
+            return added(answers, partial(client.submit, summed, pure=False), FAN_IN)
+
+        return summed(self._awaited(client, begun))
+
+    def _awaited(self, client: Any, begun: Callable[[], list[Any]]) -> list[Any]:
         try:
-            return guarded(lambda: awaited(client, client.compute(tasks)))
+            return guarded(lambda: awaited(client, begun()))
         except LostDataError as error:
             raise LostDataError(f"{error}. {self._missing(client)}") from error
+
+
+def _places(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
+    """Return workers and the chunks, by number, that a thread of each has; "" where none has."""
+    holders, threads, at = client.who_has(chunks), client.nthreads(), dict[str, list[int]]()
+    for number, chunk in enumerate(chunks):
+        at.setdefault(next(iter(holders.get(chunk.key, ())), ""), []).append(number)
+    return [
+        (where, some[k::count])
+        for where, some in at.items()
+        for count in [min(threads.get(where, len(some)), len(some))]
+        for k in range(count)
+    ]
 
 
 def task(call: Callable[..., Any], *given: Any) -> Any:
@@ -295,12 +337,11 @@ def sent_once(array: object) -> Any:
     return delayed(array, pure=False, traverse=False)
 
 
-def added(tasks: list[Any], add: Callable[[Any], Any] = sum) -> Any:
-    """Return the sum of results, some at a time in this order: the same wherever it is formed."""
-    while len(tasks) > 1:
-        groups = [tasks[start : start + FAN_IN] for start in range(0, len(tasks), FAN_IN)]
-        tasks = [task(add, group) for group in groups]
-    return tasks[0]
+def added(tasks: list[Any], add: Callable[[Any], Any], most: int = 1) -> list[Any]:
+    """Return so many sums of results at most: ``add`` makes a task that adds some up, in order."""
+    while len(tasks) > most:
+        tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
+    return tasks
 
 
 @sent_by.register
@@ -318,15 +359,16 @@ def _of_chunks(design: Dask, problem: Problem) -> Problem:
 
     @cache
     def rows() -> list[Any]:
-        """Targets and weights, which travel once, with the first question."""
-        made = [task(HeldRows, *map(sent_once, (loss.part(i), y[i], s[i]))) for i in parts]
-        return design.kept(made)
+        """Targets and weights, which travel once, to where the chunk is."""
+        return design.kept(
+            [
+                task(pieces.rows_beside, chunk, *map(sent_once, (loss.part(i), y[i], s[i])))
+                for chunk, i in zip(design.chunks_for_a_pass()[:, 0], parts, strict=True)
+            ]
+        )
 
     def asked(question: Sums) -> Sums:
-        chunks, sent = design.chunks_for_a_pass()[:, 0], sent_once(question)
-        pairs = zip(chunks, rows(), strict=True)
-        return dict(
-            design.compute([added([task(pieces.answer, *p, sent) for p in pairs], summed)])[0]
-        )
+        chunks = design.chunks_for_a_pass()[:, 0]
+        return design.answered(list(zip(chunks, rows(), strict=True)), question)
 
     return problem_of_sums(problem, n_rows, asked)

@@ -19,6 +19,8 @@ from atomlearn.core.losses import pieces
 
 #: Sums over rows by their names.
 Sums = dict[str, Any]
+#: How much is taken off a dual point where its conjugate is told, too: between is less.
+NEAR = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,46 +32,56 @@ class HeldRows:
     weight: Array
 
     def answer(self, design: Design, question: Sums) -> Sums:
-        """Return sums at a point of some columns of these rows' ``design``.
+        """Return sums at some points of a few columns of these rows' ``design``.
 
-        columns, weights, shift : the point. To "look": value : f; slope, size, curve : the sums of
-        f'_i, of |f'_i| and of f''_i; squares : of columns, over rows that have a weight, (m,).
-        To "bend": gradient, pull : A'f' and A'f'', (m,); hessian : A'diag(f'')A, (m, m), too.
-
-        To "price": what a proof takes of v = -f', which stays here. ``slope`` and ``size`` are
-        those of all rows: the side that outweighs the other is less by that, so that v sums to 0.
-        conjugate : f*(-factor v); steepness, predicted : the sums of squares of v and of
-        predictions; slack : what rounding leaves open in f and f*; scores : X'v, where the factor
-        is 1.
+        columns (m,), weights (k, m), shifts (k,) : the points. To "look": squares : of the columns,
+        over rows that have a weight, (m,); and of each point value : f; slope, size, curve : the
+        sums of f'_i, of |f'_i| and of f''_i. To "bend", at one point: gradient, pull : A'f' and
+        A'f'', (m,); hessian : A'diag(f'')A, (m, m), too. To "price": what a proof takes, see there.
         """
-        loss, y, s = self.loss, self.y, self.weight
         block = design.gather(existing_columns(question["columns"], design.shape[1]))
-        linear = block.dot(question["weights"]) + question["shift"]
-        slopes, used = pieces.gradient(loss, y, linear, s), s > 0.0
-        if question["ask"] == "price":
-            v, surplus, size, factor = -slopes, *(question[x] for x in ("slope", "size", "factor"))
-            v[v * surplus < 0.0] *= (size - abs(surplus)) / (size + abs(surplus) or 1.0)
-            at = np.where(used, linear, 0.0)
-            found: Sums = {
-                "conjugate": pieces.conjugate(loss, y, v, s, -factor),
-                "steepness": float(v @ v),
-                "predicted": float(at @ at),
-                "slack": loss.slack(y, linear, v, s),
+        used, looks, duals = self.weight > 0.0, list[Sums](), list[Array]()
+        for weights, shift in zip(question["weights"], question["shifts"], strict=True):
+            linear = block.dot(weights) + shift
+            slopes = pieces.gradient(self.loss, self.y, linear, self.weight)
+            curvature = self.loss.curvature(self.y, linear, self.weight)
+            look = {
+                "value": pieces.value(self.loss, self.y, linear, self.weight),
+                "slope": float(slopes.sum()),
+                "size": float(np.abs(slopes).sum()),
+                "curve": float(curvature.sum()),
             }
-            return found if factor != 1.0 else found | {"scores": design.scores(v).full()}
-        curvature = loss.curvature(y, linear, s)
-        found = {
-            "value": pieces.value(loss, y, linear, s),
-            "slope": float(slopes.sum()),
-            "size": float(np.abs(slopes).sum()),
-            "curve": float(curvature.sum()),
-            "squares": block.squared_norms(used.astype(np.float64)),
-        }
+            if question["ask"] == "price":
+                v, cut = -slopes, question["cuts"][len(looks)]
+                v[v * cut > 0.0] *= 1.0 - abs(cut)
+                look |= self._price(np.where(used, linear, 0.0), v)
+                duals.append(v)
+            looks.append(look)
+        found: Sums = {name: np.array([look[name] for look in looks]) for name in looks[0]}
+        found["squares"] = block.squared_norms(used.astype(np.float64))
         if question["ask"] == "bend":
             found["gradient"] = block.transpose_dot(slopes)
             found["pull"] = block.transpose_dot(curvature)
             found["hessian"] = block.gram(curvature)
+        if duals:
+            scores = design.scores_many(np.column_stack(duals))
+            found["scores"] = np.array([z.full() for z in scores])
         return found
+
+    def _price(self, linear: Array, v: Array) -> Sums:
+        """Return what a proof takes of v = -f', which stays here, as X'v comes as "scores".
+
+        Of v the side that ``cuts`` names is less by that share: so it sums to 0 over all rows.
+        conjugates : f* at -v, and at it less NEAR; steepness, predicted : the sums of squares of v
+        and of predictions; slack : what rounding leaves open in f and f*.
+        """
+        loss, y, s = self.loss, self.y, self.weight
+        return {
+            "conjugates": [pieces.conjugate(loss, y, v, s, share) for share in (-1.0, NEAR - 1.0)],
+            "steepness": float(v @ v),
+            "predicted": float(linear @ linear),
+            "slack": loss.slack(y, linear, v, s),
+        }
 
 
 def summed(answers: Sequence[Sums]) -> Sums:

@@ -26,7 +26,7 @@ class Site:
     """The rows of one site: asked a question, it answers with sums over them.
 
     Run it where the data is, behind any transport. A question is a dictionary of texts, numbers and
-    one-dimensional arrays; so is an answer, but for Hessians, which have two dimensions.
+    arrays of one or two dimensions; so is an answer.
 
     Parameters
     ----------
@@ -146,8 +146,6 @@ class Sites(Design):
     (array([2]), True)
     """
 
-    dtype = np.dtype(np.float64)
-
     def __init__(
         self,
         sites: Sequence[Transport],
@@ -159,16 +157,14 @@ class Sites(Design):
             raise TypeError("Sites needs a list of callables, one a site, such as Site(X, y)")
         self._about = self.asked({"ask": "about"})
         first = self._about[0]
+        n_rows = sum(int(about["rows"]) for about in self._about)
+        self.shape = n_rows, int(first["columns"])
         for number, about in enumerate(self._about):
             if any(about[part] != first[part] for part in ("columns", "names")):
                 raise ValueError(
                     f"site {number} has {about['columns']} columns {about['names'][:3]}, site 0 "
                     f"has {first['columns']} {first['names'][:3]}; all need the same, in one order"
                 )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return sum(int(about["rows"]) for about in self._about), int(self._about[0]["columns"])
 
     @property
     def names(self) -> list[str] | None:

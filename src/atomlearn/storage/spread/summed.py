@@ -9,9 +9,9 @@ So every norm, form, master and solver of columns works on it as it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,15 @@ from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.losses.shift import least_shift
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths, growth
-from atomlearn.storage.spread.rows import Sums, size_of
+from atomlearn.storage.spread.points import Bent
+from atomlearn.storage.spread.rows import NEAR, Sums, size_of
 
-#: Points whose answers are kept: those of a line search and of the last price.
-KEPT = 8
+#: Points whose proofs are kept; points that one question has at most.
+KEPT, AT_ONCE = 64, 16
+#: What the intercept may leave of f, as a share: steps reckon with it, and in a proof it counts.
+IN_STEPS, IN_PROOFS = 1e-4, 1e-14
+#: Sums that all points of a question share.
+SHARED = ("squares", "gradient", "pull", "hessian")
 
 
 class OfCoefficients(Loss):
@@ -58,90 +63,121 @@ class Summed(OfCoefficients):
         self.name: str = problem.loss.name  # type: ignore[misc]
         self.quadratic, self.intercept = problem.loss.is_quadratic, problem.fit_intercept
         (self.n_rows, self.size), self.count = problem.design.shape, count
-        self._squares, self._shift, self.sent = np.full(self.size, np.nan), 0.0, (0, 0)
-        self._asked = asked
-        nothing = np.zeros(0)
-        self._bent = nothing.astype(np.int64), nothing, 0.0, nothing, np.zeros((0, 0))
-        self._look, self._price = lru_cache(KEPT)(self._at_best), lru_cache(KEPT)(self._priced)
+        self._squares, self.sent, self._asked = np.full(self.size, np.nan), (0, 0), asked
+        none = np.zeros(0)
+        nothing: Sums = {"pull": none, "gradient": none, "hessian": np.zeros((0, 0))}
+        nothing |= dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
+        self._bent = Bent(none.astype(np.int64), none, nothing, False)
+        self._priced: dict[tuple[bytes, bytes], Sums] = {}
+        #: The best intercepts of points, by the last sums there.
+        self._shifts: dict[tuple[bytes, bytes], float] = {}
 
     # --- what is asked ----------------------------------------------------------------------
 
-    def ask(self, kind: str, columns: Columns, weights: Array, shift: float, **more: float) -> Sums:
-        """Return the sums that all places answer with."""
-        question = {"ask": kind, "columns": columns, "weights": weights, "shift": shift, **more}
+    def ask(
+        self, kind: str, columns: Columns, weights: Array, shifts: Array, **more: Array
+    ) -> list[Sums]:
+        """Return the sums of all places at each point: weights (k, m), intercepts (k,)."""
+        question = {"ask": kind, "columns": columns, "weights": weights, "shifts": shifts, **more}
         found = self._asked(question)
         size = size_of(question) + size_of(found)
         self.sent = self.sent[0] + 1, self.sent[1] + self.count * size
-        return found
+        self._squares[columns] = found["squares"]
+        return [
+            {name: part if name in SHARED else part[k] for name, part in found.items()}
+            | {"shift": shifts[k]}
+            for k in range(shifts.size)
+        ]
 
-    def look(self, u: Array) -> Sums:
-        """Return what the rows say at coefficients, with the best intercept as "shift"."""
-        columns = np.flatnonzero(u)
-        return self._look(columns.tobytes(), u[columns].tobytes())
+    def _at_best(self, kind: str, columns: Columns, u: Array, first: Sums, left: float) -> Sums:
+        """Return the sums of a point whose intercept is at its best, from those at a guess.
 
-    def _at_best(self, *point: bytes) -> Sums:
-        columns, weights = _numbers(*point)
-        looks: dict[float, Sums] = {}
+        Nothing more is asked where the guess leaves but this share of f.
+        """
+        looks = {first["shift"]: first}
 
         def slope(b: float) -> tuple[float, float]:
-            looks[b] = self.ask("look", columns, weights, b) | {"shift": b}
-            self._squares[columns] = looks[b]["squares"]
-            return looks[b]["slope"], looks[b]["size"]
+            if b not in looks:
+                looks[b] = self.ask(kind, columns, u[None], np.array([b]))[0]
+            steep, curve, value = (looks[b][name] for name in ("slope", "curve", "value"))
+            near = steep * steep <= 2.0 * curve * left * value
+            return 0.0 if near else steep, looks[b]["size"]
 
-        if self.intercept:
-            self._shift = least_shift(slope, lambda b: looks[b]["curve"], self._shift, self.n_rows)
-        else:
-            slope(0.0)
-            looks[0.0]["slope"] = 0.0
-        return looks[self._shift]
+        if not self.intercept:
+            return first
+        return looks[least_shift(slope, lambda b: looks[b]["curve"], first["shift"], self.n_rows)]
 
-    def price(self, u: Array, factor: float = 1.0) -> Sums:
+    def foresee(self, points: Sequence[Array]) -> None:
+        """Ask, at once, for what proofs take at these points.
+
+        Once more where v does not sum to 0 yet, at the best intercepts, and cut by what is left.
+        """
+        new = [u for u in points if _key(u) not in self._priced]
+        for start in range(0, len(new), AT_ONCE):
+            some = np.array(new[start : start + AT_ONCE])
+            columns, keys = np.flatnonzero(some.any(axis=0)), list(map(_key, some))
+            W, cuts, guess = some[:, columns], np.zeros(len(some)), self._bent.shift_at
+            again = list[int]()
+            shifts = np.array(
+                [self._shifts.get(key, guess(columns, u)) for key, u in zip(keys, W, strict=True)]
+            )
+            found = self.ask("price", columns, W, shifts, cuts=cuts)
+            for k, (u, first) in enumerate(zip(W, found, strict=True)):
+                # Grids of levels begin where zero is optimal, to all digits.
+                left = IN_PROOFS if u.any() else 0.0
+                look = self._at_best("look", columns, u, first, left)
+                shifts[k], surplus = look["shift"], -look["slope"] if self.intercept else 0.0
+                cuts[k] = 2.0 * surplus / (look["size"] + abs(surplus) or 1.0)
+                if look is not first or abs(cuts[k]) > growth(self.n_rows):
+                    again.append(k)
+            if again:
+                more = self.ask("price", columns, W[again], shifts[again], cuts=cuts[again])
+                for k, sums in zip(again, more, strict=True):
+                    found[k] = sums
+            self._priced |= zip(keys, found, strict=True)
+        for key in list(self._priced)[:-KEPT]:
+            del self._priced[key]
+
+    @cached_property
+    def at_zero(self) -> float:
+        """F(0)."""
+        return float(self.price(np.zeros(self.size))["value"])
+
+    def price(self, u: Array) -> Sums:
         """Return what a proof takes of the point, with the scores of all columns."""
-        columns = np.flatnonzero(u)
-        return self._price(columns.tobytes(), u[columns].tobytes(), factor)
+        self.foresee([u])
+        return self._priced[_key(u)]
 
-    def _priced(self, columns: bytes, weights: bytes, factor: float) -> Sums:
-        look = self._look(columns, weights)
-        more = {"slope": look["slope"], "size": look["size"], "factor": factor}
-        return self.ask("price", *_numbers(columns, weights), look["shift"], **more)
-
-    def bend(self, columns: Columns, u: Array) -> tuple[Array, float, Array, Array]:
-        """Return this point over the columns, with value, gradient and Hessian of F there.
+    def bend(self, columns: Columns, u: Array) -> Bent:
+        """Return F around this point over the columns.
 
         Nothing is asked where it is known of more columns, and the same at all points.
         """
-        if not (self.quadratic and np.isin(columns, self._bent[0]).all()):
-            order = np.argsort(columns)
-            self._bent = columns[order], u[order], *self._bends(columns[order], u[order])
-        known, start, value, gradient, H = self._bent
-        at, move = np.searchsorted(known, columns), -start
-        move[at] += u
-        turned = H @ move
-        value += float(move @ (gradient + 0.5 * turned))
-        return u.copy(), value, (gradient + turned)[at], H[np.ix_(at, at)]
-
-    def _bends(self, columns: Columns, u: Array) -> tuple[float, Array, Array]:
-        spread = np.zeros(self.size)
-        spread[columns] = u
-        look = self.look(spread)
-        sums = self.ask("bend", columns, u, look["shift"])
-        pull, curve, H = sums["pull"], sums["curve"], sums["hessian"]
-        if self.intercept and curve > 0.0:
-            H = H - np.outer(pull, pull / curve)
-        return look["value"], sums["gradient"], H
+        known = self._bent
+        covers = np.isin(columns, known.columns).all()
+        if not (covers and (self.quadratic or not known.move(columns, u).any())):
+            every = np.union1d(columns, known.columns if self.quadratic else columns)
+            point, guess = np.zeros(every.size), np.array([known.shift_at(columns, u)])
+            point[np.searchsorted(every, columns)] = u
+            first = self.ask("bend", every, point[None], guess)[0]
+            found = self._at_best("bend", every, point, first, IN_STEPS)
+            self._bent = known = Bent(every, point, found, self.intercept)
+            used = np.flatnonzero(point)
+            self._shifts[every[used].tobytes(), point[used].tobytes()] = known.shift
+        return known
 
     def lengths(self, columns: Columns) -> Array:
         """Return the lengths of these columns, over the rows that have a weight."""
         new = columns[np.isnan(self._squares[columns])]
         if new.size:
-            self._squares[new] = self.ask("look", new, np.zeros(new.size), 0.0)["squares"]
+            self.ask("look", new, np.zeros((1, new.size)), np.zeros(1))
         found: Array = np.sqrt(self._squares[columns])
         return found
 
     # --- the loss ---------------------------------------------------------------------------
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        return float(self.look(prediction)["value"])
+        return float(self.price(prediction)["value"])
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         slopes: Array = np.negative(self.price(prediction)["scores"])
@@ -151,10 +187,13 @@ class Summed(OfCoefficients):
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
         """Return a bound from above on F*(factor u), u = F'(w): f* of factor v over all rows."""
-        return float(self.price(prediction, factor)["conjugate"])
+        whole, less = self.price(prediction)["conjugates"]
+        near = max(factor, 1.0 - NEAR)
+        # It is convex, and at most 0 at 0.
+        return float(factor / near * (whole + (1.0 - near) / NEAR * (less - whole)))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        return np.full(prediction.size, self.look(prediction)["curve"] or 1.0)
+        return np.full(prediction.size, self.price(prediction)["curve"] or 1.0)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         raise TypeError(
@@ -164,36 +203,25 @@ class Summed(OfCoefficients):
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return what the sums over rows may be off by."""
-        look, price = self.look(prediction), self.price(prediction)
-        inner = math.sqrt(price["steepness"] * price["predicted"])
-        size = look["value"] + abs(price["conjugate"]) + inner
-        return float(growth(self.n_rows) * size + price["slack"])
+        sums = self.price(prediction)
+        inner = math.sqrt(sums["steepness"] * sums["predicted"])
+        size = sums["value"] + np.abs(sums["conjugates"]).max() + inner
+        return float(growth(self.n_rows) * size + sums["slack"])
 
 
 class SummedOver(OfCoefficients):
-    """F over some columns alone, in their order: m numbers and a Hessian tell it around a point.
-
-    Of squared residuals they tell it everywhere.
-    """
+    """F over some columns alone, in their order: m numbers and a Hessian tell it around a point."""
 
     def __init__(self, whole: Summed, columns: Columns) -> None:
         self.name: str = whole.name  # type: ignore[misc]
         self.whole, self.columns = whole, columns
-        self._known: tuple[Array, float, Array, Array] | None = None
 
     def _around(self, u: Array) -> tuple[float, Array, Array]:
         """Return value, gradient and Hessian."""
-        known = self._known
-        if known is None or not (self.whole.quadratic or np.array_equal(known[0], u)):
-            self._known = known = self.whole.bend(self.columns, u)
-        start, value, gradient, H = known
-        move = u - start
-        turned = H @ move
-        value += float(move @ (gradient + 0.5 * turned))
-        return max(value, 0.0), gradient + turned, H
+        return self.whole.bend(self.columns, u).at(self.columns, u)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
-        return self._around(prediction)[0]
+        return self._around(prediction)[0] if prediction.any() else self.whole.at_zero
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         return self._around(prediction)[1]
@@ -202,7 +230,7 @@ class SummedOver(OfCoefficients):
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
         """Return the bound of convexity, F*(factor u) <= factor (<u, w> - F(w)): no round."""
-        return factor * (float(dual @ prediction) - self._around(prediction)[0])
+        return factor * (float(dual @ prediction) - self.value(y, prediction, weight))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         bound: Array = np.abs(self._around(prediction)[2]).sum(axis=1)
@@ -215,17 +243,20 @@ class SummedOver(OfCoefficients):
         return np.full(H.shape[0], c), cholesky(c * np.eye(H.shape[0]) - H, lower=True)
 
 
-def _numbers(columns: bytes, weights: bytes) -> tuple[Columns, Array]:
-    return np.frombuffer(columns, dtype=np.int64), np.frombuffer(weights)
+def _key(u: Array) -> tuple[bytes, bytes]:
+    columns = np.flatnonzero(u)
+    return columns.tobytes(), u[columns].tobytes()
 
 
 class Coefficients(SparseDesign):
-    """The identity, over which predictions are coefficients: each point is asked by itself."""
+    """The identity, over which predictions are coefficients.
 
-    reads_at_once = False
+    reads_at_once : whether levels are solved together, over a pool of columns.
+    """
 
-    def __init__(self, size: int, dtype: Any) -> None:
+    def __init__(self, size: int, dtype: Any, reads_at_once: bool) -> None:
         super().__init__(sp.eye_array(size, format="csc", dtype=dtype))
+        self.reads_at_once = reads_at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,10 +299,13 @@ class SummedProblem(Problem):
         return math.sqrt(self.loss.price(prediction)["steepness"]), self.loss.n_rows
 
     def free_part(self, prediction: Array) -> tuple[Array, float]:
-        return np.zeros(0), self.loss.look(prediction)["shift"]
+        return np.zeros(0), float(self.loss.price(prediction)["shift"])
 
-    def value_at(self, columns: Columns, weights: Array, intercept: float) -> float:
-        return float(self.loss.ask("look", columns, weights, intercept)["value"])
+    def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
+        return np.array([look["value"] for look in self.loss.ask("look", columns, W, intercepts)])
+
+    def foresee(self, predictions: Sequence[Array]) -> None:
+        self.loss.foresee(predictions)
 
     @property
     def sent(self) -> tuple[int, int]:
@@ -289,7 +323,7 @@ def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums])
     size = problem.design.shape[1]
     return SummedProblem(
         Summed(problem, count, asked),
-        Coefficients(size, problem.design.dtype),
+        Coefficients(size, problem.design.dtype, problem.design.reads_at_once),
         np.zeros(size),
         np.ones(size),
         problem.regularizer,

@@ -27,8 +27,6 @@ class GenotypeBlock(Block):
         ``means`` are what missing genotypes count as, in copies.
     """
 
-    __slots__ = ("_means", "_n_samples", "_packed", "_scale", "_shift")
-
     dtype = np.dtype(np.float64)
     bytes_an_entry = 0.25
 
@@ -37,14 +35,11 @@ class GenotypeBlock(Block):
     ) -> None:
         self._packed, self._n_samples = packed, n_samples
         self._means, self._scale, self._shift = means, scale, shift
+        self.shape = self._n_samples, self._means.size
 
     @property
     def _parts(self) -> tuple[NDArray[Any], ...]:
         return self._packed, self._means, self._scale, self._shift
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._n_samples, self._means.size
 
     def dot(self, weights: Array) -> Array:
         scaled = weights * self._scale

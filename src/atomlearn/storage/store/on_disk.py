@@ -37,16 +37,9 @@ class StreamedDesign(Design):
     def __init__(self, columns: ColumnsOnDisk, n_features: int, path: Path) -> None:
         self.path = path
         self._columns = columns
-        self._shape = (columns.n_samples, n_features)
+        self.shape = (columns.n_samples, n_features)
         self._backwards = False
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._columns.dtype
+        self.dtype = self._columns.dtype
 
     @property
     def n_bytes(self) -> int:
@@ -65,7 +58,7 @@ class StreamedDesign(Design):
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         columns = self._columns
-        Z, vectors = np.empty((V.shape[1], self._shape[1])), columns.vectors(V)
+        Z, vectors = np.empty((V.shape[1], self.shape[1])), columns.vectors(V)
 
         def work(chunk: int) -> None:
             Z[:, columns.part(chunk)] = columns.many(chunk, vectors)[: V.shape[1]]
@@ -86,17 +79,17 @@ class StreamedDesign(Design):
         self._pass(work)
         places, values = (np.concatenate(part) for part in zip(*found, strict=True))
         return [
-            FoundScores(places, np.ascontiguousarray(z), float(bound), self._shape[1])
+            FoundScores(places, np.ascontiguousarray(z), float(bound), self.shape[1])
             for z, bound in zip(values.T, bounds, strict=True)
         ]
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i x_ij^2 for every column: one pass."""
-        weights = np.ones(self._shape[0]) if curvature is None else curvature
+        weights = np.ones(self.shape[0]) if curvature is None else curvature
         return self._scores(weights, squared=True)
 
     def _scores(self, v: Array, squared: bool) -> Array:
-        z, columns = np.empty(self._shape[1]), self._columns
+        z, columns = np.empty(self.shape[1]), self._columns
         vector = columns.vector(v)
 
         def work(chunk: int) -> None:
@@ -120,10 +113,10 @@ class StreamedDesign(Design):
         Each thread sums over chunks that are its own, in order: the result is always the same.
         """
         columns = self._columns
-        weights = one_weight_each(weights, self._shape[1])
+        weights = one_weight_each(weights, self.shape[1])
         used = np.unique(np.searchsorted(columns.chunks, np.flatnonzero(weights), side="right") - 1)
         n_pieces = min(_kernels.max_threads(), max(used.size, 1))
-        totals = [columns.vector(np.zeros(self._shape[0])) for _ in range(n_pieces)]
+        totals = [columns.vector(np.zeros(self.shape[0])) for _ in range(n_pieces)]
         pieces = np.array_split(used, n_pieces)
 
         def work(piece: int) -> None:
@@ -132,11 +125,11 @@ class StreamedDesign(Design):
                 columns.add(chunk, part, totals[piece])
 
         _kernels.share_out(work, n_pieces, READING.operations_per_byte * columns.n_bytes)
-        result: Array = np.sum([total[: self._shape[0]] for total in totals], axis=0)
+        result: Array = np.sum([total[: self.shape[0]] for total in totals], axis=0)
         return result
 
     def gather(self, columns: Columns) -> Block:
-        columns = existing_columns(columns, self._shape[1])
+        columns = existing_columns(columns, self.shape[1])
         return self._columns.gather(columns)
 
 
@@ -226,5 +219,5 @@ class OnDisk(StreamedDesign):
     def verify(self) -> None:
         """Read everything and compare it with the checksums; StoreError where it differs."""
         self._columns._checks.done[:] = False
-        self._scores(np.zeros(self._shape[0]), squared=False)
+        self._scores(np.zeros(self.shape[0]), squared=False)
         _ = self.names, self.plans, self.target

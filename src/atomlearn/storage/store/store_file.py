@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.numbers import all_text
 from atomlearn.storage.formats.numpy_files import read_array
 
 FORMAT, VERSION = "atomlearn column store", 1
@@ -247,9 +248,8 @@ def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
     """Return the names of the columns, None where they have none."""
     if NAMES not in manifest.checksums:
         return None
-    names = _json(folder, manifest, NAMES)
-    fits = isinstance(names, list) and len(names) == manifest.n_features
-    if not fits or not all(isinstance(name, str) for name in names):
+    names = _listed(folder, manifest, NAMES)
+    if len(names) != manifest.n_features or not all_text(names):
         raise _broken(folder, f"{NAMES} does not name {manifest.n_features} columns")
     return [str(name) for name in names]
 
@@ -258,10 +258,7 @@ def read_plans(folder: Path, manifest: Manifest) -> list[Any]:
     """Return what each column of the source was, as JSON has it; empty where that is not known."""
     if SCHEMA not in manifest.checksums:
         return []
-    plans = _json(folder, manifest, SCHEMA)
-    if not isinstance(plans, list):
-        raise _broken(folder, f"{SCHEMA} is no list of columns")
-    return plans
+    return _listed(folder, manifest, SCHEMA)
 
 
 def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
@@ -279,22 +276,24 @@ def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
         raise _broken(folder, f"{TARGET} holds {target.dtype} of shape {target.shape}")
     if CLASSES not in manifest.checksums:
         return np.asarray(target)
-    given = _json(folder, manifest, CLASSES)
-    if not isinstance(given, list) or not all(isinstance(label, str) for label in given):
-        raise _broken(folder, f"{CLASSES} is no list of labels")
+    given = _listed(folder, manifest, CLASSES)
+    if not all_text(given):
+        raise _broken(folder, f"{CLASSES} holds labels that are no texts")
     labels = np.array(given, dtype=np.str_)
     if target.dtype.kind not in "iu" or target.min() < 0 or target.max() >= labels.size:
         raise _broken(folder, f"{TARGET} does not index {labels.size} labels")
     return np.asarray(labels[target])
 
 
-def _json(folder: Path, manifest: Manifest, name: str) -> Any:
+def _listed(folder: Path, manifest: Manifest, name: str) -> list[Any]:
+    content = read_small(folder, manifest, name)
     try:
-        return json.loads(read_small(folder, manifest, name))
+        found = json.loads(content)
     except (ValueError, RecursionError) as error:
-        if isinstance(error, StoreError):
-            raise
         raise _broken(folder, f"{name} is not JSON ({error})") from error
+    if not isinstance(found, list):
+        raise _broken(folder, f"{name} is no list")
+    return found
 
 
 def as_bytes(array: NDArray[Any]) -> memoryview:

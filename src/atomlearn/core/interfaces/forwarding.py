@@ -1,12 +1,35 @@
-"""Designs around one design: those that answer everything as it does, and those that change X."""
+"""Objects around another one: questions they have answered by it, and designs made of a design."""
 
 from __future__ import annotations
 
 from abc import update_abstractmethods
 from functools import wraps
+from operator import attrgetter
 from typing import Any
 
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces.arrays import Array, Columns
+from atomlearn.core.interfaces.design import Block, Design
+from atomlearn.core.interfaces.scores import Scores
+
+
+def forward(cls: type, inner: str, *asked: type | str) -> None:
+    """Have the attribute ``inner`` of a class answer what the class is asked.
+
+    asked : names, or classes: then all public names of theirs that the class does not define.
+    """
+    for each in asked:
+        for name in [each] if isinstance(each, str) else vars(each).keys() - vars(cls).keys():
+            if not name.startswith("_"):
+                setattr(cls, name, _forwarded(inner, name, getattr(cls, name, None)))
+    update_abstractmethods(cls)
+
+
+def _forwarded(inner: str, name: str, question: Any) -> Any:
+    """Return what asks the object inside: a method, or a property."""
+    ask = attrgetter(f"{inner}.{name}")
+    if not callable(question):
+        return property(ask)
+    return wraps(question)(lambda self, *given, **named: ask(self)(*given, **named))
 
 
 class Forwarding(Design):
@@ -35,14 +58,6 @@ class Forwarding(Design):
     def __init__(self, inner: Design) -> None:
         self.inner = inner
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.inner.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.inner.dtype
-
     def scores(self, v: Array) -> Scores:
         return self.inner.scores(v)
 
@@ -50,23 +65,7 @@ class Forwarding(Design):
         return self.inner.gather(columns)
 
 
-def _forwarded(name: str, question: Any) -> Any:
-    """Return what asks ``inner`` a question of Design: a method, or a property."""
-    if not callable(question):
-        return property(lambda self: getattr(self.inner, name))
-    return wraps(question)(lambda self, *given, **named: getattr(self.inner, name)(*given, **named))
-
-
-def forward_the_rest(cls: type, *bases: type) -> None:
-    """Have a class ask ``inner`` what its bases are asked and it does not answer itself."""
-    for base in bases:
-        for name, question in vars(base).items():
-            if not name.startswith("_") and name not in vars(cls):
-                setattr(cls, name, _forwarded(name, question))
-    update_abstractmethods(cls)
-
-
-forward_the_rest(Forwarding, Design)
+forward(Forwarding, "inner", Design, "shape")
 
 
 def unwrapped(design: Any) -> Any:
@@ -82,10 +81,7 @@ class Derived(Design):
     def __init__(self, design: Design) -> None:
         self.design = design
         self.reads_at_once = design.reads_at_once
-
-    @property
-    def dtype(self) -> Any:
-        return self.design.dtype
+        self.dtype = self.design.dtype
 
     @property
     def listable(self) -> bool:

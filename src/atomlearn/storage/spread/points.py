@@ -1,0 +1,43 @@
+"""What sums over rows tell of F around a point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atomlearn.core.interfaces import Array, Columns
+from atomlearn.storage.spread.rows import Sums
+
+
+class Bent:
+    """F around a point over some columns, increasing; of squared residuals that is F everywhere.
+
+    value, gradient, H : of F there; shift : the best intercept; pull : by how much it falls with
+    each coefficient. The sums are at an intercept that is near the best one.
+    """
+
+    def __init__(self, columns: Columns, weights: Array, sums: Sums, intercept: bool) -> None:
+        self.columns, self.weights = columns, weights
+        slope, curve = sums["slope"], sums["curve"]
+        share = 1.0 / curve if intercept and curve > 0.0 else 0.0
+        self.pull = share * sums["pull"]
+        self.shift = sums["shift"] - share * slope
+        self.value = sums["value"] - 0.5 * share * slope**2
+        self.gradient = sums["gradient"] - slope * self.pull
+        self.H = sums["hessian"] - curve * np.outer(self.pull, self.pull)
+
+    def move(self, columns: Columns, weights: Array) -> Array:
+        """Return the way to another point; columns that are not known play no part."""
+        known, way = np.isin(columns, self.columns), -self.weights
+        way[np.searchsorted(self.columns, columns[known])] += weights[known]
+        return way
+
+    def shift_at(self, columns: Columns, weights: Array) -> float:
+        """Return the best intercept at another point, to first order."""
+        return float(self.shift - self.pull @ self.move(columns, weights))
+
+    def at(self, columns: Columns, weights: Array) -> tuple[float, Array, Array]:
+        """Return value, gradient and Hessian at a point of some of the columns."""
+        move, at = self.move(columns, weights), np.searchsorted(self.columns, columns)
+        turned = self.H @ move
+        value = self.value + float(move @ (self.gradient + 0.5 * turned))
+        return max(value, 0.0), (self.gradient + turned)[at], self.H[np.ix_(at, at)]
