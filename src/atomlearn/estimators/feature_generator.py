@@ -58,8 +58,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     ----------
     n_features : int or "auto", default=100
         Number of features to select (of groups, where ``groups`` is given); all of them where X
-        has fewer. "auto": the fewest whose held-out score in 5-fold cross-validation is within one
-        standard error of the best; ``size_choice_`` tells the scores.
+        has fewer. "auto": the fewest whose held-out score in 5-fold cross-validation is within a
+        quarter of a standard error of the best; ``size_choice_`` tells the scores.
     batch : "auto" or int, default="auto"
         Features (or groups) taken in one pass, B of the paper. Small: fewer and better features;
         large: faster. "auto": a tenth of ``n_features``, 1 at least and 10 at most (but a

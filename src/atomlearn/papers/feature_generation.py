@@ -121,8 +121,8 @@ class FeatureGeneration(Solver):
         its stop (41), a small decrease in one step, may come far from the optimum, and each pass
         then finds few new features.
     inner_tolerance : float
-        Relative gap of the subproblem: 1e-3 is the inexact, 1e-6 the exact FGM of [T] 5.4.2.
-        Where the gap of the whole problem gets near, it is tightened.
+        Relative gap of the subproblem. [T] 5.4.2 has 1e-3 (inexact FGM) and 1e-6 (exact FGM), of
+        decreases. Where the gap of the whole problem gets near, it is tightened.
     final_tolerance : float or None
         Relative accuracy of a round that reaches ``n_features``; None: the inner tolerance.
     outer_tolerance : float or None
@@ -154,7 +154,7 @@ class FeatureGeneration(Solver):
     state_format: ClassVar[str] = "FeatureGeneration"
 
     master: Master | None = None
-    inner_tolerance: float = 1e-3
+    inner_tolerance: float = 0.1
     final_tolerance: float | None = None
     outer_tolerance: float | None = None
     max_blocks: int | None = None
