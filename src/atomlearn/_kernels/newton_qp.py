@@ -41,7 +41,7 @@ def newton_qp(
     And over p'|c| <= radius; over c >= 0 unless ``signed``. Newton steps over the columns in use
     and those that want in, whose models are minimised by exchanges of signs (``pivot_path``) or by
     ``active_set_qp``, the intercept minimised out, with Armijo's search. Nothing is proved: price
-    the point. Models of more than 5000 columns are not made.
+    the point. Models of more than 10,000 columns are not made.
 
     Parameters
     ----------

@@ -32,8 +32,8 @@ constexpr double kContraction = 0.25;
 // The least damping: after a step that was cut short, and before there is none again.
 constexpr double kFirstDamping = 1e-4;
 // Models of more columns, or of so many multiplications to make, are left to other methods.
-constexpr Index kMostColumns = 5000;
-constexpr double kMostWork = 2e10;
+constexpr Index kMostColumns = 10000;
+constexpr double kMostWork = 1e11;
 
 // f(z), a sum over samples, by functions of Python, which read the point and write the derivatives
 // where both see them. `smoothness` bounds the second derivative for a unit weight, infinity where

@@ -41,6 +41,7 @@ from atomlearn.core.masters.master import (
 )
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.sequential_qp import Prices, model_terms, prices_of
+from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
@@ -160,12 +161,18 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
         factor = kept.factor(coupling, ridge if problem.metric is None else -ridge, prices.price)
     if problem.metric is not None:
         H, ridge = H + ridge * problem.metric[np.ix_(chosen, chosen)], 0.0
+    given = H, slope[chosen]
+    price, start = prices.price[chosen], found[chosen]
+    if prices.signed and level > 0.0 and not coupling and np.isinf(radius):
+        found[chosen] = l1_quadratic(
+            *given, price, start, np.array([level]), ridge=ridge, factor=factor
+        )[0]
+        return found
     found[chosen], _ = active_set_qp(
-        H,
-        slope[chosen],
-        found[chosen],
+        *given,
+        start,
         state=factor,
-        price=prices.price[chosen],
+        price=price,
         level=level,
         coupling=coupling,
         ridge=ridge,

@@ -109,7 +109,7 @@ class ElasticNetNorm(VectorNorm):
         count = min(4 * math.ceil(k), scores.n_columns)
         while True:
             columns, values = scores.top(count)
-            theta = balance_level(values, k)
+            theta = _balance_level(values, k)
             # Scores left out are at most the last one: up to theta they change nothing.
             if count >= scores.n_columns or values.size < count or theta >= abs(values[-1]):
                 return columns, values, theta
@@ -128,7 +128,7 @@ class ElasticNetNorm(VectorNorm):
         both are equal, and then the threshold is theta whatever the amount.
         """
         root = self._root()
-        theta = balance_level(v, self._k())
+        theta = _balance_level(v, self._k())
         if theta == 0.0:
             return L2().prox_point(v, amount, form)
         shrunk = soft_threshold(v, theta)
@@ -156,7 +156,7 @@ class ElasticNetNorm(VectorNorm):
         return ElasticNetNorm(self.k)
 
 
-def balance_level(v: Array, k: float) -> float:
+def _balance_level(v: Array, k: float) -> float:
     """Return the least theta >= 0 with ||S(v, theta)||_1 <= sqrt k ||S(v, theta)||_2.
 
     Over m active entries the balance is at mean - deviation * sqrt(k / (m - k)), which is never
