@@ -33,7 +33,7 @@ constexpr double kContraction = 0.25;
 constexpr double kFirstDamping = 1e-4;
 // Models of more columns, or of so many multiplications to make, are left to other methods.
 constexpr Index kMostColumns = 10000;
-constexpr double kMostWork = 1e11;
+constexpr double kMostWork = 2e10;
 
 // f(z), a sum over samples, by functions of Python, which read the point and write the derivatives
 // where both see them. `smoothness` bounds the second derivative for a unit weight, infinity where
