@@ -191,6 +191,8 @@ def test_class_weights_are_sample_weights() -> None:
     balanced = AtomicClassifier(class_weight="balanced").fit(X, y)
     counts = np.bincount(y)
     explicit = {label: y.size / (3 * count) for label, count in enumerate(counts)}
+    with pytest.raises(ValueError, match="class_weight"):
+        AtomicClassifier(class_weight=np.ones(2)).fit(X, y)
     by_dict = AtomicClassifier(class_weight=explicit).fit(X, y)
     by_sample = AtomicClassifier().fit(X, y, sample_weight=1.0 / counts[y])
     np.testing.assert_allclose(by_dict.coef_, balanced.coef_, atol=1e-6)

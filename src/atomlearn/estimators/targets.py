@@ -122,7 +122,7 @@ def checked_labels(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
 
 def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: Array) -> Array:
     """Return one factor a class; "balanced" gives every class the same total weight."""
-    if class_weight == "balanced":
+    if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(codes, weights=weight)
         return np.asarray(weight.sum() / classes.size / np.maximum(totals, np.finfo(float).tiny))
     found: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])

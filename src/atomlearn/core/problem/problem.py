@@ -241,7 +241,7 @@ class Problem(Objective):
         return None if free is None else free.free_part(self.y, prediction, self.weight)
 
     def foresee(self, predictions: Sequence[Array]) -> None:
-        """Hear which points will be priced next: rows that are elsewhere are asked once for all."""
+        """Take note of the points that come next, so that rows elsewhere are asked only once."""
 
     @property
     def sent(self) -> tuple[int, int]:

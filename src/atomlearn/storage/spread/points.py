@@ -9,10 +9,11 @@ from atomlearn.storage.spread.rows import Sums
 
 
 class Bent:
-    """F around a point over some columns, increasing; of squared residuals that is F everywhere.
+    """The quadratic model of F around a point; for squared loss it is F itself.
 
-    value, gradient, H : of F there; shift : the best intercept; pull : by how much it falls with
-    each coefficient. The sums are at an intercept that is near the best one.
+    columns : those that the model knows, in increasing order. value, gradient, H : of F at the
+    point; shift : the best intercept there; pull : by how much that falls with each coefficient.
+    The sums may be of an intercept that is only near the best one.
     """
 
     def __init__(self, columns: Columns, weights: Array, sums: Sums, intercept: bool) -> None:

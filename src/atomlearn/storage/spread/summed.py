@@ -108,9 +108,10 @@ class Summed(OfCoefficients):
         return looks[least_shift(slope, lambda b: looks[b]["curve"], first["shift"], self.n_rows)]
 
     def foresee(self, points: Sequence[Array]) -> None:
-        """Ask, at once, for what proofs take at these points.
+        """Ask in one question for what proofs at these points take.
 
-        Once more where v does not sum to 0 yet, at the best intercepts, and cut by what is left.
+        A proof needs a v that sums to 0. Points where it does not are asked once more, at their
+        best intercepts, with one side of v made smaller by what is left.
         """
         new = [u for u in points if _key(u) not in self._priced]
         for start in range(0, len(new), AT_ONCE):
