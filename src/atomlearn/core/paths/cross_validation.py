@@ -105,9 +105,10 @@ class CrossValidation:
         return int(norm), int(level)
 
     def warm_starts(self, norm: int, level: int) -> list[WarmStart | None]:
-        """Return, by output, the mean over folds of the solutions at (norm index, level index).
+        """Return, by output, the median over folds of the solutions at (norm index, level index).
 
-        Where the whole can begin; None for a matrix norm, whose factors have no mean.
+        Where the whole can begin: most columns that only few folds use are not in it, and a mean
+        would have them all in use. None for a matrix norm, whose factors have no median.
         """
         found: list[WarmStart | None] = []
         at = self.levels[norm, level]
@@ -119,7 +120,7 @@ class CrossValidation:
                 continue
             columns, weights = together(results)
             intercept = float(np.mean([result.intercept for result in results]))
-            found.append(WarmStart(columns, weights.mean(axis=0), intercept))
+            found.append(WarmStart(columns, np.median(weights, axis=0), intercept))
         return found
 
     def table(self) -> dict[str, Any]:
