@@ -116,7 +116,7 @@ class GrowingGram:
 
 
 def without(columns: Array, basis: Array, curvature: Array) -> Array:
-    """Return what the basis leaves of columns, twice for the last digits: A - Q (Q'CQ)^+ Q'CA."""
+    """Return what the basis leaves of columns, in place: A - Q (Q'CQ)^+ Q'CA, to the last digit."""
     weighted = curvature[:, None] * basis
     share = np.linalg.pinv(basis.T @ weighted, rcond=1e-13, hermitian=True) @ weighted.T
     for _ in range(2):
@@ -223,7 +223,7 @@ class CachedBlock(Block):
         return longer
 
     def growing_part(
-        self, columns: Columns, curvature: Array, centered: bool, basis: Array | None
+        self, columns: Columns, curvature: Array, basis: Array | None, centered: bool = False
     ) -> tuple[Columns, GrowingGram]:
         """Return all columns that were asked for so far, these last, and their ``growing_gram``.
 

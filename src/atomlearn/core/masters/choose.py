@@ -33,8 +33,10 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     problem                                                 around the master
     ======================================================  ====================
-    ``SequentialQP``, where its kernel reads the columns    nothing
-    the loss couples predictions, or columns are free;      ``ModelNewton``
+    ``SequentialQP``, where its kernel reads the columns,   nothing
+    unless a quadratic loss is over a large dense block
+    the loss couples predictions, or columns are free, or   ``ModelNewton``
+    l1 and a quadratic loss are over a large dense block;
     beyond 2000 columns by working sets, except under l1
     more than 500 columns, unless as many are free          ``WorkingSets``
     anything else                                           nothing

@@ -2,7 +2,9 @@
 
 The other masters see the second derivatives of a loss as a diagonal. Losses of several classes and
 of survival times couple predictions, and so do free columns, which all samples share: what they
-take up of a step is part of the Hessian. Each step minimizes the quadratic model of f around w_k,
+take up of a step is part of the Hessian. And a quadratic loss has one Hessian for all steps and
+levels, which is worth keeping where columns are long. Each step minimizes the quadratic model of f
+around w_k,
 
     1/2 (w - w_k)'H (w - w_k) + (w - w_k)'A'f'(z) + R(w),   H = A'f''(z) A,
 
@@ -159,8 +161,8 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
         free, intercept = problem.loss.free, problem.fit_intercept
         basis = None if free is None else free.basis
         cached = CachedBlock.of(block)
-        chosen, kept = cached.growing_part(chosen, problem.weight, intercept, basis)
-        H, n_live = kept.matrix, np.count_nonzero(problem.weight)
+        chosen, kept = cached.growing_part(chosen, problem.weight, basis, intercept)
+        H, n_live = kept.matrix, int(np.count_nonzero(problem.weight))
         most = None if ridge else n_live - (intercept if basis is None else basis.shape[1])
         # The factor of H + tau M is told from that of H + tau I by the sign.
         factor = kept.factor(coupling, ridge if problem.metric is None else -ridge, prices.price)
