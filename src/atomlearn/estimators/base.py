@@ -140,9 +140,9 @@ class AtomicModel(FitParameters):
         """Return one checked problem an output; the parts are the same objects in all of them."""
         design = data.design
         the_norm = norm_for(self, norm, design)
-        if design.matrix_shape is None:  # W has one column, unless the norm knows its shape
-            shape: Any = the_norm.matrix_shape or (design.shape[1], 1)
-            the_norm = the_norm.on(design.shape[1], shape)
+        # W has one column, unless the design or the norm knows its shape.
+        shape: Any = design.matrix_shape or the_norm.matrix_shape or (design.shape[1], 1)
+        the_norm = the_norm.on(design.shape[1], shape)
         penalty = Regularizer(the_norm, self._form_of(the_norm), amount)
         first = Problem.of_checked(
             design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
@@ -150,7 +150,8 @@ class AtomicModel(FitParameters):
         free, problems = unpenalized_columns(self, design), []
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
-            problems.append(replace(first, y=y).with_offset(offset).freed(free))
+            problem = replace(first, y=y) if output else first
+            problems.append(problem.with_offset(offset).freed(free))
         return problems
 
     def _form_of(self, norm: Norm) -> Form:

@@ -98,7 +98,7 @@ struct KeptHessian {
 };
 
 struct NewtonLimits {
-    double gap;      // ends where about so much is left, as the kernel sees it
+    double gap;      // ends where about so much is left, as the kernel sees it; 0: never
     Index steps;     // at most so many
     double seconds;  // ends after so many
 };
@@ -145,7 +145,7 @@ class Fit {
             p_.loss.differentiate(linear_.data(), slope_.data(), curvature_.data());
             p_.columns.scores(slope_.data(), scores_.data());
             add_ridge(w_, scores_.data());
-            if (gap() <= limits_.gap) break;
+            if (limits_.gap > 0.0 && gap() <= limits_.gap) break;
             if (spent() >= limits_.seconds || !model()) break;
             double promised = minimise_model();
             if (promised == kInfinity && damping_ < 1.0 && !is_quadratic()) {
@@ -265,6 +265,8 @@ class Fit {
     bool is_alike() const {
         if (k_.damped.empty() || damping_ != k_.damping) return false;
         if (is_quadratic()) return k_.curvature == curvature_;
+        // Of few columns a new one costs no more than the rest of a step.
+        if (static_cast<Index>(k_.chosen.size()) <= kEntering) return false;
         double change = 0.0, total = 0.0;
         for (Index i = 0; i < n_; ++i) {
             change += std::fabs(at(curvature_, i) - at(k_.curvature, i));

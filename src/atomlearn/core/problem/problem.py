@@ -202,7 +202,8 @@ class Problem(Objective):
         if self.offset is not None:
             loss, y = loss.bare if free is None else free.around(loss.bare), y - self.offset
         if self.fit_intercept or (free is not None and free.intercept):
-            c = optimal_shift(loss.bare, y, self.weight, np.zeros(y.size))
+            s, mean = self.weight, loss.bare.is_quadratic
+            c = float(s @ y / s.sum()) if mean else optimal_shift(loss.bare, y, s, np.zeros(y.size))
         return replace(self, loss=loss, y=y - c, origin=self.origin + c, offset=None)
 
     def given_back(
