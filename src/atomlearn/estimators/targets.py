@@ -12,13 +12,12 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import column_or_1d
 
 from atomlearn.core.interfaces import Array, Design, Loss
-from atomlearn.core.interfaces.numbers import all_text, unmasked
+from atomlearn.core.interfaces.numbers import all_text, check_offset, normalized, unmasked
 from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.losses.targets import finite
-from atomlearn.core.problem.checks import check_offset
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Checked:
     """The data of a fit.
 
@@ -59,7 +58,7 @@ def checked_targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss:
         )
     if estimator.class_weight is not None:
         factors = class_weights(estimator.class_weight, classes, codes, weight)
-        weight = normalized(weight * factors[codes])
+        weight = normalized(weight * factors[codes], n_samples)
     positive = [1] if classes.size == 2 else range(classes.size)
     targets = [np.where(codes == code, 1.0, -1.0) for code in positive]
     return Checked(inputs, labels, targets, weight, loss, classes, codes)
@@ -173,16 +172,3 @@ def of_samples(target: NDArray[Any], n_samples: int) -> NDArray[Any]:
             f"and y has {len(target)} targets; they must describe the same samples"
         )
     return target
-
-
-def normalized(weight: Array) -> Array:
-    """Return s_i / sum s, which make the sum over samples a mean, without overflow."""
-    largest = float(weight.max(initial=0.0))
-    if largest == 0.0:
-        raise ValueError(
-            "sample_weight is zero for every sample (class_weight included); give at least one "
-            "sample a weight > 0"
-        )
-    weight = weight / largest
-    result: Array = weight / weight.sum()
-    return result

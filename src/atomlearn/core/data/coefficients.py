@@ -43,7 +43,7 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
     ``coef`` : what ``coefficient_rows`` returns, or one row of it.
     """
     if not is_sparse(coef):
-        columns = np.flatnonzero(coef if coef.ndim == 1 else coef.any(axis=0))
+        columns = (coef if coef.ndim == 1 else coef.any(axis=0)).nonzero()[0]
         return columns, np.atleast_2d(coef)[:, columns].astype(np.float64)
     table = coef.tocoo()
     # Not by slicing: that takes memory for all columns.

@@ -220,7 +220,7 @@ class Objective:
             bounds = norm.polar_bounds(shifted, thorough=True)
             certificate = self.certificate(weights, prediction, dual, gauge, bounds)
         # The intercept has no part in <z, w>, as v sums to zero where there is one.
-        inner = float(dual @ prediction)
+        inner = float(dual.dot(prediction))
         if self.tau:
             inner -= float(weights @ self.ridge_slope(weights))
         point = columns, weights, prediction, shifted, inner
@@ -294,7 +294,7 @@ class Objective:
             found = loss.conjugate_along(y, prediction, -v, s, factor)
         else:
             found = pieces.conjugate(loss, y, v, s, -factor)
-        inner = -factor * float(v @ prediction)
+        inner = -factor * float(v.dot(prediction))
         short, least = inner - value - found, growth(v.size) * (abs(value) + abs(inner))
         size = abs(value) + abs(found)
         if short > least and short > 4.0 * self._lost_in_loss(prediction, v, size):
@@ -349,8 +349,8 @@ class Objective:
         form, amount = self.regularizer.form, self.regularizer.amount
         # The prediction is off by no more than this; f then is by its slope, and by its curvature.
         sizes, each = np.abs(weights), growth(weights.size)
-        off = each * float(sizes @ lengths.summed)
-        shift = each * float(sizes @ np.abs(lengths.offsets))
+        off = each * float(sizes.dot(lengths.summed))
+        shift = each * float(sizes.dot(np.abs(lengths.offsets)))
         square = off * off + shift * shift * self.y.size
         total += slope * off + self.curved(square, prediction)
         # Each score is off by its column's length; twice, as v sums to 0 up to rounding only.
@@ -371,13 +371,13 @@ class Objective:
 
     def steepness(self, prediction: Array, dual: Array) -> tuple[float, int]:
         """Return the length of the slopes v, and how many there are."""
-        return math.sqrt(dual @ dual), dual.size
+        return math.sqrt(dual.dot(dual)), dual.size
 
     def _lost_in_loss(self, prediction: Array, dual: Array, size: float) -> float:
         """Return what rounding may hide in f(z) + f*(-v) - <-v, z>, of terms of this size."""
         at = where_weighted(prediction, self.weight)
-        square = float(at @ at)
-        total = growth(at.size) * (size + math.sqrt(dual @ dual) * math.sqrt(square))
+        square = float(at.dot(at))
+        total = growth(at.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(square))
         total += self.loss.slack(self.y, prediction, dual, self.weight)
         # Predictions are off by a digit themselves: all that there is where the slope is 0.
         return total + self.curved(EPS**2 * square, prediction)

@@ -126,7 +126,7 @@ class ColumnGeneration(Solver):
         """Return the state of these columns alone, re-fitted and not yet priced."""
         gathered, lengths = centered_columns(problem, columns)
         weights, block, steps = problem.inside(columns, weights), CachedBlock(gathered), 0
-        intercept += float(lengths.offsets @ weights)
+        intercept += float(lengths.offsets.dot(weights))
         if columns.size:
             restricted = problem.restricted_to(block, columns)
             weights, intercept, steps = self._first_fit(restricted, weights, intercept)
@@ -135,7 +135,7 @@ class ColumnGeneration(Solver):
         return ActiveState(
             columns=columns,
             weights=weights,
-            intercept=intercept - float(lengths.offsets @ weights),
+            intercept=intercept - float(lengths.offsets.dot(weights)),
             prediction=linear + intercept,
             lengths=lengths,
             certificate=None,  # type: ignore[arg-type]  # _price sets it

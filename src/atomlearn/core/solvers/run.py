@@ -203,8 +203,8 @@ class Run:
         state = progress.state if self.status in LAST_POINT else self.best
         for observer in self.told:
             observer.end(progress)
-        kept = np.flatnonzero(state.weights)
-        kept = kept[np.argsort(state.columns[kept], kind="stable")]
+        kept = state.weights.nonzero()[0]
+        kept = kept[state.columns[kept].argsort(kind="stable")]
         certificate, design, (rounds, n_bytes) = state.certificate, inner.design, inner.sent
         result = Result(
             columns=state.columns[kept],
