@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -151,7 +150,7 @@ class AtomicModel(FitParameters):
         free, problems = unpenalized_columns(self, design), []
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
-            problem = replace(first, y=y) if output else first
+            problem = first.changed(y=y) if output else first
             problems.append(problem.with_offset(offset).freed(free))
         return problems
 

@@ -226,7 +226,9 @@ class Fit {
         if (p_.coupling > 0.0)
             return 0.5 * p_.coupling * g * g + 0.5 * polar * polar / p_.coupling - along;
         const double share = polar > p_.level ? p_.level / polar : 1.0;
-        return p_.level * g - share * along + (share < 1.0 ? p_.loss.bend(share) : 0.0);
+        const double open = p_.level * g - share * along;
+        // What is open already is enough to go on.
+        return share < 1.0 && open <= limits_.gap ? open + p_.loss.bend(share) : open;
     }
 
     // The price of a unit of the gauge at this point; in the ball, only where its bound is reached.

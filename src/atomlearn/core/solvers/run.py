@@ -259,7 +259,7 @@ class SteppedLevels(Task):
         reached: Callable[[Problem, Result], bool] | None = None,
     ) -> None:
         self.counted = Counted.of(problem.design)
-        self.problem = replace(problem, design=self.counted)
+        self.problem = problem.changed(design=self.counted)
         inner = self.problem.centered()
         if how.solver.lifts:  # which asks for columns, of which sums may be enough
             inner = over_sums(self.counted, inner)
