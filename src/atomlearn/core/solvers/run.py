@@ -191,9 +191,9 @@ class Run:
     def out_of(self) -> Status | None:
         """Return why the run must end now: its steps are made, or its time is up; else None."""
         deadline = self.deadline
-        if deadline.exhausted:
-            return Status.STALLED
-        return Status.TIME_LIMIT if time.monotonic() >= deadline.at else None
+        if not deadline.passed:
+            return None
+        return Status.STALLED if deadline.exhausted else Status.TIME_LIMIT
 
     def result(self) -> Result:
         """Return the result: the last point of a run that stopped by choice, else the best one."""
