@@ -8,7 +8,6 @@ from itertools import cycle, repeat
 from typing import Any, Literal, get_args
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.wrappers import Counted
@@ -285,7 +284,7 @@ def _paths(
             problem = problem.with_norm(norm)
             waiting.append(settings.task(problem, levels, pool, reached=reached, last=end.place))
             grids.append(levels)
-    interrupted = drive(design, waiting, effective_n_jobs(n_jobs))
+    interrupted = drive(design, waiting, n_jobs)
     found = [
         path_result(problem, levels, task.results, sum(r.passes for r in task.results), interrupted)
         for levels, task in zip(grids, waiting, strict=True)
