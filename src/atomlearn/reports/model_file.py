@@ -187,7 +187,7 @@ def _array(place: str, value: object) -> Array:
 def _settings(place: str, value: object) -> dict[str, Any]:
     found: dict[str, Any] = _of_type(place, value, dict)
     for key, item in found.items():
-        if key in ("baseline_times", "baseline_hazard", "held_out_errors"):
+        if key.endswith(("_times", "_hazard", "_errors")):
             _array(f"{place}.{key}", item)
         elif item is not None and type(item) not in (str, bool):
             _number(f"{place}.{key}", item)
