@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solve, solvers
+from atomlearn.core.interfaces import positive
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.problem.checks import (
@@ -18,7 +19,6 @@ from atomlearn.core.problem.checks import (
     check_offset,
     check_tau,
     check_weight,
-    positive,
 )
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, Loss, is_number
-from atomlearn.core.interfaces.numbers import positive as positive
 from atomlearn.core.interfaces.numbers import unmasked
 
 
