@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.centered import chosen_rows
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.forwarding import Derived, Forwarding
+from atomlearn.core.interfaces.scores import ArrayScores
 
 
 def part_of(

@@ -13,8 +13,8 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.compressed import checked_parts, is_sparse, take_compressed
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 
 
 class SparseDesign(Design):

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import RowSubset
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.data.standardized import scaled_design
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, positive
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.maps.feature_map import FeatureMap, MappedDesign
 from atomlearn.maps.pairs.device import device_pairs
 from atomlearn.maps.pairs.index import PairIndex, upper_part

@@ -16,9 +16,9 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.convert import existing_columns
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.problem.problem import Problem, over_sums, sent_by
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.rows import Sums, summed
