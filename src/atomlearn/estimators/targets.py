@@ -14,8 +14,8 @@ from sklearn.utils.validation import column_or_1d
 
 from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.interfaces.numbers import unmasked
+from atomlearn.core.interfaces.per_sample import check_offset, normalized
 from atomlearn.core.losses.probabilities import for_classes
-from atomlearn.core.problem.checks import check_offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,16 +176,3 @@ def of_samples(target: NDArray[Any], n_samples: int) -> NDArray[Any]:
             f"and y has {len(target)} targets; they must describe the same samples"
         )
     return target
-
-
-def normalized(weight: Array) -> Array:
-    """Return s_i / sum s, which make the sum over samples a mean, without overflow."""
-    largest = float(weight.max(initial=0.0))
-    if largest == 0.0:
-        raise ValueError(
-            "sample_weight is zero for every sample (class_weight included); give at least one "
-            "sample a weight > 0"
-        )
-    weight = weight / largest
-    result: Array = weight / weight.sum()
-    return result

@@ -13,14 +13,13 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Loss, Norm
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.interfaces.forwarding import Derived, Forwarding
+from atomlearn.core.interfaces.per_sample import check_offset, check_weight
 from atomlearn.core.losses import FreeColumns, Offset
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.core.problem.checks import (
     check_free,
     check_loss,
-    check_offset,
     check_tau,
-    check_weight,
 )
 from atomlearn.core.problem.objective import Objective
 from atomlearn.core.problem.regularizer import Regularizer
