@@ -282,9 +282,7 @@ class Additive(TermDesign):
         tables = [self.map.table(j) for j in terms.tolist()]
         return dense_codes(self.codes, self.map.levels.zero, terms), tables
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i phi_ij^2 for every column: one pass."""
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         map = self.map
         if map.tables is None:
             # Entries are 0 or all of one size: squares are entries times that size.

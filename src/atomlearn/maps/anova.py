@@ -291,9 +291,7 @@ class Anova(TermDesign):
         found: NDArray[np.uint8] = self.codes[:, i] * n_second + self.codes[:, j]
         return found
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i phi_ij^2 for every column: one pass."""
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         main = self.curves.squared_norms(weights)
         return np.concatenate([main, *self._pair_sums(weights, self.map.tables**2)])
 

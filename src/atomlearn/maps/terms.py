@@ -100,9 +100,8 @@ class CodedBlock(Block):
     def transpose_dot(self, v: Array) -> Array:
         return self._summed(v, power=1)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        ones = np.ones(self.shape[0])
-        return self._summed(ones if curvature is None else curvature, power=2)
+    def _squares(self, weights: Array) -> Array:
+        return self._summed(weights, power=2)
 
     def _summed(self, v: Array, power: int) -> Array:
         """Return sum_i v_i a_ij^power for each column j."""

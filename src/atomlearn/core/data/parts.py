@@ -121,8 +121,7 @@ class SpreadRows(Derived):
     def predict(self, weights: Array) -> Array:
         return self.design.predict(weights)[self.rows]
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        weights = np.ones(self.rows.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         return self.design.squared_norms(self._spread(weights))
 
     def _spread(self, v: Array) -> Array:

@@ -111,9 +111,7 @@ class SparseDesign(Design):
             return _kernels.sparse_sums(*self._parts, weights, self.shape[0])
         return _kernels.sparse_dots(*self._parts, weights)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 for every column: one pass."""
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         return self._transposed(weights, squared=True)
 
     def gather(self, columns: Columns) -> Block:

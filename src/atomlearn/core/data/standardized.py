@@ -87,8 +87,7 @@ class Affine(Derived):
         scaled = W * self.factors[:, None]
         return self.design.product(scaled) - self.means @ scaled
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         if not weights.any():
             return np.zeros(self.shape[1])
         means, deviations = column_moments(self.design, weights)

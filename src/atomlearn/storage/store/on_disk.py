@@ -84,9 +84,7 @@ class StreamedDesign(Design):
             for z, bound in zip(values.T, bounds, strict=True)
         ]
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 for every column: one pass."""
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         return self._scores(weights, squared=True)
 
     def _scores(self, v: Array, squared: bool) -> Array:
