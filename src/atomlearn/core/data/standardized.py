@@ -16,7 +16,7 @@ from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.forwarding import Derived
-from atomlearn.core.interfaces.numbers import normalized
+from atomlearn.core.interfaces.per_sample import normalized
 from atomlearn.core.interfaces.scores import affine_scores
 
 
@@ -87,8 +87,7 @@ class Affine(Derived):
         scaled = W * self.factors[:, None]
         return self.design.product(scaled) - self.means @ scaled
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         if not weights.any():
             return np.zeros(self.shape[1])
         means, deviations = column_moments(self.design, weights)
