@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from atomlearn.core.data.scores import ArrayScores
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Scores, WarmStart
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.solver import Solver, State

@@ -23,12 +23,13 @@ from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.generation import SIZES, norm_of
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.estimators.subsets import GAP, SECONDS, SubsetClassifier, SubsetRegressor, told
+from atomlearn.estimators.subsets import SECONDS, SubsetClassifier, SubsetRegressor, told
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.power import power
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.view import in_words
 from atomlearn.subsets import SubsetRecord
+from atomlearn.subsets.hunt import GAP
 
 #: Levels of the path of each half of ``--stability``.
 N_LEVELS = 10

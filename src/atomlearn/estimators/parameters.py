@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -22,6 +22,7 @@ from atomlearn.core.interfaces import (
     Norm,
     OwnParameters,
     WarmStart,
+    positive,
 )
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.schedule import drive
@@ -29,7 +30,7 @@ from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 from atomlearn.estimators.checks import as_solver, whole
 from atomlearn.paths import Settings
-from atomlearn.problem import Problem, positive
+from atomlearn.problem import Problem
 from atomlearn.result import Result, Status
 from atomlearn.solvers import PrintProgress
 
@@ -71,7 +72,7 @@ class ProvedModel(OwnParameters, BaseEstimator):
         for problem, start in zip(problems, warm, strict=True):
             level = np.array([problem.regularizer.amount])
             tasks.append(settings.task(problem, level, warm=start))
-        drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
+        drive(problems[0].design, tasks, self.n_jobs)
         if not any(task.results for task in tasks):
             raise KeyboardInterrupt("interrupted before the first point")
         results = []
@@ -94,8 +95,8 @@ class ProvedModel(OwnParameters, BaseEstimator):
         self.results_ = results
         self.parts_: Any = [result.parts for result in results]
         self.history_: Any = [result.history for result in results]
-        sums = np.sum([(r.gap, r.objective, r.passes) for r in results], axis=0)
-        self.gap_, self.objective_, self.n_passes_ = sums.tolist()
+        each = zip(*((r.gap, r.objective, r.passes) for r in results), strict=True)
+        self.gap_, self.objective_, self.n_passes_ = map(math.fsum, each)
         self.n_iter_ = max(map(len, self.history_))
         # The first reason of an output that is not converged; an interrupt before all others.
         reasons = [result.status for result in results if not result.converged]

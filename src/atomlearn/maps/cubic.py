@@ -8,9 +8,8 @@ import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
-from atomlearn.core.problem.checks import positive
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores, positive
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.maps.settings import SETTINGS
 
 

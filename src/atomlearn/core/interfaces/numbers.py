@@ -27,8 +27,9 @@ def all_text(values: Iterable[object]) -> bool:
 
 def unmasked(name: str, values: Any) -> Any:
     """Return what was given, refused where entries are masked: NumPy reads what masks hide."""
+    mask = np.ma.getmask(values)
     # The mask of records has a field for each of theirs.
-    if np.ascontiguousarray(np.ma.getmask(values)).view(np.bool_).any():
+    if mask is not np.ma.nomask and np.ascontiguousarray(mask).view(np.bool_).any():
         raise ValueError(f"{name} has masked entries; drop those samples, or {name}.filled(value)")
     return values
 

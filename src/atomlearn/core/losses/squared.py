@@ -9,7 +9,6 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses.domain import per_unit_weight, weighted_sum
-from atomlearn.core.losses.targets import regression_target
 
 
 @final
@@ -40,10 +39,6 @@ class Squared(Loss):
     is_quadratic: ClassVar[bool] = True
     translates: ClassVar[bool] = True
 
-    def check_target(self, y: object) -> Array:
-        """Return y as float64; any finite numbers will do."""
-        return regression_target(y)
-
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i 1/2 (z_i - y_i)^2."""
         residual = prediction - y
@@ -63,7 +58,7 @@ class Squared(Loss):
             return float("inf")
         residual *= 0.5
         residual += y
-        return float(dual @ residual)
+        return float(dual.dot(residual))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i."""

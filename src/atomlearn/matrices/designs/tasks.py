@@ -81,9 +81,8 @@ class TaskBlock(Block):
     def transpose_dot(self, v: Array) -> Array:
         return self._pairs(self.features, v)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        ones = np.ones(self.shape[0])
-        return self._pairs(np.square(self.features), ones if curvature is None else curvature)
+    def _squares(self, weights: Array) -> Array:
+        return self._pairs(np.square(self.features), weights)
 
     def _pairs(self, rows: Array, v: Array) -> Array:
         """Return the product of the row of each column with the samples of its task."""

@@ -41,7 +41,6 @@ class OfCoefficients(Loss):
     """A loss of coefficients that is known at points, with its slope there."""
 
     coupled = 0
-    smoothness = math.inf
 
     def check_target(self, y: object) -> Array:
         return np.asarray(y, dtype=np.float64)
@@ -260,7 +259,7 @@ class Coefficients(SparseDesign):
         self.reads_at_once = reads_at_once
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SummedProblem(Problem):
     """The problem over sums: predictions are coefficients, and what rounding takes is of rows."""
 
