@@ -16,7 +16,7 @@ from atomlearn.core.data.parts import RowSubset, dense_part
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.forwarding import Derived
-from atomlearn.core.interfaces.per_sample import check_weight, normalized
+from atomlearn.core.interfaces.numbers import normalized
 from atomlearn.core.interfaces.scores import affine_scores
 
 
@@ -178,7 +178,7 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
             f"{type(design).__name__} does not list its columns, so they cannot be standardized; "
             "standardize the data it is made of instead"
         )
-    weights = normalized(check_weight(weight, design.shape[0]))
+    weights = normalized(weight, design.shape[0])
     means = np.array(design.scores(weights).full(), dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         squares = design.squared_norms(weights)
