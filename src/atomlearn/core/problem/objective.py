@@ -20,42 +20,12 @@ from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.domain import where_weighted
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
+from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import EPS, Lengths, Measured, growth
 
 #: Share of a gap that gauges found by iteration, and points taken as within bounds, may take off.
 UNPROVED = 1e-5
-
-
-@dataclass(slots=True)
-class Pricing:
-    """A point with its scores and the certificate of this very point.
-
-    columns, weights : the point, ``columns`` None for all of them; prediction : X w + b; scores :
-    z = X'v - tau w at the dual point -v; inner : <z, w>; multiplier : the lambda with z in lambda *
-    subdifferential of gauge at w, if w is optimal.
-    """
-
-    problem: Objective
-    columns: Columns | None
-    weights: Array
-    prediction: Array
-    scores: Scores
-    inner: float
-    multiplier: float
-    certificate: Certificate
-
-    def entering(self, columns: Columns) -> Columns:
-        """Return those of these columns that the point does not have and would let in."""
-        if self.columns is not None:
-            columns = columns[~np.isin(columns, self.columns)]
-        if not columns.size:
-            return columns
-        norm, n_features = self.problem.regularizer.norm, self.problem.design.shape[1]
-        threshold = norm.thresholds(self.weights, columns, n_features)
-        if np.max(threshold) <= 0 or np.max(threshold := threshold * self.multiplier) <= 0:
-            return columns
-        return columns[np.abs(self.scores.at(columns)) > threshold * (1 - 1e-12)]
 
 
 @dataclass(frozen=True)
@@ -231,8 +201,8 @@ class Objective:
         inner = float(dual.dot(prediction))
         if self.tau:
             inner -= float(weights @ self.ridge_slope(weights))
-        point = columns, weights, prediction, shifted, inner
-        return Pricing(self, *point, self.regularizer.multiplier(gauge, inner), certificate)
+        point = norm, self.design.shape[1], columns, weights, prediction, shifted, inner
+        return Pricing(*point, self.regularizer.multiplier(gauge, inner), certificate)
 
     def certificate(
         self,

@@ -15,7 +15,7 @@ from atomlearn.core.interfaces import Array, Atom, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.sequential_qp import SequentialQP
-from atomlearn.core.problem.objective import Pricing
+from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
@@ -180,7 +180,7 @@ def priced_atoms(
 
 def _entering(price: Pricing) -> Atom | None:
     """Return the best atom where <a, z> is beyond the multiplier of the point, else None."""
-    atom = price.problem.regularizer.norm.best_atom(price.scores)
+    atom = price.norm.best_atom(price.scores)
     enters = float(atom.values @ price.scores.at(atom.columns)) > price.multiplier
     return atom if atom.columns.size and enters else None
 

@@ -18,7 +18,7 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.masters.choose import candidates_for_free, choose_master
 from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.problem.objective import Pricing
+from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths, counted
 from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
@@ -240,17 +240,17 @@ class ColumnGeneration(Solver):
         """One pass over the data: scores, best columns, and the certificate of this very point."""
         price = problem.price(state.columns, state.weights, state.prediction, lengths=state.lengths)
         state.certificate = price.certificate
-        state.candidates = self._candidates(state, price)
+        state.candidates = self._candidates(problem, state, price)
         state.patience = math.inf if state.candidates.size else 3
         return state
 
-    def _candidates(self, state: ActiveState, price: Pricing) -> Columns:
+    def _candidates(self, problem: Problem, state: ActiveState, price: Pricing) -> Columns:
         """Return the best columns that are not active and that would enter."""
-        n_samples, n_features = price.problem.design.shape
+        n_samples, n_features = problem.design.shape
         if state.columns.size == n_features:
             return np.zeros(0, dtype=np.int64)
         n_used = int(np.count_nonzero(state.weights))
-        norm = price.problem.regularizer.norm
+        norm = price.norm
         # Few solutions have more columns than there are samples.
         share = min(n_features // 100, n_samples, LIMITS.most_dense // n_samples)
         # Of a few times as many, gathering those that are free would cost much of a pass.
