@@ -222,6 +222,8 @@ class Tasks(MatrixDesign):
         self.n_tasks = int(n_tasks)
         self.matrix_shape = self.base.shape[1], self.n_tasks
         self.reads_at_once = self.base.reads_at_once
+        #: What decomposes X once for the weights of a fit.
+        self._ridge: tuple[Array, TaskRidge] | None = None
         n_rows, n_features = self.base.shape
         self.shape = n_rows * self.n_tasks, n_features * self.n_tasks
         self.dtype = self.base.dtype
@@ -266,8 +268,11 @@ class Tasks(MatrixDesign):
             return None
 
         def begin(weight: Array) -> TaskRidge:
-            X = base.gather(np.arange(n_features)).dense()
-            return TaskRidge(np.asarray(X, dtype=np.float64), weight)
+            known = self._ridge
+            if known is None or known[0] is not weight:
+                X = base.gather(np.arange(n_features)).dense()
+                self._ridge = known = weight, TaskRidge(np.asarray(X, dtype=np.float64), weight)
+            return known[1]
 
         return begin
 
