@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Self
 
 import numpy as np
 
@@ -41,12 +40,6 @@ class Objective:
     fit_intercept: bool = False
     metric: Array | None = None
     measured: Measured = field(default_factory=Measured, compare=False, repr=False)
-
-    def changed(self, **parts: Any) -> Self:
-        """Return the same with other parts; ``replace`` takes as long as a small product."""
-        made = object.__new__(type(self))
-        vars(made).update(vars(self), **parts)
-        return made
 
     # --- values -----------------------------------------------------------------------------
 
@@ -223,41 +216,29 @@ class Objective:
         ``polar`` : lower and upper bound on gauge°(z); ``excess`` : of bounds on coefficients,
         with which polars are those of the sides that have none.
         """
+        level, penalized = self.regularizer.amount, self.regularizer.form == "penalized"
         square = float(weights @ self.ridge_slope(weights)) if self.tau else 0.0
         smooth = self.loss_value(prediction)
         objective = smooth + 0.5 * square + self.regularizer.value(gauge)
-        at = smooth, objective, square, prediction, dual, excess
+
+        def gap_at(bound: float) -> float:
+            factor, over = 1.0, excess
+            if penalized and bound > level and not self.tau:
+                # -v scaled into gauge°(z) <= level is no worse: by a share less of v f* rises by at
+                # most that share of F, and R* over gauge(w) <= F / level falls by no less.
+                factor, bound = level / bound, level
+                over = None if excess is None else excess.scaled(factor)
+            gap = objective + 0.5 * square + self._conjugate(smooth, prediction, dual, factor)
+            # F >= level * gauge at the optimum, because losses are bounded below by zero.
+            gap += self.regularizer.conjugate(bound, objective / level, over)
+            # F itself bounds F - F*, as losses and norms are bounded below by zero.
+            return min(gap, objective) if gap == gap else objective
+
         low, high = polar
-        gap = self._gap(high, *at)
         # Where the best atom is only searched for, the gap it would give is told apart.
-        searched = max(self._gap(low, *at), 0.0) if low < high else None
+        gap, searched = gap_at(high), max(gap_at(low), 0.0) if low < high else None
         terms, short = (weights, gauge, polar, excess), max(-gap, 0.0)
         return Certificate(objective, max(gap, 0.0), high, searched, shortfall=short, terms=terms)
-
-    def _gap(
-        self,
-        polar: float,
-        smooth: float,
-        objective: float,
-        square: float,
-        prediction: Array,
-        dual: Array,
-        excess: Excess | None,
-    ) -> float:
-        """Return the gap at -v, or at it scaled into gauge°(z) <= level, which is never more.
-
-        Shrinking v by a share of its length raises f* by at most that share of F, and lowers R*,
-        over gauge(w) <= F / level, by at least as much.
-        """
-        level, factor = self.regularizer.amount, 1.0
-        if polar > level and not self.tau and self.regularizer.form == "penalized":
-            factor, polar = level / polar, level
-            excess = None if excess is None else excess.scaled(factor)
-        gap = objective + 0.5 * square + self._conjugate(smooth, prediction, dual, factor)
-        # F >= level * gauge at the optimum, because losses are bounded below by zero.
-        gap += self.regularizer.conjugate(polar, objective / level, excess)
-        # F itself bounds F - F*, as losses and norms are bounded below by zero.
-        return min(gap, objective) if gap == gap else objective
 
     def dual_part(self, prediction: Array, dual: Array) -> tuple[float, float]:
         """Return f*(-v) at v = ``dual``, and what rounding may have hidden in it."""
@@ -341,10 +322,9 @@ class Objective:
         if scales and off_polar > certificate.gap:
             # The bound on the gauge is far from what it is. A dual point that is scaled until these
             # errors do no harm needs no such bound.
-            smooth = certificate.objective - self.regularizer.value(certificate.gauge)
-            at = smooth, certificate.objective, 0.0, prediction, dual, None
-            scaled = self._gap(certificate.polar + reach, *at)
-            off_polar = min(off_polar, max(scaled - certificate.gap, 0.0))
+            high = certificate.polar + reach
+            scaled = self.certificate(weights, prediction, dual, certificate.gauge, (high, high))
+            off_polar = min(off_polar, max(scaled.gap - certificate.gap, 0.0))
         return total + off_polar + (ranges or 0.0)
 
     def steepness(self, prediction: Array, dual: Array) -> tuple[float, int]:
