@@ -17,6 +17,7 @@ from atomlearn.cli.plan import LARGE, Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Columns, Design, Norm
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -52,7 +53,7 @@ def select_columns(data: Data, plan: Plan) -> Outcome:
         )
     covariates = np.array(data.given.covariates, dtype=np.int64)
     candidates = np.setdiff1d(np.arange(n_columns), covariates)
-    X = np.asarray(design.gather(np.arange(n_columns)).dense(), dtype=np.float64)
+    X = dense_part(design, np.arange(n_columns))
     if covariates.size:
         beside = np.column_stack([np.ones(n_rows), X[:, covariates]])
         X = _rest(X[:, candidates], beside)

@@ -23,7 +23,7 @@ from atomlearn.cli.plan import LARGE, Plan, read_plan
 from atomlearn.cli.source import Dataset, Given, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
-from atomlearn.core.data.parts import part_of
+from atomlearn.core.data.parts import dense_part, part_of
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
@@ -320,7 +320,7 @@ def _trial(
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()
     if free.size:
-        known.append(np.asarray(inputs.gather(np.sort(free)).dense(), dtype=np.float64))
+        known.append(dense_part(inputs, np.sort(free)))
     if given.offset is not None:
         known += [given.offset[:, None], loss.mean(given.offset[:, None])]
 

@@ -219,8 +219,7 @@ class Trial:
         rows, told = list[Rows](), list[Array]()
         for train, test in parts:
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
+                with warnings.catch_warnings(action="ignore"):
                     decisions = self.decide(train, test, values, order)
             except ValueError:
                 continue

@@ -248,8 +248,7 @@ class DesignChecks:
         for bad in (np.nan, np.inf, -np.inf):
             v = np.array(self.vectors(array.shape[0])[0])
             v[row] = bad
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)
+            with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
                 try:
                     values = plain.scores(v).top(1)[1]
                 except ValueError:

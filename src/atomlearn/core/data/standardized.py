@@ -12,7 +12,7 @@ from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.compressed import scaled_columns
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.parts import RowSubset
+from atomlearn.core.data.parts import RowSubset, dense_part
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.forwarding import Derived
@@ -196,7 +196,7 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
     means, deviations = np.empty(columns.size), np.empty(columns.size)
     weights = np.full(design.shape[0], 1.0 / design.shape[0])
     for part in LIMITS.pieces(columns.size, design.shape[0]):
-        array = np.asarray(design.gather(columns[part]).dense(), dtype=np.float64)
+        array = dense_part(design, columns[part])
         means[part], deviations[part] = _exact_moments(array, weights)
     return means, deviations
 
