@@ -45,7 +45,7 @@ class MatrixSettings:
     #: Share of the last relative gap, and of 1, that the bounds on the polar may leave open.
     loose: float = 0.1
     #: Gradient steps before sweeps that are exact: all that they do is to let new atoms in.
-    before_sweeps: int = 10
+    before_sweeps: int = 15
     #: Share of what all sweeps gained so far that one must gain, times the square of the rank, as
     #: its cost grows.
     sweep_gain: float = 1e-6
