@@ -1,10 +1,11 @@
 """Whole paths of 50 levels: ours against adelie, celer and scikit-learn, by an independent gap.
 
 Dense: 1000 x 100,000, AR(0.5) columns, 100 of them used; sparse: 20,000 x 500,000, 2 million
-numbers, as words in texts. Levels fall from the largest to ``ratio`` of it. Every rival runs at
-several tolerances; ``worst_gap`` is the largest relative duality gap of every seventh level, in
-NumPy, from coefficients alone. Two threads where a rival has them. The first runs of a process,
-which load and compile, are not timed.
+numbers, as words in texts; many in use: 8000 x 12,000 in bunches of 50, correlated by 0.6, of
+which nearly 5000 columns are used at the end. Levels fall from the largest to ``ratio`` of it.
+Every rival runs at several tolerances; ``worst_gap`` is the largest relative duality gap of every
+seventh level, in NumPy, from coefficients alone. Two threads where a rival has them. The first
+runs of a process, which load and compile, are not timed.
 
     python -m benchmarks.paths --out benchmarks/results
 """
@@ -85,6 +86,17 @@ def dense(n: int, p: int) -> tuple[Array, Array]:
     X = np.asfortranarray(make_correlated(n, p, rho=0.5, n_true=5, seed=0).X, dtype=np.float64)
     rng = np.random.default_rng(0)
     used = rng.choice(p, min(100, p // 20), replace=False)
+    return X, X[:, used] @ rng.standard_normal(used.size)
+
+
+def bunches(n: int, p: int) -> tuple[Array, Array]:
+    """Return X by columns, correlated by 0.6 in bunches of 50, and X w for a tenth of them."""
+    rng = np.random.default_rng(0)
+    X = np.empty((n, p), order="F")
+    for first in range(0, p, 50):
+        common = np.sqrt(0.6) * rng.standard_normal((n, 1))
+        X[:, first : first + 50] = common + np.sqrt(0.4) * rng.standard_normal((n, 50))
+    used = rng.choice(p, p // 10, replace=False)
     return X, X[:, used] @ rng.standard_normal(used.size)
 
 
@@ -189,6 +201,9 @@ def tasks(options: Options, only: str = "") -> list[Task]:
     if "lasso, sparse".startswith(only) or "l1-logistic, sparse".startswith(only):
         W, spoken = words(400, 2000, 8000) if options.smoke else words(20_000, 500_000, 2_000_000)
         found += [("lasso, sparse", W, spoken, 0.01), ("l1-logistic, sparse", W, spoken, 0.02)]
+    if "lasso, many in use".startswith(only):
+        B, mixed = bunches(80, 500) if options.smoke else bunches(8000, 12_000)
+        found.append(("lasso, many in use", B, mixed, 0.02))
     return [
         task(name, data, clean, "logistic" if "logistic" in name else "squared", ratio)
         for name, data, clean, ratio in found

@@ -1,6 +1,6 @@
 """Problem and regularizer: what a solver is given."""
 
-from atomlearn.core.problem.checks import check_weight, positive
+from atomlearn.core.interfaces.numbers import check_weight, positive
 from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer

@@ -48,7 +48,7 @@ def test_pieces_sum_to_the_whole(
     y, z, s = sample(loss, rows, seed)
     before, pieces.PIECE = pieces.PIECE, piece
     try:
-        cut = [piece.at for piece in pieces.each_piece(loss, y, z, s)]
+        cut = [piece[0] for piece in pieces.each_piece(loss, y, z, s)]
         covered = np.concatenate([np.arange(y.size)[part] for part in cut])
         assert_array_equal(covered, np.arange(y.size))
         if loss.coupled == 1:

@@ -11,7 +11,9 @@ from scipy.optimize import minimize
 
 from atomlearn import designs, norms
 from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.masters import model_newton
 from atomlearn.core.masters.model_newton import hessian, is_coupled, levelled
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import FreeColumns, Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, ModelNewton, SemismoothNewton
@@ -25,6 +27,16 @@ SIZE = P * Q
 
 class TestModelNewton(MasterChecks):
     master = ModelNewton()
+
+
+class TestLargeBlocks(MasterChecks):
+    """Blocks that count as large, as here all do, are re-fitted by their Gram matrix."""
+
+    master = ModelNewton()
+
+    @pytest.fixture(autouse=True)
+    def _all_are_large(self, monkeypatch):
+        monkeypatch.setattr(model_newton, "TUNING", replace(TUNING, column_entries=0))
 
 
 def block_problem(

@@ -109,7 +109,7 @@ def test_what_free_columns_explain_is_projected_out_to_the_last_digit() -> None:
     rng = np.random.default_rng(3)
     Q, D = np.linalg.qr(rng.normal(size=(12, 2)))[0], rng.uniform(0.5, 2.0, 12)
     A = np.column_stack([rng.normal(size=12), 1e6 * Q @ [1.0, -2.0], 1e3 * rng.normal(size=12)])
-    left = without(A, Q, D)
+    left = without(A.copy(), Q, D)
     assert np.abs(left[:, 1]).max() <= 1e-15 * np.abs(A[:, 1]).max()
     assert_allclose(Q.T @ (D[:, None] * left), 0.0, atol=1e-11)
     share = np.linalg.solve(Q.T @ (D[:, None] * Q), Q.T @ (D[:, None] * A))
@@ -120,7 +120,7 @@ def test_a_gram_matrix_without_what_is_free_grows_and_is_made_anew_for_another_c
     rng = np.random.default_rng(1)
     A, Q = np.asfortranarray(rng.normal(size=(12, 4))), np.linalg.qr(rng.normal(size=(12, 2)))[0]
     for D in (np.ones(12), rng.uniform(0.5, 2.0, size=12)):
-        left = without(A, Q, D)
+        left = without(A.copy(), Q, D)
         block = CachedBlock.of(DenseBlock(A[:, :3]))
         block.growing_part(np.array([2, 0]), D, Q)
         block = block.append(DenseBlock(A[:, 3:]))
@@ -135,7 +135,7 @@ def test_a_gram_matrix_grows_by_a_few_columns_at_a_time(monkeypatch) -> None:
     monkeypatch.setattr(cached_block, "LIMITS", few)
     rng, D = np.random.default_rng(1), np.linspace(0.5, 2.0, 12)
     A, Q = rng.normal(size=(12, 7)), np.linalg.qr(rng.normal(size=(12, 2)))[0]
-    left = without(A, Q, D)
+    left = without(A.copy(), Q, D)
     for make in (DenseBlock, SparseBlock.of):
         known, growing = CachedBlock(make(A)).growing_part(np.arange(1, 7), D, Q)
         expected = (left.T @ (D[:, None] * left))[np.ix_(known, known)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
 from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Task, WarmStart
 from atomlearn.core.interfaces.loss import has_link
+from atomlearn.core.interfaces.numbers import normalized
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import FeatureMap, map_of
@@ -34,7 +34,6 @@ from atomlearn.estimators.targets import (
     Checked,
     checked_targets,
     joint_loss,
-    normalized,
     offset_of,
     target_of,
 )
@@ -120,12 +119,13 @@ class AtomicModel(FitParameters):
             kinds = {"classification": "Classifier", "regression": "Regressor"}
             other = f"use Atomic{kinds.get(loss.task, 'Survival')}, or change loss"
             raise ValueError(f"loss={loss.name!r} is a loss for {loss.task}; {other}")
-        weight = normalized(check_weight(sample_weight, inputs.shape[0]))
+        weight = normalized(sample_weight, inputs.shape[0])
         found = checked_targets(self, inputs, y, weight, loss)
         if offset is not None:
             offset = offset_of(offset, (inputs.shape[0], len(found.targets)))
         # Labels do not decide what the curves of an input look like: nor do their weights.
-        return replace(found, design=self._columns(inputs, weight), offset=offset)
+        found.design, found.offset = self._columns(inputs, weight), offset
+        return found
 
     def _columns(self, inputs: Design, weight: Array) -> Design:
         """Return the design that is fitted to."""
@@ -140,9 +140,9 @@ class AtomicModel(FitParameters):
         """Return one checked problem an output; the parts are the same objects in all of them."""
         design = data.design
         the_norm = norm_for(self, norm, design)
-        if design.matrix_shape is None:  # W has one column, unless the norm knows its shape
-            shape: Any = the_norm.matrix_shape or (design.shape[1], 1)
-            the_norm = the_norm.on(design.shape[1], shape)
+        # W has one column, unless the design or the norm knows its shape.
+        shape: Any = design.matrix_shape or the_norm.matrix_shape or (design.shape[1], 1)
+        the_norm = the_norm.on(design.shape[1], shape)
         penalty = Regularizer(the_norm, self._form_of(the_norm), amount)
         first = Problem.of_checked(
             design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
@@ -150,7 +150,8 @@ class AtomicModel(FitParameters):
         free, problems = unpenalized_columns(self, design), []
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
-            problems.append(replace(first, y=y).with_offset(offset).freed(free))
+            problem = first.changed(y=y) if output else first
+            problems.append(problem.with_offset(offset).freed(free))
         return problems
 
     def _form_of(self, norm: Norm) -> Form:
@@ -176,9 +177,11 @@ class AtomicModel(FitParameters):
         parts, first = [entries_of(result) for result in results], results[0]
         implicit = map_of(data.design).implicit
         coef = coefficient_rows(parts, first.n_features, first.dtype, implicit)
-        intercept: Any = np.array([result.intercept for result in results])
+        intercept: Any = float(first.intercept)
         if data.classes is None:
-            coef, intercept = single_row(coef), float(first.intercept)
+            coef = single_row(coef)
+        else:
+            intercept = np.array([result.intercept for result in results])
         self._take_coefficients(data, coef, intercept)
         self._report(results)
 

@@ -66,7 +66,7 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
         type(X) is np.ndarray
         and X.ndim == 2
         and X.size > 0
-        and X.dtype in (np.float64, np.float32)
+        and X.dtype.char in "fd"
         and X.dtype.isnative
         and X.flags.aligned
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -71,7 +71,7 @@ class ProvedModel(OwnParameters, BaseEstimator):
         for problem, start in zip(problems, warm, strict=True):
             level = np.array([problem.regularizer.amount])
             tasks.append(settings.task(problem, level, warm=start))
-        drive(problems[0].design, tasks, effective_n_jobs(self.n_jobs))
+        drive(problems[0].design, tasks, self.n_jobs)
         if not any(task.results for task in tasks):
             raise KeyboardInterrupt("interrupted before the first point")
         results = []
@@ -94,8 +94,8 @@ class ProvedModel(OwnParameters, BaseEstimator):
         self.results_ = results
         self.parts_: Any = [result.parts for result in results]
         self.history_: Any = [result.history for result in results]
-        sums = np.sum([(r.gap, r.objective, r.passes) for r in results], axis=0)
-        self.gap_, self.objective_, self.n_passes_ = sums.tolist()
+        each = zip(*((r.gap, r.objective, r.passes) for r in results), strict=True)
+        self.gap_, self.objective_, self.n_passes_ = map(math.fsum, each)
         self.n_iter_ = max(map(len, self.history_))
         # The first reason of an output that is not converged; an interrupt before all others.
         reasons = [result.status for result in results if not result.converged]

@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from atomlearn.core.interfaces import Array, Design, Loss
-from atomlearn.core.interfaces.numbers import unmasked
+from atomlearn.core.interfaces.numbers import all_text, check_offset, normalized, unmasked
 from atomlearn.core.losses.probabilities import for_classes
-from atomlearn.core.problem.checks import check_offset
+from atomlearn.core.losses.targets import finite
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Checked:
     """The data of a fit.
 
@@ -49,10 +48,9 @@ def checked_targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss:
         return Checked(
             inputs, target, list(target.T) if target.ndim > 1 else [target], weight, loss
         )
-    labels = checked_labels(estimator, y, n_samples)
-    classes, codes = np.unique(labels, return_inverse=True)
-    present = np.unique(codes[weight > 0])
-    if present.size < 2:
+    labels, classes, codes = checked_labels(estimator, y, n_samples)
+    present = np.bincount(codes, weight > 0) > 0
+    if present.sum() < 2:
         where = "y" if classes.size < 2 else "y, where sample_weight is positive,"
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes, but {where} holds "
@@ -60,7 +58,7 @@ def checked_targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss:
         )
     if estimator.class_weight is not None:
         factors = class_weights(estimator.class_weight, classes, codes, weight)
-        weight = normalized(weight * factors[codes])
+        weight = normalized(weight * factors[codes], n_samples)
     positive = [1] if classes.size == 2 else range(classes.size)
     targets = [np.where(codes == code, 1.0, -1.0) for code in positive]
     return Checked(inputs, labels, targets, weight, loss, classes, codes)
@@ -96,28 +94,30 @@ def offset_of(offset: Any, shape: tuple[int, int]) -> Array:
     return np.column_stack([check_offset(column, n_samples) for column in columns])
 
 
-def checked_labels(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
-    """Return y as labels that can be sorted, one a sample, or say what is wrong with them."""
+def checked_labels(
+    estimator: Any, y: Any, n_samples: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return labels, one a sample, the sorted classes, and the place of each label among them."""
+    target = checked_target(estimator, y, n_samples)
+    if target.dtype == object and {type(label) for label in target} <= {bool, np.bool_}:
+        target = target.astype(bool)
     try:
-        target = checked_target(estimator, y, n_samples)
-        if target.dtype == object and {type(label) for label in target} <= {bool, np.bool_}:
-            target = target.astype(bool)
-        check_classification_targets(target)
-    except ValueError as error:
-        if "Unknown label type" not in str(error):
-            raise
-        remedy = "bin it for classes, or use AtomicRegressor"
-        if estimator.task != "classification":  # it takes either, as its loss says
-            remedy = f"use {type(estimator).__name__}(loss='squared')"
-        raise ValueError(
-            f"{error} y holds numbers, and the loss {estimator.loss!r} is for classes; {remedy}"
-        ) from error
+        classes, codes = np.unique(target, return_inverse=True)
     except TypeError as error:
         raise ValueError(
             f"y holds labels that cannot be compared ({error}); drop samples without a label, and "
             "give the others one type, for example with y.astype(str)"
         ) from error
-    return target
+    kind = classes.dtype.kind
+    if (kind == "O" and not all_text(classes)) or (kind == "f" and (finite(target) % 1.0).any()):
+        remedy = "bin it for classes, or use AtomicRegressor"
+        if estimator.task != "classification":  # it takes either, as its loss says
+            remedy = f"use {type(estimator).__name__}(loss='squared')"
+        raise ValueError(
+            "Unknown label type: y holds continuous numbers, or objects other than texts, and the "
+            f"loss {estimator.loss!r} is for classes; {remedy}"
+        )
+    return target, classes, codes
 
 
 def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: Array) -> Array:
@@ -146,7 +146,7 @@ def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any
 
 
 def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
-    """Return y as a one-dimensional array without NaN, of one entry a sample."""
+    """Return y as a one-dimensional array, of one entry a sample."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
@@ -161,10 +161,6 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         target: NDArray[Any] = y if plain else column_or_1d(y, warn=True)
     except ValueError as error:
         raise ValueError(f"{error} Pass one target per sample") from error
-    try:
-        assert_all_finite(target, input_name="y")
-    except ValueError as error:
-        raise ValueError(f"{error} Drop those samples, or fill their targets in") from error
     return of_samples(target, n_samples)
 
 
@@ -176,16 +172,3 @@ def of_samples(target: NDArray[Any], n_samples: int) -> NDArray[Any]:
             f"and y has {len(target)} targets; they must describe the same samples"
         )
     return target
-
-
-def normalized(weight: Array) -> Array:
-    """Return s_i / sum s, which make the sum over samples a mean, without overflow."""
-    largest = float(weight.max(initial=0.0))
-    if largest == 0.0:
-        raise ValueError(
-            "sample_weight is zero for every sample (class_weight included); give at least one "
-            "sample a weight > 0"
-        )
-    weight = weight / largest
-    result: Array = weight / weight.sum()
-    return result

@@ -10,7 +10,7 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
-from atomlearn.core.problem.checks import positive
+from atomlearn.core.interfaces.numbers import positive
 from atomlearn.maps.settings import SETTINGS
 
 

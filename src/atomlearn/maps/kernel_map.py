@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.problem.checks import check_weight
+from atomlearn.core.interfaces.numbers import check_weight
 from atomlearn.maps.settings import SETTINGS
 
 #: K(A, B), shape (len(A), len(B)), positive semidefinite where A = B.

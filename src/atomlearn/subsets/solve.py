@@ -12,8 +12,8 @@ import numpy as np
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Columns, Deadline, Loss, is_number, whole_number
+from atomlearn.core.interfaces.numbers import positive
 from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.problem.checks import positive
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solve import checked_problem

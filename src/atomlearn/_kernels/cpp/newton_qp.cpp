@@ -98,7 +98,7 @@ struct KeptHessian {
 };
 
 struct NewtonLimits {
-    double gap;      // ends where about so much is left, as the kernel sees it
+    double gap;      // ends where about so much is left, as the kernel sees it; 0: never
     Index steps;     // at most so many
     double seconds;  // ends after so many
 };
@@ -145,7 +145,7 @@ class Fit {
             p_.loss.differentiate(linear_.data(), slope_.data(), curvature_.data());
             p_.columns.scores(slope_.data(), scores_.data());
             add_ridge(w_, scores_.data());
-            if (gap() <= limits_.gap) break;
+            if (limits_.gap > 0.0 && gap() <= limits_.gap) break;
             if (spent() >= limits_.seconds || !model()) break;
             double promised = minimise_model();
             if (promised == kInfinity && damping_ < 1.0 && !is_quadratic()) {
@@ -226,7 +226,9 @@ class Fit {
         if (p_.coupling > 0.0)
             return 0.5 * p_.coupling * g * g + 0.5 * polar * polar / p_.coupling - along;
         const double share = polar > p_.level ? p_.level / polar : 1.0;
-        return p_.level * g - share * along + (share < 1.0 ? p_.loss.bend(share) : 0.0);
+        const double open = p_.level * g - share * along;
+        // What is open already is enough to go on.
+        return share < 1.0 && open <= limits_.gap ? open + p_.loss.bend(share) : open;
     }
 
     // The price of a unit of the gauge at this point; in the ball, only where its bound is reached.
@@ -265,6 +267,8 @@ class Fit {
     bool is_alike() const {
         if (k_.damped.empty() || damping_ != k_.damping) return false;
         if (is_quadratic()) return k_.curvature == curvature_;
+        // Of few columns a new one costs no more than the rest of a step.
+        if (static_cast<Index>(k_.chosen.size()) <= kEntering) return false;
         double change = 0.0, total = 0.0;
         for (Index i = 0; i < n_; ++i) {
             change += std::fabs(at(curvature_, i) - at(k_.curvature, i));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from atomlearn import _kernels
-from atomlearn._kernels import ActiveFactor, sum_of_pieces
+from atomlearn._kernels import ActiveFactor
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.limits import LIMITS
@@ -78,9 +78,9 @@ class GrowingGram:
         width = max(1, LIMITS.most_dense // (8 * block.shape[0]))
         while self.size < total:
             end = min(self.size + width, total)
-            self._extend(block, asked[:end], columns is None and end == total)
+            self._extend(block, asked[:end])
 
-    def _extend(self, block: Block, asked: Columns, are_all: bool) -> None:
+    def _extend(self, block: Block, asked: Columns) -> None:
         start, end = self.size, asked.size
         columns = np.array(block.gather(asked[start:]).dense(), dtype=np.float64, order="F")
         if self.centered:
@@ -90,7 +90,7 @@ class GrowingGram:
         if self.basis is not None:
             columns = without(columns, self.basis, self.curvature)
         columns *= self.curvature[:, None]
-        products = _products(block, columns, None if are_all else asked)
+        products = _products(block, columns, asked)
         corner = products[:, start:]
         products[:, start:] = 0.5 * (corner + corner.T)
         self._buffer[start:end, :end] = products
@@ -116,11 +116,11 @@ class GrowingGram:
 
 
 def without(columns: Array, basis: Array, curvature: Array) -> Array:
-    """Return what the basis leaves of columns, twice for the last digits: A - Q (Q'CQ)^+ Q'CA."""
+    """Return what the basis leaves of columns, in place: A - Q (Q'CQ)^+ Q'CA, to the last digit."""
     weighted = curvature[:, None] * basis
     share = np.linalg.pinv(basis.T @ weighted, rcond=1e-13, hermitian=True) @ weighted.T
     for _ in range(2):
-        columns = columns - basis @ (share @ columns)
+        columns -= basis @ (share @ columns)
     return columns
 
 
@@ -129,24 +129,24 @@ def _room(size: int) -> Array:
     return np.empty((capacity, capacity))
 
 
-def _products(block: Block, columns: Array, asked: Columns | None) -> Array:
+def _products(block: Block, columns: Array, asked: Columns) -> Array:
     """Return B'A for a few dense columns B, and those of the block that are asked for."""
-    array = None if block.bytes_an_entry < 4.0 else block.stored()
-    if block.is_sparse or array is None or columns.shape[1] == 1:
-        block = block if asked is None else block.gather(asked)
-        return np.array([block.transpose_dot(np.ascontiguousarray(b)) for b in columns.T])
-    size = array.shape[1] if asked is None else asked.size
+    found = np.empty((columns.shape[1], asked.size))
+    kept = block.bytes_an_entry < 4.0 or (block.stored() is not None and not block.is_sparse)
+    if not kept or columns.shape[1] == 1:
+        block = block.gather(asked)
+        for row, column in zip(found, columns.T, strict=True):
+            row[:] = block.transpose_dot(np.ascontiguousarray(column))
+        return found
+    pieces = LIMITS.pieces(asked.size, block.shape[0], 4 * LIMITS.piece_entries)
 
-    def product(rows: slice) -> Array:
-        total = np.zeros((columns.shape[1], size))
-        # float32 becomes float64 a few rows at a time.
-        for piece in LIMITS.pieces(rows.stop - rows.start, size):
-            some = slice(rows.start + piece.start, rows.start + piece.stop)
-            part = array[some] if asked is None else _kernels.gather_dense(array[some], asked)
-            total += columns[some].T @ part.astype(np.float64, copy=False)
-        return total
+    def work(piece: int) -> None:
+        # What is packed, or float32, becomes float64 a few columns at a time.
+        few = block.gather(asked[pieces[piece]]).dense()
+        found[:, pieces[piece]] = columns.T @ few.astype(np.float64, copy=False)
 
-    return sum_of_pieces(product, array.shape[0], float(columns.size * size))
+    _kernels.share_out(work, len(pieces), float(columns.size) * asked.size)
+    return found
 
 
 class CachedBlock(Block):
@@ -223,15 +223,15 @@ class CachedBlock(Block):
         return longer
 
     def growing_part(
-        self, columns: Columns, curvature: Array, basis: Array
+        self, columns: Columns, curvature: Array, basis: Array | None, centered: bool = False
     ) -> tuple[Columns, GrowingGram]:
         """Return all columns that were asked for so far, these last, and their ``growing_gram``.
 
         They are not copied, as several paths may work on the columns of one array.
         """
-        known, gram = self._part or (columns[:0], GrowingGram(curvature, False, basis))
+        known, gram = self._part or (columns[:0], GrowingGram(curvature, centered, basis))
         if gram.curvature is not curvature or gram.basis is not basis:
-            known, gram = columns[:0], GrowingGram(curvature, False, basis)
+            known, gram = columns[:0], GrowingGram(curvature, centered, basis)
         known = np.append(known, np.setdiff1d(columns, known))
         gram.extend_to(self.inner, known)
         self._part = known, gram

@@ -43,9 +43,8 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
     ``coef`` : what ``coefficient_rows`` returns, or one row of it.
     """
     if not is_sparse(coef):
-        rows = np.atleast_2d(coef)
-        columns = np.flatnonzero(rows.any(axis=0))
-        return columns, rows[:, columns].astype(np.float64)
+        columns = (coef if coef.ndim == 1 else coef.any(axis=0)).nonzero()[0]
+        return columns, np.atleast_2d(coef)[:, columns].astype(np.float64)
     table = coef.tocoo()
     # Not by slicing: that takes memory for all columns.
     entries, used = np.asarray(table.data, dtype=np.float64), table.data != 0

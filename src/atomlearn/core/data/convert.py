@@ -253,7 +253,7 @@ def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] =
     """
     # A sum is finite only where all its terms are.
     sums = design.scores(np.ones(design.shape[0])).full()
-    for column in np.flatnonzero(~np.isfinite(sums)).tolist():
+    for column in (~np.isfinite(sums)).nonzero()[0].tolist():
         # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
         entries = design.gather(np.array([column])).dense()[:, 0]
         bad = np.flatnonzero(~np.isfinite(entries))

@@ -45,7 +45,7 @@ class DenseDesign(Design):
                 f"DenseDesign needs a 2-d NumPy array, got {type(X).__name__} of shape "
                 f"{np.shape(X)}; as_design(X) converts tables and lists"
             )
-        if X.dtype not in (np.float32, np.float64) or not X.dtype.isnative or not X.flags.aligned:
+        if X.dtype.char not in "fd" or not X.dtype.isnative or not X.flags.aligned:
             raise ValueError(
                 f"DenseDesign needs aligned float32 or float64 data in native byte order, got "
                 f"dtype {X.dtype}; as_design(X) converts it once"

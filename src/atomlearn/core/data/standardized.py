@@ -16,6 +16,7 @@ from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.forwarding import Derived
+from atomlearn.core.interfaces.numbers import normalized
 from atomlearn.core.interfaces.scores import affine_scores
 
 
@@ -178,7 +179,7 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
             f"{type(design).__name__} does not list its columns, so they cannot be standardized; "
             "standardize the data it is made of instead"
         )
-    weights = _check_weight(weight, design.shape[0])
+    weights = normalized(weight, design.shape[0])
     means = np.array(design.scores(weights).full(), dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         squares = design.squared_norms(weights)
@@ -231,20 +232,6 @@ def scaled_design(design: Design, factors: Array) -> Design:
     if design.is_sparse and stored is not None:
         return SparseDesign(scaled_columns(stored, factors))
     return Affine(design, np.zeros(design.shape[1]), 1.0 / factors, factors)
-
-
-def _check_weight(weight: ArrayLike | None, n_samples: int) -> Array:
-    """Return sample weights that sum to 1."""
-    if weight is None:
-        return np.full(n_samples, 1.0 / n_samples)
-    weights = np.asarray(weight, dtype=np.float64)
-    if weights.shape != (n_samples,):
-        raise ValueError(f"weight must have shape ({n_samples},), got {weights.shape}")
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise ValueError("weight must be finite and >= 0, with at least one entry > 0")
-    weights = weights / weights.max()
-    normalized: Array = weights / weights.sum()
-    return normalized
 
 
 def _dense_pieces(design: Design, columns: Columns) -> Iterator[tuple[Columns, Array]]:

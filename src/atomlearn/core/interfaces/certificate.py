@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -128,13 +128,8 @@ class Certificate:
         """Return it with gaps larger by ``slack``, and all of it higher by ``raised``."""
         slack += raised
         searched = None if self.search_gap is None else self.search_gap + slack
-        return replace(
-            self,
-            objective=self.objective + raised,
-            gap=self.gap + slack,
-            search_gap=searched,
-            rounding=self.rounding + slack,
-        )
+        bounds = self.objective + raised, self.gap + slack, self.polar, searched
+        return Certificate(*bounds, self.rounding + slack, self.shortfall, self.terms)
 
     @property
     def relative_gap(self) -> float:

@@ -170,7 +170,7 @@ def rounded(dual: Array, other: Array, weight: Array) -> float:
     """Return by how much <u, other> may be off as floats are rounded, over weighted samples."""
     eps = float(np.finfo(np.float64).eps)
     at = other if weight.all() else np.where(weight > 0.0, other, 0.0)
-    lengths = math.sqrt(float(dual @ dual)) * math.sqrt(float(at @ at))
+    lengths = math.sqrt(dual.dot(dual)) * math.sqrt(at.dot(at))
     return eps * (4.0 + math.sqrt(dual.size)) * lengths
 
 

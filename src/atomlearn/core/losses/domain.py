@@ -15,7 +15,7 @@ def weighted_sum(weight: Array, values: Array) -> float:
     """Return sum_i s_i values_i; weights may be one number stored once."""
     if weight.strides == (0,) and weight.size:
         return float(weight[0]) * float(values.sum())
-    return float(weight @ values)
+    return float(weight.dot(values))
 
 
 def per_unit_weight(dual: Array, weight: Array) -> Array | None:

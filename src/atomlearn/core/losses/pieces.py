@@ -7,7 +7,6 @@ samples holds the vectors it needs to keep, not those that a formula passes thro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,14 +16,8 @@ from atomlearn.core.interfaces import Array, Loss
 PIECE = 2**15
 
 
-class Piece(NamedTuple):
-    """Some samples: where they are, their loss, and targets, predictions and weights of them."""
-
-    at: slice
-    loss: Loss
-    y: Array
-    z: Array
-    s: Array
+#: Some samples: where they are, their loss, and targets, predictions and weights of them.
+Piece = tuple[slice, Loss, Array, Array, Array]
 
 
 def each_piece(loss: Loss, y: Array, z: Array, s: Array, shift: float = 0.0) -> Iterator[Piece]:
@@ -35,7 +28,7 @@ def each_piece(loss: Loss, y: Array, z: Array, s: Array, shift: float = 0.0) -> 
     for start in range(0, y.size, size):
         at = slice(start, start + size)
         own = loss if size == y.size else loss.part(at)
-        yield Piece(at, own, y[at], z[at] + shift if shift else z[at], s[at])
+        yield at, own, y[at], z[at] + shift if shift else z[at], s[at]
 
 
 def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:

@@ -63,7 +63,7 @@ class Squared(Loss):
             return float("inf")
         residual *= 0.5
         residual += y
-        return float(dual @ residual)
+        return float(dual.dot(residual))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i."""

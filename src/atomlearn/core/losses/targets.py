@@ -28,7 +28,7 @@ def regression_target(y: object) -> Array:
             f"y must hold numbers; received values of type {_type_names(values)}. Convert them to "
             "numbers (y.astype(float)), or choose a classification loss if they are labels"
         ) from error
-    return _finite(numbers)
+    return finite(numbers)
 
 
 def positive_target(y: object, name: str, *, zero: bool) -> Array:
@@ -56,7 +56,7 @@ def binary_target(y: object) -> Array:
         numbers = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(_label_message(values)) from error
-    numbers = _finite(numbers)
+    numbers = finite(numbers)
     positive = numbers == 1.0
     if np.all(positive | (numbers == -1.0)):
         return numbers
@@ -81,7 +81,8 @@ def _one_dimensional(y: object) -> NDArray[Any]:
     return values
 
 
-def _finite(numbers: Array) -> Array:
+def finite(numbers: Array) -> Array:
+    """Return the numbers, refused where one of them is NaN or infinite."""
     bad = ~np.isfinite(numbers)
     if bad.any():
         first = int(np.argmax(bad))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atomlearn.core.masters.master import Master, block_of
-from atomlearn.core.masters.model_newton import ModelNewton
+from atomlearn.core.masters.model_newton import ModelNewton, is_constant
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.pattern_newton import PatternNewton, pattern_of
 from atomlearn.core.masters.scaling_newton import ScalingNewton, free_columns, is_group_problem
@@ -33,8 +33,10 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     problem                                                 around the master
     ======================================================  ====================
-    ``SequentialQP``, where its kernel reads the columns    nothing
-    the loss couples predictions, or columns are free;      ``ModelNewton``
+    ``SequentialQP``, where its kernel reads the columns,   nothing
+    unless a quadratic loss is over a large dense block
+    the loss couples predictions, or columns are free, or   ``ModelNewton``
+    l1 and a quadratic loss are over a large dense block;
     beyond 2000 columns by working sets, except under l1
     more than 500 columns, unless as many are free          ``WorkingSets``
     anything else                                           nothing
@@ -59,7 +61,7 @@ def choose_master(problem: Problem) -> Master:
     priced = prices_of(problem) is not None
     if priced:
         inner = SequentialQP(inner)
-        if reads(problem, block_of(problem)):
+        if reads(problem, block_of(problem)) and not is_constant(problem):
             return inner
     elif is_group_problem(problem):
         inner = ScalingNewton()
@@ -67,7 +69,8 @@ def choose_master(problem: Problem) -> Master:
         inner = PatternNewton()
     most = max(TUNING.few_columns, 2 * candidates_for_free(problem))
     sets = WorkingSets(inner, smallest=most)
-    if problem.loss.coupled != 1 and not problem.fit_intercept:
+    couples = problem.loss.coupled != 1 and not problem.fit_intercept
+    if couples or (priced and is_constant(problem)):
         newton = ModelNewton(sets)
         if priced:  # its quadratic programs choose columns themselves
             return newton

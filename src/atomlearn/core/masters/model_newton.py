@@ -2,7 +2,9 @@
 
 The other masters see the second derivatives of a loss as a diagonal. Losses of several classes and
 of survival times couple predictions, and so do free columns, which all samples share: what they
-take up of a step is part of the Hessian. Each step minimizes the quadratic model of f around w_k,
+take up of a step is part of the Hessian. And a quadratic loss has one Hessian for all steps and
+levels, which is worth keeping where columns are long. Each step minimizes the quadratic model of f
+around w_k,
 
     1/2 (w - w_k)'H (w - w_k) + (w - w_k)'A'f'(z) + R(w),   H = A'f''(z) A,
 
@@ -19,6 +21,7 @@ coupled and there are fewer of them than columns, the factor is that of f''(z), 
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -151,12 +154,16 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
         slope += problem.ridge_slope(found)
     level, coupling, radius = model_terms(problem.regularizer)
     chosen, factor = _chosen(problem, prices, found, -slope), None
-    ridge, free = problem.tau, problem.loss.free
+    ridge, most = problem.tau, None
     if not is_constant(problem):
         H = hessian(problem, block.gather(chosen), at.refit.prediction)
     else:
-        chosen, kept = CachedBlock.of(block).growing_part(chosen, problem.weight, free.basis)
-        H = kept.matrix
+        free, intercept = problem.loss.free, problem.fit_intercept
+        basis = None if free is None else free.basis
+        cached = CachedBlock.of(block)
+        chosen, kept = cached.growing_part(chosen, problem.weight, basis, intercept)
+        H, n_live = kept.matrix, int(np.count_nonzero(problem.weight))
+        most = None if ridge else n_live - (intercept if basis is None else basis.shape[1])
         # The factor of H + tau M is told from that of H + tau I by the sign.
         factor = kept.factor(coupling, ridge if problem.metric is None else -ridge, prices.price)
     if problem.metric is not None:
@@ -165,7 +172,7 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
     price, start = prices.price[chosen], found[chosen]
     if prices.signed and level > 0.0 and not coupling and np.isinf(radius):
         found[chosen] = l1_quadratic(
-            *given, price, start, np.array([level]), ridge=ridge, factor=factor
+            *given, price, start, np.array([level]), ridge=ridge, factor=factor, most=most
         )[0]
         return found
     found[chosen], _ = active_set_qp(
@@ -199,9 +206,12 @@ def _chosen(problem: Problem, prices: Prices, weights: Array, slopes: Array) -> 
 
 
 def is_constant(problem: Problem) -> bool:
-    """Return whether the Hessian is the same at all points: least squares with free columns."""
-    free = problem.loss.free
-    return free is not None and free.separable and bool(free.inner.is_quadratic)
+    """Return whether the Hessian is the same at all points, and columns are free or large."""
+    free, block = problem.loss.free, block_of(problem)
+    if free is not None:
+        return free.separable and bool(free.inner.is_quadratic)
+    large = not block.is_sparse and math.prod(block.shape) > TUNING.column_entries
+    return large and problem.loss.is_quadratic and problem.loss.coupled == 1
 
 
 def is_coupled(problem: Problem) -> bool:

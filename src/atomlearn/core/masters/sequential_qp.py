@@ -25,7 +25,7 @@ import numpy as np
 from atomlearn._kernels import newton_qp
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block
-from atomlearn.core.masters.master import Master, Refit, block_of, certified, finished
+from atomlearn.core.masters.master import Candidate, Master, Refit, block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import l1_weights
@@ -114,19 +114,19 @@ class SequentialQP(Master):
         if not reads(problem, block):
             otherwise = self.fallback or SemismoothNewton()
             return otherwise.solve(problem, weights, intercept, gap_target)
-        best = certified(problem, prices.feasible(problem, weights), None, intercept)
-        columns = _columns_of(block)
+        at, columns = prices.feasible(problem, weights), _columns_of(block)
+        best: Candidate | None = None
         # What the kernel thinks is the gap leaves out terms of third order.
         for target in (gap_target, 1e-3 * gap_target):
-            if best.refit.gap <= gap_target or problem.deadline.passed:
-                break
-            at, shift = best.refit.weights, best.refit.intercept
-            at, shift, more = _steps(problem, prices, columns, at, shift, target)
-            trial = certified(problem, at, None, shift)
+            at, intercept, more = _steps(problem, prices, columns, at, intercept, target)
+            trial = certified(problem, at, None, intercept)
             steps += more
-            if not trial.improves(best):
+            if best is None or trial.improves(best):
+                best = trial
+            if trial is not best or best.refit.gap <= gap_target or problem.deadline.passed:
                 break
-            best = trial
+            intercept = best.refit.intercept
+        assert best is not None
         best.refit.steps = steps
         if self.fallback is None:
             return best.refit

@@ -8,7 +8,6 @@ from itertools import cycle, repeat
 from typing import Any, Literal, get_args
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.data.wrappers import Counted
@@ -105,9 +104,10 @@ class CrossValidation:
         return int(norm), int(level)
 
     def warm_starts(self, norm: int, level: int) -> list[WarmStart | None]:
-        """Return, by output, the mean over folds of the solutions at (norm index, level index).
+        """Return, by output, the median over folds of the solutions at (norm index, level index).
 
-        Where the whole can begin; None for a matrix norm, whose factors have no mean.
+        Where the whole can begin: most columns that only few folds use are not in it, and a mean
+        would have them all in use. None for a matrix norm, whose factors have no median.
         """
         found: list[WarmStart | None] = []
         at = self.levels[norm, level]
@@ -119,7 +119,7 @@ class CrossValidation:
                 continue
             columns, weights = together(results)
             intercept = float(np.mean([result.intercept for result in results]))
-            found.append(WarmStart(columns, weights.mean(axis=0), intercept))
+            found.append(WarmStart(columns, np.median(weights, axis=0), intercept))
         return found
 
     def table(self) -> dict[str, Any]:
@@ -284,7 +284,7 @@ def _paths(
             problem = problem.with_norm(norm)
             waiting.append(settings.task(problem, levels, pool, reached=reached, last=end.place))
             grids.append(levels)
-    interrupted = drive(design, waiting, effective_n_jobs(n_jobs))
+    interrupted = drive(design, waiting, n_jobs)
     found = [
         path_result(problem, levels, task.results, sum(r.passes for r in task.results), interrupted)
         for levels, task in zip(grids, waiting, strict=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class Pricing:
         return columns[np.abs(self.scores.at(columns)) > threshold * (1 - 1e-12)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Objective:
     """F(w, b) = f(X w + b) + (tau/2) ||w||^2 + R(w): the part of a Problem that prices points."""
 
@@ -69,6 +70,12 @@ class Objective:
     fit_intercept: bool = False
     metric: Array | None = None
     measured: Measured = field(default_factory=Measured, compare=False, repr=False)
+
+    def changed(self, **parts: Any) -> Self:
+        """Return the same with other parts; ``replace`` takes as long as a small product."""
+        made = object.__new__(type(self))
+        vars(made).update(vars(self), **parts)
+        return made
 
     # --- values -----------------------------------------------------------------------------
 
@@ -220,7 +227,7 @@ class Objective:
             bounds = norm.polar_bounds(shifted, thorough=True)
             certificate = self.certificate(weights, prediction, dual, gauge, bounds)
         # The intercept has no part in <z, w>, as v sums to zero where there is one.
-        inner = float(dual @ prediction)
+        inner = float(dual.dot(prediction))
         if self.tau:
             inner -= float(weights @ self.ridge_slope(weights))
         point = columns, weights, prediction, shifted, inner
@@ -240,36 +247,46 @@ class Objective:
         With z = X'v - tau w, Fenchel's inequality for f and R at the dual point -v gives
         gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z), for every v = ``dual`` in the
         domain with sum(v) = 0 where b is free. At v = -f'(X w + b) it is the
-        <g, w> + R(w) + R*(-g) of PAPERS ([V] section 2, [L] section 3). The gap is that at the dual
-        point -v, or at it scaled into feasibility, whichever is less. ``gauge`` is gauge(w), or
+        <g, w> + R(w) + R*(-g) of PAPERS ([V] section 2, [L] section 3). ``gauge`` is gauge(w), or
         an upper bound such as the sum of atom weights, which makes objective and gap bounds.
         ``polar`` : lower and upper bound on gauge°(z); ``excess`` : of bounds on coefficients,
         with which polars are those of the sides that have none.
         """
         square = float(weights @ self.ridge_slope(weights)) if self.tau else 0.0
-        smooth, level = self.loss_value(prediction), self.regularizer.amount
+        smooth = self.loss_value(prediction)
         objective = smooth + 0.5 * square + self.regularizer.value(gauge)
-        conjugate = self._conjugate(smooth, prediction, dual, 1.0)
-        scales = not self.tau and self.regularizer.form == "penalized"
+        at = smooth, objective, square, prediction, dual, excess
         low, high = polar
-        gaps = []
+        gap = self._gap(high, *at)
         # Where the best atom is only searched for, the gap it would give is told apart.
-        for bound in (high, low) if low < high else (high,):
-            # F >= level * gauge at the optimum, because losses are bounded below by zero.
-            gap = objective + 0.5 * square + conjugate
-            gap += self.regularizer.conjugate(bound, objective / level, excess)
-            if scales and bound > level:
-                # The classical alternative: the dual point scaled into gauge°(z) <= level.
-                factor = level / bound
-                feasible = objective + self._conjugate(smooth, prediction, dual, factor)
-                if excess is not None:
-                    feasible += excess.scaled(factor).at(level)
-                gap = min(gap, feasible)
-            # F itself bounds F - F*, as losses and norms are bounded below by zero.
-            gaps.append(min(gap, objective) if gap == gap else objective)
-        gap, searched = gaps[0], max(gaps[1], 0.0) if low < high else None
+        searched = max(self._gap(low, *at), 0.0) if low < high else None
         terms, short = (weights, gauge, polar, excess), max(-gap, 0.0)
         return Certificate(objective, max(gap, 0.0), high, searched, shortfall=short, terms=terms)
+
+    def _gap(
+        self,
+        polar: float,
+        smooth: float,
+        objective: float,
+        square: float,
+        prediction: Array,
+        dual: Array,
+        excess: Excess | None,
+    ) -> float:
+        """Return the gap at -v, or at it scaled into gauge°(z) <= level, which is never more.
+
+        Shrinking v by a share of its length raises f* by at most that share of F, and lowers R*,
+        over gauge(w) <= F / level, by at least as much.
+        """
+        level, factor = self.regularizer.amount, 1.0
+        if polar > level and not self.tau and self.regularizer.form == "penalized":
+            factor, polar = level / polar, level
+            excess = None if excess is None else excess.scaled(factor)
+        gap = objective + 0.5 * square + self._conjugate(smooth, prediction, dual, factor)
+        # F >= level * gauge at the optimum, because losses are bounded below by zero.
+        gap += self.regularizer.conjugate(polar, objective / level, excess)
+        # F itself bounds F - F*, as losses and norms are bounded below by zero.
+        return min(gap, objective) if gap == gap else objective
 
     def dual_part(self, prediction: Array, dual: Array) -> tuple[float, float]:
         """Return f*(-v) at v = ``dual``, and what rounding may have hidden in it."""
@@ -284,7 +301,7 @@ class Objective:
             found = loss.conjugate_along(y, prediction, -v, s, factor)
         else:
             found = pieces.conjugate(loss, y, v, s, -factor)
-        inner = -factor * float(v @ prediction)
+        inner = -factor * float(v.dot(prediction))
         short, least = inner - value - found, growth(v.size) * (abs(value) + abs(inner))
         size = abs(value) + abs(found)
         if short > least and short > 4.0 * self._lost_in_loss(prediction, v, size):
@@ -339,8 +356,8 @@ class Objective:
         form, amount = self.regularizer.form, self.regularizer.amount
         # The prediction is off by no more than this; f then is by its slope, and by its curvature.
         sizes, each = np.abs(weights), growth(weights.size)
-        off = each * float(sizes @ lengths.summed)
-        shift = each * float(sizes @ np.abs(lengths.offsets))
+        off = each * float(sizes.dot(lengths.summed))
+        shift = each * float(sizes.dot(np.abs(lengths.offsets)))
         square = off * off + shift * shift * self.y.size
         total += slope * off + self.curved(square, prediction)
         # Each score is off by its column's length; twice, as v sums to 0 up to rounding only.
@@ -349,23 +366,25 @@ class Objective:
         # How much R* grows with the polar: the gauge that the optimum can have.
         size = certificate.polar if form == "squared" else certificate.objective
         off_polar = reach * (amount if form == "constrained" else size / amount)
-        if off_polar > certificate.gap and not self.tau and ranges is None:
+        scales = form == "penalized" and not self.tau and ranges is None
+        if scales and off_polar > certificate.gap:
             # The bound on the gauge is far from what it is. A dual point that is scaled until these
             # errors do no harm needs no such bound.
-            high = certificate.polar + reach
-            scaled = self.certificate(weights, prediction, dual, certificate.gauge, (high, high))
-            off_polar = min(off_polar, max(scaled.gap - certificate.gap, 0.0))
+            smooth = certificate.objective - self.regularizer.value(certificate.gauge)
+            at = smooth, certificate.objective, 0.0, prediction, dual, None
+            scaled = self._gap(certificate.polar + reach, *at)
+            off_polar = min(off_polar, max(scaled - certificate.gap, 0.0))
         return total + off_polar + (ranges or 0.0)
 
     def steepness(self, prediction: Array, dual: Array) -> tuple[float, int]:
         """Return the length of the slopes v, and how many there are."""
-        return math.sqrt(dual @ dual), dual.size
+        return math.sqrt(dual.dot(dual)), dual.size
 
     def _lost_in_loss(self, prediction: Array, dual: Array, size: float) -> float:
         """Return what rounding may hide in f(z) + f*(-v) - <-v, z>, of terms of this size."""
         at = where_weighted(prediction, self.weight)
-        square = float(at @ at)
-        total = growth(at.size) * (size + math.sqrt(dual @ dual) * math.sqrt(square))
+        square = float(at.dot(at))
+        total = growth(at.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(square))
         total += self.loss.slack(self.y, prediction, dual, self.weight)
         # Predictions are off by a digit themselves: all that there is where the slope is 0.
         return total + self.curved(EPS**2 * square, prediction)
@@ -392,8 +411,7 @@ class Objective:
             if restricted is None:
                 return float(scores.full().max()), None
             norm = restricted
-        either = [norm.excess(ArrayScores(sign * scores.full())) for sign in (1.0, -1.0)]
-        bounded = [side for side in either if side is not None]
-        if not bounded:
+        above, below = norm.excess(scores), norm.excess(ArrayScores(-scores.full()))
+        if above is None or below is None:
             return norm.polar(scores), None
-        return max(side.polar for side in bounded), sum(side.at(0.0) for side in bounded)
+        return max(above.polar, below.polar), above.at(0.0) + below.at(0.0)

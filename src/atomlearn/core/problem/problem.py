@@ -12,22 +12,21 @@ from atomlearn.core.data.lifted import Lifted
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Loss, Norm
 from atomlearn.core.interfaces.certificate import Certificate
-from atomlearn.core.interfaces.forwarding import Derived, Forwarding
+from atomlearn.core.interfaces.forwarding import Derived, Forwarding, unwrapped
+from atomlearn.core.interfaces.numbers import check_offset, check_weight
 from atomlearn.core.losses import FreeColumns, Offset
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.core.problem.checks import (
     check_free,
     check_loss,
-    check_offset,
     check_tau,
-    check_weight,
 )
 from atomlearn.core.problem.objective import Objective
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import growth
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Problem(Objective):
     """min over w, b of  f(X w + b) + (tau/2) ||w||^2 + R(w),  f(z) = sum_i s_i loss(y_i, z_i).
 
@@ -89,11 +88,11 @@ class Problem(Objective):
         weight = check_weight(sample_weight, n_samples)
         problem = cls.of_checked(design, target, weight, loss, regularizer, fit_intercept)
         if tau:
-            problem = replace(problem, tau=float(tau))
+            problem = problem.changed(tau=float(tau))
         problem = problem.with_offset(offset).freed(unpenalized)
         if y is not None:
             return problem
-        summed = over_sums(design, replace(problem, y=np.zeros(0)))
+        summed = over_sums(design, problem.changed(y=np.zeros(0)))
         if not summed.y.size:
             loss.check_target(y)  # which tells what targets it takes
         return summed
@@ -113,7 +112,7 @@ class Problem(Objective):
             return self
         numbers, free = check_offset(offset, self.y.size), self.loss.free
         loss = Offset(self.plain_loss, numbers)
-        return replace(self, loss=loss if free is None else free.around(loss), offset=numbers)
+        return self.changed(loss=loss if free is None else free.around(loss), offset=numbers)
 
     def freed(self, unpenalized: object) -> Problem:
         """Return the problem with these columns free of any penalty, gathered once.
@@ -131,7 +130,7 @@ class Problem(Objective):
             return self
         regularizer = replace(self.regularizer, norm=norm)
         if self.free is not None and np.array_equal(free, self.free):
-            return replace(self, regularizer=regularizer)
+            return self.changed(regularizer=regularizer)
         Z = np.asarray(self.design.gather(free).dense(), dtype=np.float64)
         # Samples without weight have no say, and would have one in the scale of the basis.
         Z = np.where((self.weight > 0.0)[:, None], Z, 0.0)
@@ -142,23 +141,24 @@ class Problem(Objective):
             own = own.toarray() if before.is_sparse else own[:, self.n_free :]
             Z = np.hstack([Z, own])
         loss = FreeColumns(self.plain_loss, Z, intercept)
-        return replace(self, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
+        return self.changed(loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
 
     def with_norm(self, norm: Norm) -> Problem:
         """Return the problem with another norm, and the columns free that it leaves free."""
         norm = norm.on(self.design.shape[1], self.design.matrix_shape)
-        return replace(self, regularizer=replace(self.regularizer, norm=norm)).freed(None)
+        return self.changed(regularizer=replace(self.regularizer, norm=norm)).freed(None)
 
     def at(self, amount: float) -> Problem:
         """Return the problem at a level, or of a radius; itself where that is its own."""
-        if amount == self.regularizer.amount:
+        penalty = self.regularizer
+        if amount == penalty.amount:
             return self
-        return replace(self, regularizer=replace(self.regularizer, amount=amount))
+        return self.changed(regularizer=Regularizer(penalty.norm, penalty.form, amount))
 
     def until(self, deadline: Deadline) -> Problem:
         """Return the problem with this deadline, unless its own is sooner."""
         sooner = self.deadline.sooner(deadline)
-        return self if sooner is self.deadline else replace(self, deadline=sooner)
+        return self if sooner is self.deadline else self.changed(deadline=sooner)
 
     def restricted_to(self, block: Design, columns: Columns) -> Problem:
         """Return the same problem over the given columns, whose data is ``block``."""
@@ -169,7 +169,7 @@ class Problem(Objective):
                 f"{type(norm).__name__} cannot be restricted to a few columns; "
                 "use a solver over its atoms, or FISTA over all columns"
             )
-        return replace(self, design=block, regularizer=self.regularizer.of(restricted))
+        return self.changed(design=block, regularizer=self.regularizer.of(restricted))
 
     def entered(self, lifts: bool) -> tuple[Problem, Lift | None]:
         """Return the problem that a solver is given: over lifted coordinates, where there are any.
@@ -188,7 +188,7 @@ class Problem(Objective):
                 "for apart; use tau=0, or a solver over atoms such as solvers.AtomGeneration()"
             )
         design = Lifted(self.design, lift.expansion)
-        return replace(self, design=design, regularizer=self.regularizer.of(lift.norm)), lift
+        return self.changed(design=design, regularizer=self.regularizer.of(lift.norm)), lift
 
     def centered(self) -> Problem:
         """Return the problem over y - c, c in the middle of y, where the intercept takes c up.
@@ -202,8 +202,9 @@ class Problem(Objective):
         if self.offset is not None:
             loss, y = loss.bare if free is None else free.around(loss.bare), y - self.offset
         if self.fit_intercept or (free is not None and free.intercept):
-            c = optimal_shift(loss.bare, y, self.weight, np.zeros(y.size))
-        return replace(self, loss=loss, y=y - c, origin=self.origin + c, offset=None)
+            s, mean = self.weight, loss.bare.is_quadratic
+            c = float(s @ y / s.sum()) if mean else optimal_shift(loss.bare, y, s, np.zeros(y.size))
+        return self.changed(loss=loss, y=y - c, origin=self.origin + c, offset=None)
 
     def given_back(
         self, certificate: Certificate, intercept: float, prediction: Array
@@ -246,7 +247,7 @@ class Problem(Objective):
     @property
     def sent(self) -> tuple[int, int]:
         """Questions to rows that are elsewhere so far, and the bytes of them and of answers."""
-        return sent_by(self.design)
+        return sent_by(unwrapped(self.design))
 
     @property
     def plain_loss(self) -> Loss:
@@ -271,13 +272,8 @@ def sent_by(design: Design) -> tuple[int, int]:
 
 
 @sent_by.register
-def _by_wrapped(design: Forwarding) -> tuple[int, int]:
-    return sent_by(design.inner)
-
-
-@sent_by.register
 def _by_derived(design: Derived) -> tuple[int, int]:
-    return sent_by(design.design)
+    return sent_by(unwrapped(design.design))
 
 
 @singledispatch
@@ -300,4 +296,4 @@ def _of_wrapped(design: Forwarding, problem: Problem) -> Problem:
 def _of_counted(design: Counted, problem: Problem) -> Problem:
     """Return the problem over sums, whose passes count as those over the data."""
     summed = over_sums(design.inner, problem)
-    return problem if summed is problem else replace(summed, design=design.around(summed.design))
+    return problem if summed is problem else summed.changed(design=design.around(summed.design))

@@ -8,7 +8,7 @@ from typing import get_args
 
 from atomlearn.core.interfaces import Array, Form, Norm, ProxJacobian, ProxPoint
 from atomlearn.core.interfaces.certificate import Excess
-from atomlearn.core.problem.checks import positive
+from atomlearn.core.interfaces.numbers import positive
 
 FORMS: tuple[str, ...] = get_args(Form)
 

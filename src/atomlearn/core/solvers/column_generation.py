@@ -16,7 +16,6 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
-from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.masters.choose import candidates_for_free, choose_master
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.problem.objective import Pricing
@@ -127,7 +126,7 @@ class ColumnGeneration(Solver):
         """Return the state of these columns alone, re-fitted and not yet priced."""
         gathered, lengths = centered_columns(problem, columns)
         weights, block, steps = problem.inside(columns, weights), CachedBlock(gathered), 0
-        intercept += float(lengths.offsets @ weights)
+        intercept += float(lengths.offsets.dot(weights))
         if columns.size:
             restricted = problem.restricted_to(block, columns)
             weights, intercept, steps = self._first_fit(restricted, weights, intercept)
@@ -136,7 +135,7 @@ class ColumnGeneration(Solver):
         return ActiveState(
             columns=columns,
             weights=weights,
-            intercept=intercept - float(lengths.offsets @ weights),
+            intercept=intercept - float(lengths.offsets.dot(weights)),
             prediction=linear + intercept,
             lengths=lengths,
             certificate=None,  # type: ignore[arg-type]  # _price sets it
@@ -243,16 +242,14 @@ class ColumnGeneration(Solver):
         state.certificate = price.certificate
         state.candidates = self._candidates(state, price)
         state.patience = math.inf if state.candidates.size else 3
-        if state.columns.size and problem.is_perfect(state.certificate):
-            state.exhausted = Status.PERFECT_FIT
         return state
 
     def _candidates(self, state: ActiveState, price: Pricing) -> Columns:
         """Return the best columns that are not active and that would enter."""
-        n_used = int(np.count_nonzero(state.weights))
         n_samples, n_features = price.problem.design.shape
         if state.columns.size == n_features:
             return np.zeros(0, dtype=np.int64)
+        n_used = int(np.count_nonzero(state.weights))
         norm = price.problem.regularizer.norm
         # Few solutions have more columns than there are samples.
         share = min(n_features // 100, n_samples, LIMITS.most_dense // n_samples)

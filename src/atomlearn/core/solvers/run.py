@@ -68,8 +68,9 @@ class Run:
     """
 
     def __init__(self, problem: Problem, inner: Problem, lift: Lift | None, how: How) -> None:
-        if math.prod(problem.design.shape) < SMALL:
-            inner = inner.until(Deadline(work=Work(MOST_WORK)))
+        small = math.prod(problem.design.shape) < SMALL
+        #: How many more steps masters may make, where they are counted.
+        self.work = Work(MOST_WORK) if small else None
         self.problem, self.inner, self.lift, self.how = problem, inner, lift, how
         self.told = [each for each in how.observers if isinstance(each, RunObserver)]
         keepers = sum(each.resumes for each in self.told)
@@ -118,7 +119,8 @@ class Run:
     @property
     def deadline(self) -> Deadline:
         """When the next step has to end: by the problem's deadline, or by a rule of seconds."""
-        return self.inner.deadline.sooner(Deadline.after(self._limit - self._elapsed()))
+        left = self._limit - self._elapsed()
+        return self.inner.deadline.sooner(Deadline(time.monotonic() + left, self.work))
 
     def steps(
         self, start: WarmStart | Resumed | None, counted: Counted, passes: float = 0.0
@@ -131,31 +133,31 @@ class Run:
         solver, problem = self.how.solver, self.inner
         if problem.loss.smoothed(1.0) is not None:
             solver = SmoothedSteps(solver)
-        before, searched = counted.passes, counted.searched
-        with self.clocked():
-            problem = problem.until(self.deadline)
-            if isinstance(start, Resumed):
-                state = start.state(problem, solver)
-            else:
-                state = solver.start(problem, start)
+        before, (done, possible) = counted.passes, counted.searched
+        state: State | None = None
         while True:
             with self.clocked():
-                done, possible = np.subtract(counted.searched, searched).tolist()
-                skipped = 1.0 - done / possible if possible > 0 else None
+                problem = self.inner.until(self.deadline)
+                if self.work is not None:
+                    self.work.left += MORE_WORK
+                if state is not None:
+                    try:
+                        with problem.deadline.kept():
+                            state = solver.step(problem, state)
+                    except TimeIsUp:
+                        self.status = self.out_of() or Status.TIME_LIMIT
+                        return
+                    except FloatingPointError:  # beyond the floats: the last good point stays
+                        self.status = Status.STALLED
+                        return
+                elif isinstance(start, Resumed):
+                    state = start.state(problem, solver)
+                else:
+                    state = solver.start(problem, start)
+                more, spared = counted.searched
+                skipped = 1.0 - (more - done) / (spared - possible) if spared > possible else None
                 self.seen(state, passes + counted.passes - before, skipped=skipped)
                 if self.status is not None:
-                    return
-                problem = self.inner.until(self.deadline)
-                if problem.deadline.work is not None:
-                    problem.deadline.work.left += MORE_WORK
-                try:
-                    with problem.deadline.kept():
-                        state = solver.step(problem, state)
-                except TimeIsUp:
-                    self.status = self.out_of() or Status.TIME_LIMIT
-                    return
-                except FloatingPointError:  # a step beyond the floats: the last good point stays
-                    self.status = Status.STALLED
                     return
             yield
 
@@ -167,9 +169,8 @@ class Run:
         ``passes`` over the data since the run began; ``vectors`` : how many points shared the last
         one; ``skipped`` : see Record.
         """
-        state.certificate = self.inner.given_back(
-            state.certificate, state.intercept, state.prediction
-        )
+        inside = state.certificate
+        state.certificate = self.inner.given_back(inside, state.intercept, state.prediction)
         progress = self.progress
         progress.record(state, passes + self._before, self._elapsed(), vectors, skipped)
         # Where bounds of a search stay open, they say nothing on which point is the better one.
@@ -183,15 +184,16 @@ class Run:
         if self._since is not None:
             self._since += time.monotonic() - began
         status = self.how.rules.reason(progress) or state.exhausted
-        if status is None and self.inner.is_perfect(state.certificate):
+        if status is None and self.inner.is_perfect(inside):
             status = Status.PERFECT_FIT
         self.status = status or self._stall.reason(state) or self.out_of()
 
     def out_of(self) -> Status | None:
         """Return why the run must end now: its steps are made, or its time is up; else None."""
-        if self.inner.deadline.exhausted:
-            return Status.STALLED
-        return Status.TIME_LIMIT if self.deadline.passed else None
+        deadline = self.deadline
+        if not deadline.passed:
+            return None
+        return Status.STALLED if deadline.exhausted else Status.TIME_LIMIT
 
     def result(self) -> Result:
         """Return the result: the last point of a run that stopped by choice, else the best one."""
@@ -201,8 +203,8 @@ class Run:
         state = progress.state if self.status in LAST_POINT else self.best
         for observer in self.told:
             observer.end(progress)
-        kept = np.flatnonzero(state.weights)
-        kept = kept[np.argsort(state.columns[kept], kind="stable")]
+        kept = state.weights.nonzero()[0]
+        kept = kept[state.columns[kept].argsort(kind="stable")]
         certificate, design, (rounds, n_bytes) = state.certificate, inner.design, inner.sent
         result = Result(
             columns=state.columns[kept],
@@ -257,7 +259,7 @@ class SteppedLevels(Task):
         reached: Callable[[Problem, Result], bool] | None = None,
     ) -> None:
         self.counted = Counted.of(problem.design)
-        self.problem = replace(problem, design=self.counted)
+        self.problem = problem.changed(design=self.counted)
         inner = self.problem.centered()
         if how.solver.lifts:  # which asks for columns, of which sums may be enough
             inner = over_sums(self.counted, inner)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from atomlearn._kernels import share_out, single_threaded_blas
 from atomlearn.core.data.limits import LIMITS
@@ -62,20 +63,20 @@ class Task(ABC):
         """End with the best points so far, after Ctrl-C."""
 
 
-def drive(design: Design, tasks: Sequence[Task], at_once: int | None = None) -> bool:
+def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> bool:
     """Run all tasks to their end; return whether Ctrl-C ended them first.
 
-    ``at_once`` : number of tasks that work side by side, for those that share no readings.
+    ``n_jobs`` : number of tasks that work side by side, for those that share no readings.
     """
     waiting: dict[int, Asked] = {}
     asked: dict[int, Asked | None] = {}
-    most = at_once if at_once != 1 else None
+    most = effective_n_jobs(n_jobs) if len(tasks) > 1 else 1
 
     try:  # the outer deadline is back after Ctrl-C, wherever that fell
         with Deadline.current().kept(), single_threaded_blas():
             while live := [number for number, task in enumerate(tasks) if not task.done]:
                 ready = [number for number in live if number not in waiting]
-                work = math.inf if most else sum(tasks[k].work for k in ready)
+                work = math.inf if most > 1 else sum(tasks[k].work for k in ready)
 
                 def advance(k: int, ready: list[int] = ready) -> None:
                     asked[ready[k]] = tasks[ready[k]].advance()
@@ -83,7 +84,7 @@ def drive(design: Design, tasks: Sequence[Task], at_once: int | None = None) -> 
                 if len(ready) == 1:
                     asked[ready[0]] = tasks[ready[0]].advance()
                 else:
-                    share_out(advance, len(ready), work, most)
+                    share_out(advance, len(ready), work, most if most > 1 else None)
                 for number in ready:
                     question = asked.pop(number)
                     if question is None:

@@ -17,7 +17,7 @@ from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.data.standardized import scaled_design
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
-from atomlearn.core.problem.checks import positive
+from atomlearn.core.interfaces.numbers import positive
 from atomlearn.maps.feature_map import FeatureMap, MappedDesign
 from atomlearn.maps.pairs.device import device_pairs
 from atomlearn.maps.pairs.index import PairIndex, upper_part

@@ -11,9 +11,9 @@ import numpy as np
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, whole_number
+from atomlearn.core.interfaces.numbers import check_offset, check_weight
 from atomlearn.core.losses import Offset
 from atomlearn.core.losses.registry import BY_NAME
-from atomlearn.core.problem.checks import check_offset, check_weight
 from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits

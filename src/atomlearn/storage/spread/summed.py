@@ -260,7 +260,7 @@ class Coefficients(SparseDesign):
         self.reads_at_once = reads_at_once
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SummedProblem(Problem):
     """The problem over sums: predictions are coefficients, and what rounding takes is of rows."""
 
