@@ -90,14 +90,13 @@ def _ours(task: Task, path: Path, seed: int, C: str) -> dict[str, float]:
         command += ["--C", C, "--seed", str(seed), "--out", folder, "--quiet"]
         code = "import sys; from atomlearn.cli import main; sys.exit(main())"
         text, seconds, peak = _measured([sys.executable, "-c", code, *command[1:]])
+        summary = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
     accuracy = re.search(r"held-out accuracy\s+([\d.]+)%", text)
-    selected = re.search(r"features selected\s+([\d,]+)", text)
     assert accuracy is not None
-    assert selected is not None
     return {
         "seconds": seconds,
         "peak_gb": peak,
-        "selected": float(selected[1].replace(",", "")),
+        "selected": float(summary["n_selected_columns"]),
         "accuracy": float(accuracy[1]) / 100,
     }
 
