@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from benchmarks.ksupport_page import write
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 FIELDS = ("setting", "draw", "method", "score", "found", "false", "k", "seconds")
+COSTS = {"l1": "l1", "k-support": "ksupport", "elastic net norm": "elasticnet"}
 RATIOS = [0.1, 0.5, 0.7, 0.9, 0.95, 1.0]
 TESTED = 2000
 Array = Any
@@ -141,30 +143,37 @@ def rows(draws: int, classes: bool, known: set[tuple[str, ...]]) -> Iterator[dic
                 }  # fmt: skip
 
 
-def cost(out: Path) -> None:
-    """Time the search over k and level against that of l1 over its level, in processor seconds."""
-    known = set()
+def cost(out: Path, minutes: float) -> None:
+    """Time searches over k and level against that of l1 over its level, in processor seconds."""
+    known, end = set(), time.monotonic() + 60 * minutes
     if out.exists():
         with out.open(encoding="utf-8") as file:
-            known = {row["data"] for row in csv.DictReader(file)}
+            known = {(row["data"], row["loss"]) for row in csv.DictReader(file)}
     with out.open("a", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         if not known:
-            table.writerow(("data", "l1", "k-support", "ratio", "passes of l1", "of k-support"))
-        for name, make in SIZES.items():
-            if name in known:
+            head = (*COSTS, "k-support / l1", "elastic net / l1")
+            table.writerow(("data", "loss", *head, *(f"passes, {name}" for name in COSTS)))
+        for (name, make), loss in product(SIZES.items(), ("squared", "logistic")):
+            if (name, loss) in known:
                 continue
+            if time.monotonic() > end:
+                return
             X, y = make()
-            found = []
-            for norm in ("l1", "ksupport"):
+            seconds, passes = [], []
+            for norm in COSTS.values():
                 times = []
-                for _ in range(9 if X.shape[1] < 1000 else 1):
+                for _ in range(min(9, max(20_000 // X.shape[1], 1))):
                     began = time.process_time()
-                    model = AtomicRegressorCV(norm).fit(X, y)
+                    if loss == "squared":
+                        model = AtomicRegressorCV(norm).fit(X, y)
+                    else:
+                        model = AtomicClassifierCV(norm).fit(X, y > np.median(y))
                     times.append(time.process_time() - began)
-                found.append((float(np.median(times)), model.n_passes_))
-            (l1, passes), (ours, more) = found
-            row = name, round(l1, 3), round(ours, 3), round(ours / l1, 1), passes, more
+                seconds.append(float(np.median(times)))
+                passes.append(model.n_passes_)
+            ratios = [round(each / seconds[0], 1) for each in seconds[1:]]
+            row = name, loss, *(round(each, 3) for each in seconds), *ratios, *passes
             print(*row, flush=True)
             table.writerow(row)
             file.flush()
@@ -212,7 +221,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="make the tables of what is kept")
     options = parser.parse_args()
     if options.cost:
-        return cost(RESULTS / "ksupport_cost.csv")
+        return cost(RESULTS / "ksupport_cost.csv", options.minutes)
     if options.write:
         return write(RESULTS, ROOT / "docs" / "ksupport.md")
     warnings.simplefilter("ignore")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Scores, WarmStart
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.solver import Solver, State
 from experiments.rivals.group_step import Spectrum, exact_step, majorized_step

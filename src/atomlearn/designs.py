@@ -8,11 +8,12 @@ from atomlearn.core.data.frames import as_table, is_arrow, table_names
 from atomlearn.core.data.lifted import Lifted, RepeatedBlock
 from atomlearn.core.data.moments import from_moments
 from atomlearn.core.data.parts import ColumnSubset, RowSubset, part_of
-from atomlearn.core.data.scores import ArrayScores, ConcatenatedScores, ShiftedScores
+from atomlearn.core.data.scores import ConcatenatedScores, ShiftedScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.data.standardized import Standardized, centered
 from atomlearn.core.data.wrappers import Concatenated, Counted
 from atomlearn.core.interfaces.forwarding import Forwarding
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.anova import Anova, AnovaMap
 from atomlearn.maps.cubic import Cubic

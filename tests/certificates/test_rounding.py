@@ -24,8 +24,8 @@ from typing import Any
 
 from exact import objective, optimum
 
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces.certificate import Certificate
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.problem.rounding import EPS, Lengths, Measured
 from atomlearn.core.solvers.column_generation import centered_columns
 

@@ -222,6 +222,7 @@ def test_the_score_file_is_the_genetic_part_of_the_score(study: dict[str, Any]) 
     """By hand, and by plink2 where it is installed."""
     out = select(study, "--seed", "1")
     lines = [line.split("\t") for line in (out / "score.tsv").read_text().splitlines()]
+    assert "<code>score.tsv</code>" in (out / "report.html").read_text()
     assert {line[0] for line in lines} == {"rs4", "rs11"}
     own = {f"rs{j}": pair[0] for j, pair in enumerate(study["alleles"])}
     assert all(own[name] == allele for name, allele, _ in lines)

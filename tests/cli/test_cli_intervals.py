@@ -48,6 +48,30 @@ def test_intervals_are_by_the_errors_on_held_out_rows(tmp_path: Path) -> None:
     assert main([*given, "0.8"]) == 2
 
 
+def test_of_times_it_is_the_one_that_events_come_after(tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(2), 4000
+    X = rng.standard_normal((n, 4)) + 3.0
+    times = rng.exponential(np.exp(X[:, 1] - X[:, 0]))
+    ends = rng.exponential(3.0, n)
+    header = "a,b,c,d,days,died"
+    old = np.column_stack([X, np.minimum(times, ends), times <= ends])[: n // 4]
+    np.savetxt(tmp_path / "old.csv", old, delimiter=",", header=header, comments="")
+    new = np.column_stack([X, times, np.ones(n)])[n // 4 :]
+    np.savetxt(tmp_path / "new.csv", new, delimiter=",", header=header, comments="")
+    told = ["select", str(tmp_path / "old.csv"), "--time", "days", "--event", "died", "--quiet"]
+    assert main([*told, "--norm", "l1", "--alpha", "0.01", "--out", str(tmp_path)]) == 0
+    out = tmp_path / "p.csv"
+    given = ["predict", str(tmp_path), str(tmp_path / "new.csv"), "--out", str(out), "--interval"]
+    assert main([*given, "0.8"]) == 0
+    with out.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert set(rows[0]) == {"prediction", "lower"}
+    lower = np.array([float(row["lower"]) for row in rows])
+    assert 0.75 < np.mean(times[n // 4 :] >= lower) < 0.86
+    assert lower.min() > 0
+    assert np.corrcoef(np.log(lower), X[n // 4 :, 1] - X[n // 4 :, 0])[0, 1] > 0.9
+
+
 def test_classes_have_probabilities_and_no_interval(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

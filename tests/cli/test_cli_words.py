@@ -61,6 +61,7 @@ def test_pathways_are_counted_told_and_never_dumped(
     captured = capsys.readouterr()
     groups = rows(out / "groups.csv")
     assert groups[0]["group"] == "PATHWAY_1"
+    assert "<code>groups.csv</code>" in (out / "report.html").read_text()
     assert groups[0]["members"] == groups[0]["selected"] == "8"
     # Three pathways, and ten genes in none of them, each of which counts as one.
     alone = sum(int(row["index"]) >= 20 for row in rows(out / "selected.csv"))

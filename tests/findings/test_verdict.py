@@ -15,16 +15,10 @@ from sklearn.metrics import roc_auc_score
 
 from atomlearn import AtomicClassifier, AtomicRegressor
 from atomlearn.cli import main
-from atomlearn.findings import (
-    classification_verdict,
-    held_out_verdict,
-    regression_verdict,
-    survival_verdict,
-    trials,
-)
+from atomlearn.findings import held_out_verdict, trials, verdict_on
 from atomlearn.findings.ranking import areas
 from atomlearn.findings.trials import Trial
-from atomlearn.findings.verdict import numbers_of, verdict_on
+from atomlearn.findings.verdict import numbers_of
 from atomlearn.losses import survival_target
 
 
@@ -55,7 +49,7 @@ def test_p_values_are_shares_of_all_labelings() -> None:
         labels[list(chosen)] = 1
         scores.append(roc_auc_score(labels, decisions))
     exact = np.mean(np.array(scores) >= observed - 1e-12)
-    assert classification_verdict(codes, decisions).p_value == pytest.approx(exact, abs=0.006)
+    assert verdict_on("classification", codes, decisions).p_value == pytest.approx(exact, abs=0.006)
 
 
 def test_the_p_value_of_a_correlation_is_that_of_all_orders() -> None:
@@ -64,7 +58,7 @@ def test_the_p_value_of_a_correlation_is_that_of_all_orders() -> None:
     observed = np.corrcoef(truth, predicted)[0, 1]
     orders = [np.corrcoef(order, predicted)[0, 1] for order in permutations(truth)]
     exact = np.mean(np.array(orders) >= observed - 1e-12)
-    found = regression_verdict(truth, predicted)
+    found = verdict_on("regression", truth, predicted)
     assert found.score == pytest.approx(observed)
     assert found.p_value == pytest.approx(exact, abs=0.015)
 
@@ -74,7 +68,8 @@ def test_concordance_counts_the_pairs_whose_order_is_known() -> None:
     risk = np.array([5.0, 2, 3, 2, 1, 0])
     # Known: the first before the five others, the second before four, the fifth before the last;
     # of these ten the second does not come before the third, and ties with the fourth.
-    assert survival_verdict(time, event, risk).score == pytest.approx(8.5 / 10)
+    found = verdict_on("survival", survival_target(event, time), risk)
+    assert found.score == pytest.approx(8.5 / 10)
 
 
 def test_concordance_is_of_rows_at_risk_together_in_one_stratum() -> None:
@@ -89,10 +84,8 @@ def test_concordance_is_of_rows_at_risk_together_in_one_stratum() -> None:
         if event[i] and longer and entry[j] < time[i] and stratum[i] == stratum[j]:
             pairs += 1
             right += risk[i] > risk[j]
-    found = survival_verdict(time, event, risk, entry=entry, stratum=stratum)
-    assert found.score == pytest.approx(right / pairs, abs=1e-12)
     records = survival_target(event, time, entry, stratum)
-    assert verdict_on("survival", records, risk).score == pytest.approx(found.score)
+    assert verdict_on("survival", records, risk).score == pytest.approx(right / pairs, abs=1e-12)
     # Martingale residuals sum to 0 in each stratum, and are those of the definition.
     residual = numbers_of("survival", records)[:, 0]
     assert np.bincount(stratum, residual) == pytest.approx(np.zeros(3), abs=1e-12)
@@ -112,8 +105,8 @@ def test_risks_that_tell_strata_alone_are_no_better() -> None:
     time = rng.exponential(np.where(stratum, 1.0, 5.0))
     risk = stratum + 0.1 * rng.standard_normal(80)
     event = np.ones(80, dtype=bool)
-    assert survival_verdict(time, event, risk).better
-    assert not survival_verdict(time, event, risk, stratum=stratum).better
+    assert verdict_on("survival", survival_target(event, time), risk).better
+    assert not verdict_on("survival", survival_target(event, time, stratum=stratum), risk).better
 
 
 def test_several_classes_take_the_mean_of_their_areas() -> None:
@@ -121,7 +114,7 @@ def test_several_classes_take_the_mean_of_their_areas() -> None:
     codes = rng.integers(0, 3, 90)
     decisions = np.eye(3)[codes] + rng.standard_normal((90, 3))
     each = [roc_auc_score(codes == code, decisions[:, code]) for code in range(3)]
-    found = classification_verdict(codes, decisions)
+    found = verdict_on("classification", codes, decisions)
     assert found.score == pytest.approx(np.mean(each))
     assert found.better
     assert found.interval[0] < found.score < found.interval[1]
@@ -142,12 +135,13 @@ def test_noise_is_called_better_about_as_often_as_promised(kind: str) -> None:
         rng = np.random.default_rng([seed, 7])
         noise = rng.standard_normal((50, 3))
         if kind == "many":
-            found = classification_verdict(rng.permutation(np.arange(50) % 3), noise, seed)
+            found = verdict_on("classification", rng.permutation(np.arange(50) % 3), noise, seed)
         elif kind == "numbers":
-            found = regression_verdict(noise[:, 0], noise[:, 1], seed)
+            found = verdict_on("regression", noise[:, 0], noise[:, 1], seed)
         else:
             event = rng.random(50) < 0.7
-            found = survival_verdict(rng.exponential(size=50), event, noise[:, 0], seed)
+            times = survival_target(event, rng.exponential(size=50))
+            found = verdict_on("survival", times, noise[:, 0], seed)
         calls.append(found.better)
     # 60 draws at 5%: 3 standard errors are 8.4%.
     assert np.mean(calls) <= 0.134
@@ -155,19 +149,19 @@ def test_noise_is_called_better_about_as_often_as_promised(kind: str) -> None:
 
 def test_few_rows_are_called_few_and_a_perfect_order_of_few_is_enough() -> None:
     codes, noise = np.array([0, 1, 0, 1, 1, 0]), np.array([3.0, 1, 2, 5, 4, 6])
-    assert classification_verdict(codes, noise).verdict == "too few rows to tell"
-    few = classification_verdict(np.repeat([0, 1], 4), np.arange(8.0))
+    assert verdict_on("classification", codes, noise).verdict == "too few rows to tell"
+    few = verdict_on("classification", np.repeat([0, 1], 4), np.arange(8.0))
     assert few.better
     assert few.interval[0] < 0.5 < few.interval[1] == 1.0
-    assert classification_verdict(np.zeros(9), np.arange(9.0)).n_rows == 0
+    assert verdict_on("classification", np.zeros(9), np.arange(9.0)).n_rows == 0
 
 
 def test_a_constant_prediction_is_no_better() -> None:
     truth = np.random.default_rng(0).standard_normal(60)
-    found = regression_verdict(truth, np.full(60, 0.1) * 3)
+    found = verdict_on("regression", truth, np.full(60, 0.1) * 3)
     assert (found.verdict, found.score, found.p_value) == ("no better", 0.0, 1.0)
     codes = (truth > 0).astype(int)
-    found = classification_verdict(codes, np.zeros(60))
+    found = verdict_on("classification", codes, np.zeros(60))
     assert (found.verdict, found.interval) == ("no better", (0.5, 0.5))
 
 

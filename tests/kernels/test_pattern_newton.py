@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from atomlearn import designs, losses, norms, problem
+from atomlearn import designs, norms, problem
 from atomlearn._kernels import pattern_newton
+from atomlearn.core.losses.registry import as_loss
+from atomlearn.core.masters.master import certified
 from atomlearn.masters import PatternNewton, SemismoothNewton
 from atomlearn.paths import largest_useful_level
 from atomlearn.testing.cases import each
@@ -22,7 +24,14 @@ def elastic_net(rng, m):
     return norms.ElasticNetNorm(1.0 if rng.random() < 0.1 else float(rng.uniform(1, m + 2)))
 
 
-def task(seed, norm=ksupport):
+def as_targets(y, loss):
+    """Return numbers as targets of a loss."""
+    if loss == "poisson":
+        return np.floor(np.exp(np.clip(y / y.std(), -3.0, 3.0)))
+    return y if loss == "squared" else np.where(y > np.median(y), 1.0, -1.0)
+
+
+def task(seed, norm=ksupport, loss="squared"):
     """Return a random small problem: tall and wide, both forms, weights, intercept, ridge."""
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(2, 80)), int(rng.integers(1, 120))
@@ -31,8 +40,8 @@ def task(seed, norm=ksupport):
     form = ["penalized", "squared"][rng.integers(2)]
     made = problem.Problem.build(
         designs.as_design(X).gather(np.arange(m)),
-        y,
-        losses.Squared(),
+        as_targets(y, loss),
+        as_loss(loss),
         problem.Regularizer(norm(rng, m), form, 1.0),
         tau=float(rng.choice([0.0, 1.0])),
         fit_intercept=bool(rng.integers(2)),
@@ -51,6 +60,19 @@ def test_optima_are_those_of_the_master_in_python(seed, norm):
     found = PatternNewton().solve(made, zero, 0.0, 1e-10 * made.loss_at_zero())
     assert found.gap <= 1e-10 * made.loss_at_zero()
     assert abs(found.objective - slow.objective) <= 2e-10 * made.loss_at_zero()
+
+
+@each("norm", [ksupport, elastic_net])
+@each("loss", ["logistic", "squared_hinge", "poisson"])
+@each("seed", range(15))
+def test_models_lead_to_the_optima_of_other_losses(seed, loss, norm):
+    made = task(seed, norm, loss)
+    zero, scale = np.zeros(made.design.shape[1]), made.loss_at_zero()
+    weights, intercept, _ = PatternNewton().guess(made, zero, 0.0)
+    found = certified(made, weights, None, intercept).refit
+    slow = SemismoothNewton().solve(made, zero, 0.0, 1e-8 * scale)
+    assert found.gap <= 1e-6 * scale
+    assert abs(found.objective - slow.objective) <= 1e-6 * scale
 
 
 @each("seed", range(10))

@@ -40,8 +40,8 @@ KINDS = [
     (norms.L1(), "squared", dense(50, 20), {"tau": 1.0}, "SequentialQP"),
     (norms.L1(), "squared", dense(2000, 501), {}, "SequentialQP"),
     (norms.L1(), "poisson", dense(50, 501), {}, "SequentialQP"),
-    (norms.KSupport(3), "logistic", dense(50, 20), {}, "SemismoothNewton"),
-    (norms.KSupport(3), "squared_hinge", dense(50, 20), {"intercept": True}, "SemismoothNewton"),
+    (norms.KSupport(3), "logistic", dense(50, 20), {}, "PatternNewton"),
+    (norms.ElasticNetNorm(3), "squared_hinge", dense(50, 20), {"intercept": True}, "PatternNewton"),
     (pairs(20), "logistic", dense(50, 20), {"intercept": True}, "ScalingNewton"),
     (pairs(20), "squared", dense(2000, 20), {"form": "constrained"}, "ScalingNewton"),
     (pairs(20), "squared", dense(50, 20), {"tau": 1.0}, "SemismoothNewton"),
@@ -51,14 +51,14 @@ KINDS = [
     (norms.L1(), "squared", tasks(30, 12, 60), {}, "SequentialQP"),
     (norms.L1(), "squared", tasks(30, 12, 60), {"intercept": True}, "SequentialQP"),
     (norms.L1(), "multinomial", tasks(30, 4, 3), {}, f"{COUPLED} SequentialQP"),
-    (norms.KSupport(3), "multinomial", tasks(30, 4, 3), {}, f"{COUPLED} SemismoothNewton"),
+    (norms.KSupport(3), "multinomial", tasks(30, 4, 3), {}, f"{COUPLED} PatternNewton"),
     (pairs(12), "multinomial", tasks(30, 4, 3), {"tau": 1.0}, f"{COUPLED} SemismoothNewton"),
     (
         norms.KSupport(3),
         "multinomial",
         tasks(6, 2501, 2),
         {},
-        f"WorkingSets {COUPLED} SemismoothNewton",
+        f"WorkingSets {COUPLED} PatternNewton",
     ),
 ]
 

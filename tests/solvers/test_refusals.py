@@ -10,10 +10,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solve, solvers
+from atomlearn.core.interfaces import positive
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
-from atomlearn.core.interfaces.numbers import check_offset, check_weight, positive
-from atomlearn.core.problem.checks import check_free, check_loss, check_tau
+from atomlearn.core.interfaces.per_sample import check_offset, check_weight
+from atomlearn.core.problem.checks import (
+    check_free,
+    check_loss,
+    check_tau,
+)
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import EPS, Lengths, growth

@@ -25,7 +25,7 @@ def pattern_newton(
     squared: bool,
     gram: bool,
     elastic: bool = False,
-    most: int = 500,
+    most: int = 100,
 ) -> tuple[Array, int]:
     """argmin_w 1/2 w'Hw - pull'w + level g(w), or + level/2 g(w)^2 where ``squared``.
 

@@ -320,8 +320,9 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         help="""CSV file (explanation.csv unless named) for what each feature adds to each score,
         against the mean over these rows: base and contributions sum to the score, exactly""",
     )
-    text = """Also tell between which numbers this share of targets lies, such as 0.9: those of rows
-        that come from where the held-out rows come from, by the errors on these."""
+    text = """Also tell between which numbers this share of targets lies, such as 0.9 (of survival
+        times: which one this share of events come after): those of rows that come from where the
+        held-out rows come from, by the errors on these."""
     add_option(parser, "interval", Share, None, text, "share")
     add_options(parser, Reading, ("id", "covar", "layer", *_WRITTEN))
     _add_roles(parser, {role: ROLES[role] for role in ("offset", "exposure")})

@@ -93,9 +93,8 @@ def fit(
     data = Data(units.design, target, target.values[rows], mine)
     how = generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
     how = _controlled if plan.controls else how
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         # What ended early, or found fewer features than asked for, is told in our own words.
-        warnings.simplefilter("ignore", UserWarning)
         outcome = how(data, plan, watch)
     columns, coefficients, intercepts = _coefficients(outcome, units)
     return Fitted(

@@ -17,18 +17,20 @@ from atomlearn.cli.plan import LARGE, Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Columns, Design, Norm
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.generation import SIZES, norm_of
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.estimators.subsets import GAP, SECONDS, SubsetClassifier, SubsetRegressor, told
+from atomlearn.estimators.subsets import SECONDS, SubsetClassifier, SubsetRegressor, told
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.power import power
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.view import in_words
 from atomlearn.subsets import SubsetRecord
+from atomlearn.subsets.hunt import GAP
 
 #: Levels of the path of each half of ``--stability``.
 N_LEVELS = 10
@@ -51,7 +53,7 @@ def select_columns(data: Data, plan: Plan) -> Outcome:
         )
     covariates = np.array(data.given.covariates, dtype=np.int64)
     candidates = np.setdiff1d(np.arange(n_columns), covariates)
-    X = np.asarray(design.gather(np.arange(n_columns)).dense(), dtype=np.float64)
+    X = dense_part(design, np.arange(n_columns))
     if covariates.size:
         beside = np.column_stack([np.ones(n_rows), X[:, covariates]])
         X = _rest(X[:, candidates], beside)

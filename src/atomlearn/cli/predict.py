@@ -289,13 +289,14 @@ def predictions_csv(
     """Return the CSV: prediction, then scores and (logistic loss) probabilities of the classes.
 
     header, ids : names of the rows, which come first; interval : a share of targets, between
-    "lower" and "upper".
+    "lower" and "upper"; of survival times "lower" alone, which a share of the events come after.
     """
     labels = model.predict(scores)
     names = [()] * len(labels) if ids is None else ids
     columns, titles = np.zeros((len(labels), 0)), ["prediction"]
     if interval is not None:
-        columns, titles = model.interval(scores, interval), [*titles, "lower", "upper"]
+        columns = model.interval(scores, interval)
+        titles += ["lower", "upper"][: columns.shape[1]]
     if model.classes is not None:
         # One score for two classes: above zero it speaks for the second.
         scored = model.classes[1:] if len(model.classes) == 2 else model.classes

@@ -23,12 +23,12 @@ from atomlearn.cli.plan import LARGE, Plan, read_plan
 from atomlearn.cli.source import Dataset, Given, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
-from atomlearn.core.data.parts import part_of
+from atomlearn.core.data.parts import dense_part, part_of
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
 from atomlearn.estimators.dependent_rows import held_out as held_out_rows
-from atomlearn.estimators.prediction_sets import score_of, thinned
+from atomlearn.estimators.prediction_sets import held_out_errors
 from atomlearn.estimators.survival import StepFunction
 from atomlearn.findings.conditional import FeatureTests, p_values
 from atomlearn.findings.trials import LOOSE_GAP, Trial
@@ -41,6 +41,7 @@ from atomlearn.reports.content import Content, HeldOut
 from atomlearn.reports.halves import Half, fitted_halves
 from atomlearn.reports.held_out import told_of_rows
 from atomlearn.reports.html import ReportUnavailable, report_html
+from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import write_model
 from atomlearn.reports.tables import groups_csv, selected_csv, summary_lines, summary_text
 
@@ -57,7 +58,7 @@ def select(options: argparse.Namespace) -> int:
         with timed(times, "to select and test"):
             content, fitted, interrupted = _selected(source, plan, options, watch)
         with timed(times, "to write"):
-            written = _write(folder, source, fitted, content)
+            written = _write(folder, model_of(source, fitted), content)
     _printed(content, folder, written, options)
     if not options.quiet:
         parts = ", ".join(f"{seconds:.1f} s {what}" for what, seconds in times.items())
@@ -89,17 +90,6 @@ def _printed(
         print(f"note: {note}", file=sys.stderr)
 
 
-#: What a selection writes into its folder.
-WRITTEN = (
-    "selected.csv",
-    "model.json",
-    "summary.json",
-    "score.tsv",
-    "groups.csv",
-    "report.html",
-)
-
-
 @contextmanager
 def output_folder(out: str) -> Iterator[Path]:
     """Yield the folder, made where needed: before the fit, so that no result has no place.
@@ -113,7 +103,8 @@ def output_folder(out: str) -> Iterator[Path]:
         raise CommandError(f"--out {out} is a file; give a folder, which is made where needed")
     summary = folder / "summary.json"
     ours = summary.is_file() and '"atomlearn-summary"' in summary.read_text(errors="replace")
-    taken = [name for name in WRITTEN if not ours and (folder / name).exists()]
+    names = [*_TEXTS, "model.json", "report.html"]
+    taken = [name for name in names if not ours and (folder / name).exists()]
     if taken:
         raise CommandError(
             f"--out {out} has {', '.join(taken)}, not written by atomlearn; give another folder, "
@@ -223,10 +214,12 @@ def _fits(
         notes = [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
     decisions = first.decisions(design, test, given.offset)
     held_out = _held_out(source, design, train, test, first, final, trial, seconds, decisions)
-    if target.task == "regression":
+    if target.task == "regression" or "baseline_score" in first.settings.keys() & final.settings:
+        risk = decisions[:, 0] - first.settings.get("baseline_score", 0.0)
+        weight = np.ones(test.size) if given.weight is None else given.weight[test]
         loss = as_loss(first.settings["loss"])
-        errors = score_of(loss, loss.mean(decisions[:, 0]), target.values[test])
-        final = replace(final, settings=final.settings | {"held_out_errors": thinned(errors)})
+        errors = held_out_errors(loss, target.values[test], risk, weight)
+        final = replace(final, settings=final.settings | errors)
     return final, held_out, notes, interrupted
 
 
@@ -327,7 +320,7 @@ def _trial(
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()
     if free.size:
-        known.append(np.asarray(inputs.gather(np.sort(free)).dense(), dtype=np.float64))
+        known.append(dense_part(inputs, np.sort(free)))
     if given.offset is not None:
         known += [given.offset[:, None], loss.mean(given.offset[:, None])]
 
@@ -351,22 +344,28 @@ def _trial(
     )
 
 
-def _write(folder: Path, source: Dataset, fitted: Fitted, content: Content) -> list[str]:
+#: Tables that a selection writes beside its model and its page; an empty one is left out. The
+#: summary first: by it the next run knows the other files as ours.
+_TEXTS: dict[str, Callable[[Content, SavedModel], str]] = {
+    "summary.json": lambda content, _: summary_text(content),
+    "selected.csv": lambda content, _: selected_csv(content),
+    "groups.csv": lambda content, _: groups_csv(content) if content.groups else "",
+    "score.tsv": lambda _, model: score_text(model),
+}
+
+
+def _write(folder: Path, model: SavedModel, content: Content) -> list[str]:
     """Write the files, each as a whole; return the names of those written."""
-    # The summary first: by it the next run knows the other files as ours.
-    write_text(folder / "summary.json", summary_text(content))
-    write_text(folder / "selected.csv", selected_csv(content))
-    model = model_of(source, fitted)
+    written = list[str]()
+    for name, of in _TEXTS.items():
+        if text := of(content, model):
+            write_text(folder / name, text)
+            written.append(name)
     write_model(folder / "model.json", model)
-    written = ["selected.csv", "model.json", "summary.json"]
-    if scores := score_text(model):
-        write_text(folder / "score.tsv", scores)
-        written.append("score.tsv")
-    if content.groups:
-        write_text(folder / "groups.csv", groups_csv(content))
-        written.append("groups.csv")
+    written.append("model.json")
     try:
-        write_text(folder / "report.html", report_html(content))
+        page = report_html(replace(content, files=tuple(written)))
+        write_text(folder / "report.html", page)
         written.append("report.html")
     except ReportUnavailable as error:
         print(f"atomlearn: {error}; the other files are written", file=sys.stderr)

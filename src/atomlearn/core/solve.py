@@ -9,8 +9,7 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart, own_parameters
-from atomlearn.core.interfaces.numbers import positive
+from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart, own_parameters, positive
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm

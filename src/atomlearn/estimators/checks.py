@@ -15,7 +15,7 @@ from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, readable, refuse_not_finite
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.frames import frame_to_array, is_table
-from atomlearn.core.interfaces import Columns, Design, Norm, whole_number
+from atomlearn.core.interfaces import Columns, Design, Norm, positive, whole_number
 from atomlearn.core.norms.names import named_columns
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.solvers.solver import Solver
@@ -23,7 +23,6 @@ from atomlearn.designs import as_design, feature_names, is_opened, map_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
 from atomlearn.norms import Groups, KSupport, as_norm
-from atomlearn.problem import positive
 
 
 class Available:

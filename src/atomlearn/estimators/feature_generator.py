@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import ClassifierTags, RegressorTags
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.interfaces import Columns, Deadline, Design, Loss
+from atomlearn.core.interfaces import Columns, Deadline, Design, Loss, positive
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE
 from atomlearn.core.solvers.stopping import StoppingRule
@@ -47,7 +47,7 @@ from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
 from atomlearn.papers.generated import generated
 from atomlearn.paths import Settings
-from atomlearn.problem import Problem, check_weight, positive
+from atomlearn.problem import Problem, check_weight
 from atomlearn.result import Result, Status
 from atomlearn.solvers import FeatureGeneration, PrintProgress
 

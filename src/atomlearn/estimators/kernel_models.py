@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Design, Form, Norm
 from atomlearn.designs import KernelOn, Kernels
 from atomlearn.estimators.base import AtomicModel
@@ -75,7 +76,7 @@ class _KernelModel(AtomicModel):
 def _array(design: Design) -> Array:
     """Return all of X as a dense float64 array: kernels are functions of whole rows."""
     everything = np.arange(design.shape[1], dtype=np.int64)
-    return np.asarray(design.gather(everything).dense(), dtype=np.float64)
+    return dense_part(design, everything)
 
 
 @dataclass(eq=False, repr=False)

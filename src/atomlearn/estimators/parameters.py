@@ -22,6 +22,7 @@ from atomlearn.core.interfaces import (
     Norm,
     OwnParameters,
     WarmStart,
+    positive,
 )
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.schedule import drive
@@ -29,7 +30,7 @@ from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 from atomlearn.estimators.checks import as_solver, whole
 from atomlearn.paths import Settings
-from atomlearn.problem import Problem, positive
+from atomlearn.problem import Problem
 from atomlearn.result import Result, Status
 from atomlearn.solvers import PrintProgress
 

@@ -59,7 +59,7 @@ class OutOfFold:
         loss, found = problems[0].loss.bare, []
         target: Any = problems[0].y
         is_timed = loss.task == "survival"
-        if is_timed and (np.ptp(target["stratum"]) or np.isfinite(target["entry"]).any()):
+        if is_timed and not is_plain(target):
             return None
         if loss.task == "classification" and not loss.has_probabilities:
             return None
@@ -150,6 +150,11 @@ class OutOfFold:
         return np.asarray(below < share)
 
 
+def is_plain(y: Any) -> bool:
+    """Return whether survival times are of one stratum, and all rows at risk from the start."""
+    return not (np.ptp(y["stratum"]) or np.isfinite(y["entry"]).any())
+
+
 def _timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array, Array]:
     """Return how early events are, for how many rows each stands, and (times, hazards), (2, m).
 
@@ -182,10 +187,34 @@ def score_of(loss: Loss, mean: Array, y: Array) -> Array:
     return np.asarray(np.abs(y - mean) / scale_of(loss, mean))
 
 
-def thinned(errors: Array) -> list[float]:
-    """Return errors in increasing order, of many as many as a file should hold: none too small."""
-    shares = np.linspace(0.0, 1.0, min(errors.size, MOST_KEPT))
-    return np.quantile(errors, shares, method="higher").tolist() if errors.size else []
+def thinned(errors: Array, stands: Array | None = None) -> list[float]:
+    """Return errors in increasing order, of many as many as a file should hold: none too small.
+
+    stands : for how many rows each error stands, one each where None. The k-th of m is the least
+    that k / (m + 1) of the rows, and one more, do not exceed.
+    """
+    order, most = np.argsort(errors), min(errors.size, MOST_KEPT)
+    sums = np.cumsum(np.ones(errors.size) if stands is None else stands[order]) / (errors.size + 1)
+    shares = np.arange(1, most + 1) / (most + 1)
+    at = np.minimum(np.searchsorted(sums, shares - 1e-12), errors.size - 1)
+    found: list[float] = errors[order][at].tolist()
+    return found
+
+
+def held_out_errors(loss: Loss, y: Any, decisions: Array, weight: Array) -> dict[str, list[float]]:
+    """Return what a file keeps of a fit on rows held out, for intervals; {} where there are none.
+
+    Of survival times without strata and late entries the errors of ``_timed`` and its clock;
+    decisions : of these without a constant.
+    """
+    if loss.task == "regression":
+        return {"held_out_errors": thinned(score_of(loss, loss.mean(decisions), y))}
+    y, decisions, weight = y[weight > 0], decisions[weight > 0], weight[weight > 0]
+    if not is_plain(y) or not y["event"].any():
+        return {}
+    early, stands, clock = _timed(loss, y, decisions, weight)
+    parts = thinned(early, stands), *clock.tolist()
+    return dict(zip(("held_out_errors", "held_out_times", "held_out_hazard"), parts, strict=True))
 
 
 def drawn(decisions: Array) -> Array:

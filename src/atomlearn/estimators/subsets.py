@@ -26,12 +26,13 @@ from atomlearn.estimators.units import units_of
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem
 from atomlearn.subsets import SubsetRecord, SubsetResult, SubsetStatus
-from atomlearn.subsets.solve import best_subset, checked_ridge, usual_ridge, wanted_of
+from atomlearn.subsets.hunt import GAP
+from atomlearn.subsets.solve import MOST_SETS, best_subset, checked_ridge, usual_ridge, wanted_of
 
 #: Ridges that ``ridge="cv"`` tries, in units of the usual one.
 RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-#: Relative gap to which a model is proved the best, and seconds for it.
-GAP, SECONDS = 1e-4, 60.0
+#: Seconds to prove that a model is the best.
+SECONDS = 60.0
 
 
 @dataclass(eq=False, repr=False)
@@ -79,7 +80,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
         ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for a
         size or a ridge that is chosen by cross-validation: see ``AtomicRegressorCV.fit``.
         """
-        wanted = wanted_of(self.tol, self.within, 1000, self.time_limit, self.max_iter)
+        wanted = wanted_of(self.tol, self.within, MOST_SETS, self.time_limit, self.max_iter)
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
         given = self.ridge not in (None, "cv")

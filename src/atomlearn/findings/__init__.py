@@ -17,12 +17,7 @@ from atomlearn.findings.stability import (
     unimodal,
 )
 from atomlearn.findings.twins import Twins, correlated_columns, twins
-from atomlearn.findings.verdict import (
-    Verdict,
-    classification_verdict,
-    regression_verdict,
-    survival_verdict,
-)
+from atomlearn.findings.verdict import Verdict, verdict_on
 
 __all__ = [
     "Estimates",
@@ -35,7 +30,6 @@ __all__ = [
     "StabilitySelector",
     "Twins",
     "Verdict",
-    "classification_verdict",
     "conditional_importance",
     "correlated_columns",
     "estimates",
@@ -49,8 +43,7 @@ __all__ = [
     "monitor",
     "p_values",
     "power",
-    "regression_verdict",
-    "survival_verdict",
     "twins",
     "unimodal",
+    "verdict_on",
 ]

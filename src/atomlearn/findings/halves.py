@@ -109,8 +109,7 @@ def _lasso_sizes(
         X -= X.mean(axis=0)
         y = y - y.mean()
     for level in levels:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             start = {"coef_init": weights, "check_input": False, "precompute": False}
             weights = lasso_path(X, y, alphas=[level], tol=tolerance, **start)[1][:, 0]
         yield np.abs(weights)

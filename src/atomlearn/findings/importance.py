@@ -113,9 +113,8 @@ def coefficients(
         until=NoImprovement(),
         **own,
     )
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         # A gap that was not reached is small beside what separates two columns.
-        warnings.simplefilter("ignore", UserWarning)
         search.fit(X, y)
     sizes = np.linalg.norm(np.atleast_2d(search.coef_).astype(np.float64), axis=0)
     return sizes, float(search.alpha_)

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.data.parts import dense_part
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns, Design, Rows, WarmStart
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses import pieces
 from atomlearn.designs import as_design
 from atomlearn.findings.nodewise import GAP

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
 
 from atomlearn.core.data.convert import as_compressed, readable
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.designs import as_design, part_of
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names

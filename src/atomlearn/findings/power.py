@@ -109,8 +109,7 @@ def power(
         for at, size in enumerate(asked):
             score = size * effect
             y = (tosses < expit(score)).astype(np.int64) if classes else score + noise
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
+            with warnings.catch_warnings(action="ignore", category=UserWarning):
                 chosen = selected_by(clone(selector).fit(X, y))[0]
             hits, all_of_them = int(chosen[true].sum()), int(chosen.sum())
             told[at, draw] = hits / n_true, (all_of_them - hits) / max(all_of_them, 1)

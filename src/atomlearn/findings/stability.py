@@ -228,9 +228,8 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
                 return together
         models = [clone(base).set_params(alpha=float(level)) for level in levels] or [base]
         masks = []
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             # What a half could not prove is small beside what differs from half to half.
-            warnings.simplefilter("ignore", UserWarning)
             for rows in parts:
                 part, told = rows_of(X, rows), fit_parameters(base, rows, groups, order)
                 fitted = (clone(model).fit(part, y[rows], **told) for model in models)

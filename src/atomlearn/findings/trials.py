@@ -36,6 +36,7 @@ from atomlearn.findings.verdict import (
     USEFUL,
     Verdict,
     judged,
+    measure,
     no_verdict,
     numbers_of,
     verdict_on,
@@ -193,25 +194,19 @@ class Trial:
 
     def _judged(self, score: float, null: list[float], n_rows: int, n_folds: int) -> Verdict:
         """Return the verdict on a score by what permuted rows score."""
-        draws, (name, baseline) = np.array(null), self._asked
+        draws, (name, baseline, guess) = np.array(null), self._asked
         numbers = baseline == 0.0
         error = float(np.std(np.arctanh(np.clip(draws, -0.999, 0.999)) if numbers else draws))
         ranked = Ranked(score, error, baseline, draws)
         interval = correlation_interval(ranked) if numbers else plain_interval(ranked)
         words = "as wide as scores of permuted rows spread"
-        guess = "a guess" if self.known is None else "the covariates alone"
         return judged(ranked, interval, name, n_rows, words, n_folds, guess)
 
     @property
-    def _asked(self) -> tuple[str, float]:
-        """What the score is called, and what a guess has."""
-        if self.known is not None:
-            return "partial correlation", 0.0
-        if self.task == "regression":
-            return "rank correlation" if self.ranks else "correlation", 0.0
-        if self.task == "survival":
-            return "concordance", 0.5
-        return "AUC" if self.values.max() == 1 else "mean AUC", 0.5
+    def _asked(self) -> tuple[str, float, str]:
+        """What the score is called, what a guess has, and what the guess is."""
+        several = self.task == "classification" and self.values.max() > 1
+        return measure(self.task, several, self.ranks, self.known is not None)
 
     def _score(
         self, parts: Sequence[Fold], values: NDArray[Any] | None = None, order: Rows | None = None
@@ -224,8 +219,7 @@ class Trial:
         rows, told = list[Rows](), list[Array]()
         for train, test in parts:
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
+                with warnings.catch_warnings(action="ignore"):
                     decisions = self.decide(train, test, values, order)
             except ValueError:
                 continue

@@ -20,7 +20,7 @@ from atomlearn.findings.ranking import (
     correlations,
     ranked_concordance,
 )
-from atomlearn.survival.target import checked_survival, survival_target
+from atomlearn.survival.target import checked_survival
 
 #: How far from a guess to perfection a useful model may be asked to come: where not even it would
 #: be told from a guess, rows are too few.
@@ -71,9 +71,9 @@ class Verdict:
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.findings import classification_verdict
+    >>> from atomlearn.findings import verdict_on
     >>> truth = np.array([0, 1] * 20)
-    >>> found = classification_verdict(truth, truth + np.linspace(0, 1.5, 40))
+    >>> found = verdict_on("classification", truth, truth + np.linspace(0, 1.5, 40))
     >>> found.verdict, found.score > 0.8, found.p_value < 0.001
     ('better', True, True)
     """
@@ -148,10 +148,21 @@ def no_verdict(reason: str) -> Verdict:
     return Verdict("too few rows to tell", nothing, "", interval, nothing, 1.0, nothing, 0, how, 0)
 
 
+def measure(task: Task, several: bool, ranks: bool, known: bool) -> tuple[str, float, str]:
+    """Return what the score is called, what a guess has, and what the guess is."""
+    if known:
+        return "partial correlation", 0.0, "the covariates alone"
+    if task == "regression":
+        return "rank correlation" if ranks else "correlation", 0.0, "a guess"
+    if task == "survival":
+        return "concordance", 0.5, "a guess"
+    return "mean AUC" if several else "AUC", 0.5, "a guess"
+
+
 def verdict_on(
     task: Task,
-    truth: NDArray[Any],
-    decisions: Array,
+    truth: ArrayLike,
+    decisions: ArrayLike,
     rng: int | np.random.Generator = 0,
     *,
     ranks: bool = False,
@@ -159,16 +170,53 @@ def verdict_on(
 ) -> Verdict:
     """Return the verdict on held-out rows.
 
-    truth : codes of classes, numbers, or records of survival; ranks, known : as
-    ``regression_verdict`` has them.
+    Parameters
+    ----------
+    task : {"classification", "regression", "survival"}
+    truth : (n,) or (n, q)
+        Codes of classes from 0; numbers, of several targets the mean of their correlations is
+        taken; or records of ``survival_target``, of which only rows of one stratum are compared.
+    decisions : (n,) or (n, m)
+        The larger the more they speak for class 1, or one column a class; predicted numbers; or
+        risks, the larger the earlier an event.
+    rng : int or Generator
+    ranks : bool
+        Of ranks of numbers instead (Spearman), for counts and amounts with long tails.
+    known : (n, q), optional
+        What a guess knows of the rows, such as covariates. The null hypothesis is then: given
+        these, predictions and target are independent, and linear functions of them explain what
+        one of both, or the other, has in common with them.
     """
-    if known is not None:
-        return regression_verdict(numbers_of(task, truth), decisions, rng, known=known)
+    truth, rng = np.asarray(truth), np.random.default_rng(rng)
+    z = np.asarray(decisions, dtype=np.float64).reshape(len(truth), -1)
+    name, baseline, guess = measure(task, z.shape[1] > 1, ranks, known is not None)
+    if baseline == 0.0:
+        y = numbers_of(task, truth)
+        if ranks and known is None:
+            y, z = rankdata(y, axis=0), rankdata(z, axis=0)
+        if not np.ptp(y, axis=0).any():
+            return no_verdict("all held-out rows have one value of the target")
+        ranked = correlations(y, z[:, : y.shape[1]], known, rng)
+        if ranked is None:
+            few = "the held-out rows are below 3, or hardly more than there are covariates"
+            return no_verdict(few)
+        words = "the influence of each row, on Fisher's scale"
+        return judged(ranked, correlation_interval(ranked), name, len(y), words, guess=guess)
     if task == "classification":
-        return classification_verdict(truth, decisions, rng)
-    if task == "survival":
-        return _of_records(checked_survival(truth), np.asarray(decisions).reshape(-1), rng)
-    return regression_verdict(truth, decisions, rng, ranks=ranks)
+        codes = truth.astype(np.int64)
+        counts = np.bincount(codes)
+        if np.count_nonzero(counts) < 2:
+            told = "the held-out rows are of one class only, so nothing can be told apart"
+            return no_verdict(told)
+        ranked, fewest = areas(codes, z, rng), counts[counts > 0].min()
+        words = "DeLong's standard error, on the scale of the logit"
+    else:
+        records = checked_survival(truth)
+        ranked, fewest = ranked_concordance(records, z[:, 0], rng), records["event"].sum()
+        words = "the error of a mean over pairs of rows, on the scale of the logit"
+        if ranked is None:
+            return no_verdict("the held-out rows have no two times whose order is known")
+    return judged(ranked, area_interval(ranked, int(fewest)), name, len(truth), words)
 
 
 def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
@@ -188,85 +236,6 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
         several = np.arange(codes.max(initial=1) + 1)
         return np.asarray(codes[:, None] == (several[1:] if several.size == 2 else several), float)
     return np.asarray(truth, dtype=np.float64).reshape(len(truth), -1)
-
-
-def classification_verdict(
-    codes: ArrayLike, decisions: ArrayLike, rng: int | np.random.Generator = 0
-) -> Verdict:
-    """Return the verdict on held-out classes.
-
-    ``codes`` (n,) : 0 and 1, or the position of the class; ``decisions`` : (n,) or (n, 1), the
-    larger the more it speaks for class 1, or one column a class.
-    """
-    truth = np.asarray(codes).astype(np.int64)
-    values = np.asarray(decisions, dtype=np.float64).reshape(truth.size, -1)
-    counts = np.bincount(truth)
-    if np.count_nonzero(counts) < 2:
-        return no_verdict("the held-out rows are of one class only, so nothing can be told apart")
-    name = "AUC" if values.shape[1] == 1 else "mean AUC"
-    ranked = areas(truth, values, np.random.default_rng(rng))
-    words = "DeLong's standard error, on the scale of the logit"
-    interval = area_interval(ranked, int(counts[counts > 0].min()))
-    return judged(ranked, interval, name, truth.size, words)
-
-
-def regression_verdict(
-    truth: ArrayLike,
-    predicted: ArrayLike,
-    rng: int | np.random.Generator = 0,
-    *,
-    ranks: bool = False,
-    known: Array | None = None,
-) -> Verdict:
-    """Return the verdict on held-out numbers by their correlation with the predicted ones.
-
-    Of several targets it is the mean of their correlations.
-
-    ``ranks`` : of ranks instead (Spearman), for counts and amounts with long tails; ``known``
-    (n, q) : what a guess knows of the rows, such as covariates. The null hypothesis is then: given
-    these, predictions and target are independent, and linear functions of them explain what one of
-    both, or the other, has in common with them.
-    """
-    y, z = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-    y, z = y.reshape(len(y), -1), z.reshape(len(z), -1)
-    if ranks:
-        y, z = rankdata(y, axis=0), rankdata(z, axis=0)
-    if not np.ptp(y, axis=0).any():
-        return no_verdict("all held-out rows have one value of the target")
-    ranked = correlations(y, z[:, : y.shape[1]], known, np.random.default_rng(rng))
-    if ranked is None:
-        return no_verdict("the held-out rows are below 3, or hardly more than there are covariates")
-    name, guess = "rank correlation" if ranks else "correlation", "a guess"
-    if known is not None:
-        name, guess = "partial correlation", "the covariates alone"
-    words = "the influence of each row, on Fisher's scale"
-    return judged(ranked, correlation_interval(ranked), name, len(y), words, guess=guess)
-
-
-def survival_verdict(
-    time: ArrayLike,
-    event: ArrayLike,
-    risk: ArrayLike,
-    rng: int | np.random.Generator = 0,
-    *,
-    entry: ArrayLike | None = None,
-    stratum: ArrayLike | None = None,
-) -> Verdict:
-    """Return the verdict on held-out survival times: a larger risk should mean an earlier event.
-
-    ``entry`` : times from which rows were seen; ``stratum`` : only rows of one are compared.
-    """
-    records = survival_target(event, time, entry, stratum)
-    return _of_records(records, np.asarray(risk, dtype=np.float64), rng)
-
-
-def _of_records(records: NDArray[Any], risks: Array, rng: int | np.random.Generator) -> Verdict:
-    ranked = ranked_concordance(records, risks, np.random.default_rng(rng))
-    if ranked is None:
-        return no_verdict("the held-out rows have no two times whose order is known")
-    words = "the error of a mean over pairs of rows, on the scale of the logit"
-    interval = area_interval(ranked, int(records["event"].sum()))
-    return judged(ranked, interval, "concordance", len(records), words)
 
 
 def judged(

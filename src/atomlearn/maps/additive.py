@@ -14,7 +14,7 @@ from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.interfaces.numbers import check_weight
+from atomlearn.core.interfaces.per_sample import check_weight
 from atomlearn.maps.curves import (
     AdditiveSettings,
     Kernel,
@@ -282,9 +282,7 @@ class Additive(TermDesign):
         tables = [self.map.table(j) for j in terms.tolist()]
         return dense_codes(self.codes, self.map.levels.zero, terms), tables
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i phi_ij^2 for every column: one pass."""
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         map = self.map
         if map.tables is None:
             # Entries are 0 or all of one size: squares are entries times that size.

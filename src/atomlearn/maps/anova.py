@@ -15,7 +15,7 @@ from atomlearn._kernels.codes import MOST_PAIR_LEVELS
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns, Deadline, whole_number
-from atomlearn.core.interfaces.numbers import check_weight
+from atomlearn.core.interfaces.per_sample import check_weight
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.curves import Kernel, shares_of
 from atomlearn.maps.feature_map import Inputs, TermMap
@@ -291,9 +291,7 @@ class Anova(TermDesign):
         found: NDArray[np.uint8] = self.codes[:, i] * n_second + self.codes[:, j]
         return found
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i phi_ij^2 for every column: one pass."""
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         main = self.curves.squared_norms(weights)
         return np.concatenate([main, *self._pair_sums(weights, self.map.tables**2)])
 

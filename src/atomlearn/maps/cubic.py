@@ -8,9 +8,9 @@ import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.data.scores import ArrayScores
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
-from atomlearn.core.interfaces.numbers import positive
+from atomlearn.core.data.parts import dense_part
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores, positive
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.maps.settings import SETTINGS
 
 
@@ -59,7 +59,7 @@ class Cubic(Design):
                 f"{SETTINGS.most_listed:,} are listed; select inputs first, for example by "
                 "FeatureGenerator with features='polynomial', or use designs.Polynomial for pairs"
             )
-        inputs = np.asarray(base.gather(np.arange(d)).dense(), dtype=np.float64)
+        inputs = dense_part(base, np.arange(d))
         constant = np.full((n, 1), math.sqrt(self.r))
         self._inputs = np.asfortranarray(np.hstack([constant, math.sqrt(self.gamma) * inputs]))
         width = np.arange(d + 1, 0, -1, dtype=np.int64)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from atomlearn.core.interfaces import Array
-from atomlearn.core.interfaces.numbers import check_weight
 from atomlearn.maps.settings import SETTINGS
 
 #: K(A, B), shape (len(A), len(B)), positive semidefinite where A = B.
@@ -180,9 +179,3 @@ def checked_kernels(
         )
     rows = np.arange(n_samples)[:, None] if data is None or precomputed else data
     return found, rows, bool(precomputed)
-
-
-def weight_shares(sample_weight: object, n_samples: int) -> Array:
-    """Return weights that sum to 1."""
-    weight = check_weight(sample_weight, n_samples)
-    return np.asarray(weight / weight.sum())

@@ -15,13 +15,13 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Columns, Design, whole_number
 from atomlearn.core.interfaces.forwarding import Forwarding
+from atomlearn.core.interfaces.per_sample import normalized
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.kernel_map import (
     KernelFunction,
     KernelMap,
     checked_kernels,
     factored,
-    weight_shares,
 )
 
 
@@ -225,7 +225,7 @@ class Kernels(Forwarding, MappedDesign):
         rank = whole_number("Kernels", "rank", rank)
         if not 0 <= tolerance < 1:
             raise ValueError(f"Kernels: tolerance must be a share from 0 to 1, got {tolerance!r}")
-        weight = weight_shares(sample_weight, len(data))
+        weight = normalized(sample_weight, len(data))
         maps, columns = [], []
         for number, kernel in enumerate(given):
             map, z = factored(kernel, data, weight, rank, float(tolerance), number)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn.core.data.blocks import DenseBlock, check_same_rows
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 
 Labels = NDArray[np.int64]
@@ -100,9 +100,8 @@ class CodedBlock(Block):
     def transpose_dot(self, v: Array) -> Array:
         return self._summed(v, power=1)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        ones = np.ones(self.shape[0])
-        return self._summed(ones if curvature is None else curvature, power=2)
+    def _squares(self, weights: Array) -> Array:
+        return self._summed(weights, power=2)
 
     def _summed(self, v: Array, power: int) -> Array:
         """Return sum_i v_i a_ij^power for each column j."""

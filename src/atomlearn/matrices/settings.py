@@ -22,7 +22,7 @@ class MatrixSettings:
     failure: float = 1e-12
     #: Matrices of at most so many entries are decomposed in full.
     decomposed_entries: int = 2**17
-    #: Steps of Lanczos between two looks at the bounds ...
+    #: Steps of Lanczos between two looks at the bounds, at least, ...
     look: int = 8
     #: ... and in all.
     most_steps: int = 500
@@ -44,11 +44,11 @@ class MatrixSettings:
     whole_entries: int = 1024
     #: Share of the last relative gap, and of 1, that the bounds on the polar may leave open.
     loose: float = 0.1
-    #: Gradient steps before sweeps: all that it takes completion, a tenth slower; 10 make passes.
-    before_sweeps: int = 30
-    #: Share of what all sweeps gained so far that one must gain for each unit of rank, as it costs
-    #: O(n r^2) for rank r, a step within the span O(n r).
-    sweep_gain: float = 1e-4
+    #: Gradient steps before sweeps that are exact: all that they do is to let new atoms in.
+    before_sweeps: int = 10
+    #: Share of what all sweeps gained so far that one must gain, times the square of the rank, as
+    #: its cost grows.
+    sweep_gain: float = 1e-6
 
 
 SETTINGS = MatrixSettings()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
+
+from atomlearn.core.data.whole_files import write_whole
 
 
 def check_place(path: str | Path) -> None:
@@ -19,20 +19,6 @@ def check_place(path: str | Path) -> None:
 def write_text(path: str | Path, text: str) -> None:
     """Write ``text`` as UTF-8; readers see the old file or the new one, never half of one."""
     check_place(path)
-    target = Path(path)
     # Names of files come with stand-ins for their bytes where the locale is not UTF-8 (LC_ALL=C).
-    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    handle, temporary = tempfile.mkstemp(
-        dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"
-    )
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-        # mkstemp makes files for the owner only; a result is as readable as any new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    known = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    write_whole(Path(path), known.encode())

@@ -224,7 +224,7 @@ class Content:
     command: str = ""
     python: str = ""
     versions: str = ""
-    files: tuple[str, ...] = ("selected.csv", "model.json", "summary.json")
+    files: tuple[str, ...] = ("summary.json",)
     title: str = ""
     chosen_first: bool = False
     covariates: tuple[SelectedFeature, ...] = ()

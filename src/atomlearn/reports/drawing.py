@@ -186,8 +186,7 @@ def svg_of(display: Display) -> str:
 
     stream = io.StringIO()
     # Letters that matplotlib's font lacks are letters that the browser's font may have.
-    with rc_context(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with rc_context(), warnings.catch_warnings(action="ignore"):
         rcdefaults()
         with rc_context(page_style()):  # type: ignore[arg-type]
             figure = Figure(figsize=display.size, layout="constrained")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.data.standardized import moments_of
 from atomlearn.core.interfaces import Array, Rows
 from atomlearn.core.interfaces.loss import has_link
@@ -36,7 +37,7 @@ from atomlearn.reports.halves import Half, band_of, curve_of, fitted_halves, sha
 from atomlearn.reports.profile import Profile, facts_of, profiles
 from atomlearn.reports.structure_displays import GroupsDisplay, name_of_part, selected_groups
 from atomlearn.reports.suspects import suspects
-from atomlearn.reports.view import View, dense_columns, view_of
+from atomlearn.reports.view import View, view_of
 
 #: Small pictures side by side; more make a page slow.
 MOST_PANELS = 12
@@ -77,7 +78,7 @@ def _of_terms(view: View, place: Rows, factors: Rows) -> tuple[Array, Array]:
     slopes, sizes = np.zeros((2, view.outputs, len(factors)))
     for at, (first, second) in enumerate(factors.tolist()):
         mine = place == at
-        added = view.weights[:, mine] @ dense_columns(view.design, view.columns[mine]).T
+        added = view.weights[:, mine] @ dense_part(view.design, view.columns[mine]).T
         sizes[:, at] = slopes[:, at] = added.std(axis=1)
         if second >= 0:
             continue
@@ -163,8 +164,7 @@ def forbidden(
     if not view.results or view.is_mapped:
         return []
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             return twins(view.model, X, y, most=10, correlated=0, names=names)
     except (TypeError, ValueError, AttributeError):
         return []

@@ -60,8 +60,7 @@ def fitted_halves(
     if len(y) < 8 or (codes is not None and np.bincount(codes).min() < 2):
         return []  # a half may lack a class, or rows
     found: list[Half] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         while len(found) < count:
             took = time.monotonic() - began
             if asked is None and took * max(1.0, FEWEST_HALVES / max(len(found), 1)) > SECONDS:

@@ -51,8 +51,7 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
         if not left.size or np.unique(y[train]).size < len(view.classes or ()):
             return None  # of so few rows of a class none can be left out
         rows, truth, trained = rows_of(X, left), y[left], y[train]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             tested = held_out_test(fits.estimator, X, y, (train, left), fits.rng, **fits.dependence)
         fitted, known, verdict = tested
     else:

@@ -98,7 +98,7 @@ class SavedModel:
     counted and the other one of each input, and its mean. settings : how it was fitted (text and
     numbers; of survival times the scores are log hazard ratios, and the settings hold
     baseline_times and baseline_hazard, cumulative there for the score baseline_score; of numbers
-    held_out_errors, see ``interval``).
+    and times held_out_errors, see ``interval``).
     """
 
     task: str
@@ -166,20 +166,27 @@ class SavedModel:
     def interval(self, scores: Array, share: float) -> Array:
         """Return between which numbers a share of targets lies, (n_samples, 2).
 
+        Of survival times one, (n_samples, 1), which a share of the events come after.
         By the errors of the model without the held-out rows on these (split conformal): of rows
         that come from where these come from.
         """
         errors = np.asarray(self.settings.get("held_out_errors", ()))
         place = math.ceil(share * (errors.size + 1) - 1e-9)
-        if self.task != "regression" or not 0 < place <= errors.size:
+        if not 0 < place <= errors.size:
             raise ValueError(
-                f"an interval of {share:g} is made from the errors on held-out rows, of numbers: "
+                f"an interval of {share:g} is made from the errors on held-out rows, of numbers, "
+                "or of times without strata and late entries: "
                 f"this model ({self.task}) has {errors.size} of them; of classes see the "
                 "probabilities, else ask for a smaller share, or select with --test-fraction"
             )
+        far = np.sort(errors)[place - 1]
+        if self.task == "survival":
+            hazard = np.exp(self.settings["baseline_score"] - scores - far)
+            clock = self.settings["held_out_hazard"], self.settings["held_out_times"]
+            return np.asarray(np.interp(hazard, *clock))
         loss = as_loss(self.loss)
         mean = loss.mean(scores[:, 0])
-        far = np.sort(errors)[place - 1] * scale_of(loss, mean)
+        far = far * scale_of(loss, mean)
         low = np.maximum(mean - far, 0.0) if has_link(loss) else mean - far
         return np.column_stack([low, mean + far])
 

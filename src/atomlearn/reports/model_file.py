@@ -8,31 +8,27 @@ what is wrong with anything else.
 from __future__ import annotations
 
 import json
-import sys
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.model import ModelFeature, SavedModel
+from atomlearn.storage.formats.records import (
+    Readers,
+    demand,
+    finite,
+    finite_array,
+    of_type,
+    record,
+)
 from atomlearn.storage.intake.columns import ColumnPlan, plan_of
 
 FORMAT = "atomlearn-model"
 VERSION = 1
-
-#: What JSON text is read into. ``bool`` is an int to Python, and never one here.
-_WORDS: dict[Any, str] = {
-    str: "a text",
-    bool: "true or false",
-    int: "a whole number of at least 0",
-    float: "a finite number",
-    list: "a list",
-    dict: "an object",
-}
 
 
 def write_model(path: str | Path, model: SavedModel) -> None:
@@ -104,7 +100,7 @@ def parse_model(text: str, name: str) -> SavedModel:
             f"version {VERSION}; update atomlearn, or write the model again with it"
         )
     try:
-        model: SavedModel = _record("", content, SavedModel)
+        model: SavedModel = record(SavedModel, content, own=_OWN)
         _check(model)
     except ValueError as error:
         raise ValueError(
@@ -118,80 +114,17 @@ def _no_constant(value: str) -> NoReturn:
     raise ValueError(f"it holds {value}, and a model has finite numbers only")
 
 
-def _require(holds: bool, place: str, expected: str, received: object) -> None:
-    """Raise ValueError where something does not hold."""
-    if not holds:
-        shown = repr(received)
-        shown = shown if len(shown) <= 60 else shown[:57] + "..."
-        raise ValueError(f"{place} must be {expected}, found {shown}")
-
-
-# Values, as the fields of records are annotated.
-
-
-def _record(place: str, value: object, kind: Any) -> Any:
-    hints = get_type_hints(kind)
-    found = _of_type(place or "the file", value, dict)
-    told = f"an object with the keys {', '.join(hints)}"
-    _require(found.keys() == hints.keys(), place or "the file", told, sorted(found))
-    dot = f"{place}." if place else ""
-    return kind(**{key: _value(f"{dot}{key}", found[key], hints[key]) for key in hints})
-
-
-def _value(place: str, value: object, kind: Any) -> Any:
-    """Return a value of an annotated kind, as a record keeps it."""
-    origin, kinds = get_origin(kind), get_args(kind)
-    if origin is np.ndarray:
-        return _array(place, value)
-    if kind is ColumnPlan:
-        return plan_of(value, place)
-    if is_dataclass(kind):
-        return _record(place, value, kind)
-    if origin is tuple:
-        items = enumerate(_of_type(place, value, list))
-        return tuple(_value(f"{place}[{at}]", item, kinds[0]) for at, item in items)
-    if origin is dict:
-        return _settings(place, value)
-    if type(None) in kinds:
-        return None if value is None else _value(place, value, kinds[0])
-    if kinds:
-        told = f"one of {', '.join(_WORDS[one] for one in kinds)}"
-        _require(type(value) in kinds, place, told, value)
-        return value
-    return _number(place, value) if kind is float else _of_type(place, value, kind)
-
-
-def _of_type(place: str, value: Any, kind: Any) -> Any:
-    fits = type(value) is kind and not (kind is int and value < 0)
-    _require(fits, place, _WORDS[kind], value)
-    return value
-
-
-def _number(place: str, value: Any) -> float:
-    # Whole numbers of Python may be larger than any float.
-    finite = type(value) in (int, float) and abs(value) <= sys.float_info.max
-    _require(finite, place, _WORDS[float], value)
-    return float(value)
-
-
-def _array(place: str, value: object) -> Array:
-    expected = "lists of finite numbers, of one length"
-    try:
-        found = np.array(_of_type(place, value, list))
-    except ValueError:
-        found = np.array(None)
-    _require(found.dtype.kind in "if" and bool(np.isfinite(found).all()), place, expected, value)
-    return found.astype(np.float64)
-
-
 def _settings(place: str, value: object) -> dict[str, Any]:
-    found: dict[str, Any] = _of_type(place, value, dict)
+    found: dict[str, Any] = of_type(place, value, dict)
     for key, item in found.items():
-        if key in ("baseline_times", "baseline_hazard", "held_out_errors"):
-            _array(f"{place}.{key}", item)
+        if key.endswith(("_times", "_hazard", "_errors")):
+            finite_array(f"{place}.{key}", item)
         elif item is not None and type(item) not in (str, bool):
-            _number(f"{place}.{key}", item)
+            finite(f"{place}.{key}", item)
     return found
+
+
+_OWN: Readers = {ColumnPlan: lambda place, value: plan_of(value, place), dict[str, Any]: _settings}
 
 
 def _check(model: SavedModel) -> None:
@@ -217,7 +150,7 @@ def _check(model: SavedModel) -> None:
         (len(statuses) == n_fits, "certificates", f"a list of length {n_fits}", statuses),
         (Status.__members__.keys() >= {*statuses}, "certificates", "of known statuses", statuses),
     ):
-        _require(holds, place, expected, found)
+        demand(holds, place, expected, found)
     for at, feature in enumerate(model.features):
         _check_feature(f"features[{at}]", feature, len(columns), n_outputs)
 
@@ -230,11 +163,11 @@ def _check_feature(place: str, feature: ModelFeature, n_inputs: int, n_outputs: 
     factors, curve = feature.factors, feature.curve
     most = 2 if curve is None else 1
     fits = 1 <= len(factors) <= most and max(factors) < n_inputs
-    _require(fits, f"{place}.factors", "one or two positions in inputs, of a curve one", factors)
+    demand(fits, f"{place}.factors", "one or two positions in inputs, of a curve one", factors)
     if curve is not None:
         levels = curve.levels
         # Codes of levels are bytes.
         fits = levels.ndim == 1 and 1 <= levels.size <= 256 and bool((np.diff(levels) > 0).all())
         fits = fits and curve.values.shape == (n_outputs, levels.size)
         told = "a value of each output at 1 to 256 increasing levels"
-        _require(fits, f"{place}.curve", told, levels.tolist())
+        demand(fits, f"{place}.curve", told, levels.tolist())

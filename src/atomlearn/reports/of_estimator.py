@@ -123,7 +123,6 @@ def report(
         python=f"model = {shown}.fit({given})\n"
         f'atomlearn.report(model, {given}, path="report.html"{seed})',
         versions=versions(),
-        files=("summary.json",),
     )
     if effects is not None:
         told = effects.sentences(names_in(X) if feature_names is None else feature_names)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Columns, Design
 from atomlearn.reports.drawing import MOST_NAMED
-from atomlearn.reports.view import dense_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,9 @@ def profiles(
     others = np.setdiff1d(np.arange(min(design.shape[1], 2 * MOST_NAMED)), first)
     return [
         Profile.of(
-            names[column], dense_columns(design, [column])[:, 0], missing.get(names[column], 0)
+            names[column],
+            dense_part(design, np.array([column]))[:, 0],
+            missing.get(names[column], 0),
         )
         for column in [*first, *others][:MOST_NAMED]
     ]

@@ -16,6 +16,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import _check_feature_names_in, _check_n_features
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.core.problem.result import Result
 from atomlearn.designs import as_design, feature_names
@@ -67,7 +68,7 @@ class View:
 
     def input(self, column: int) -> Array:
         """Return one column of the inputs as an array."""
-        return dense_columns(self.inputs, [column])[:, 0]
+        return dense_part(self.inputs, np.array([column]))[:, 0]
 
     @property
     def labels(self) -> list[str] | None:
@@ -81,12 +82,6 @@ class View:
         if strange := y[~np.isin(y, self.classes)].tolist():
             raise ValueError(f"y has the class {strange[0]!r}, and the model knows {self.classes}")
         return np.searchsorted(np.array(self.classes), y)
-
-
-def dense_columns(design: Design, columns: ArrayLike) -> Array:
-    """Return columns, in any order, as an array."""
-    increasing, place = np.unique(np.asarray(columns, dtype=np.int64), return_inverse=True)
-    return np.asarray(design.gather(increasing).dense(), dtype=np.float64)[:, place]
 
 
 class _Typed(str):

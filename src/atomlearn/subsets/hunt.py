@@ -25,8 +25,8 @@ from atomlearn.subsets.relaxation import Bound, Point, Relaxation, dual_value
 from atomlearn.subsets.result import NearSubset, SubsetRecord, SubsetResult, SubsetStatus
 from atomlearn.subsets.search import Search, Subset
 
-#: Relative gap of the relaxation over all columns.
-ROOT_GAP = 1e-4
+#: Relative gap: of the relaxation over all columns, and of a search where none is asked for.
+GAP = 1e-4
 #: That of the relaxation that one with a price goes on from.
 LOOSE_GAP = 0.1
 #: Columns, or groups, among which the first set is improved, at least.
@@ -74,7 +74,7 @@ class Hunt:
 
     def _relax(self, given: Problem) -> None:
         """Solve the relaxation over all columns, and read the data once more for its scores."""
-        problem, gap = self.problem, ROOT_GAP
+        problem, gap = self.problem, GAP
         if self._goes_on:
             given, gap = given.with_norm(self.units.norm.replaced(k=1)), LOOSE_GAP
         result = Settings(gap=gap, deadline=self.wanted.deadline).run(given)

@@ -10,7 +10,6 @@ import numpy as np
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Form, ProxJacobian, ProxPoint, Scores
-from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.ksupport import KSupport, fair_share
 from atomlearn.core.norms.ksupport_point import ksupport_point
@@ -131,10 +130,6 @@ class BranchNorm(RatedNorm):
             return math.hypot(plain, least * math.sqrt(self.k))
         each = np.where(shares < 1.0, 2.0 * least * np.abs(free), free**2 + least**2)
         return math.sqrt(float(each.sum()))
-
-    def ratings(self, scores: Scores) -> Scores:
-        groups = self._groups(scores.n_columns)
-        return scores if groups is None else ArrayScores(groups.norms_of_scores(scores))
 
     def squares(self, scores: Scores) -> Array:
         """Return the squared rating of each column, or group."""

@@ -11,20 +11,17 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Columns, Deadline, Loss, is_number, whole_number
-from atomlearn.core.interfaces.numbers import positive
+from atomlearn.core.interfaces import Columns, Deadline, Loss, is_number, positive, whole_number
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solve import checked_problem
-from atomlearn.subsets.hunt import Hunt, Wanted
+from atomlearn.subsets.hunt import GAP, Hunt, Wanted
 from atomlearn.subsets.norm import Choices
 from atomlearn.subsets.result import SubsetRecord, SubsetResult
 
 #: The ridge, where none is given, in units of the curvature of f along a column of usual length.
 USUAL_RIDGE = 0.1
-#: Relative: the gap that is asked for where none is given.
-GAP = 1e-4
 #: Subsets within reach of the best one that are listed, where nobody says how many.
 MOST_SETS = 1000
 

@@ -73,7 +73,6 @@ class Cox(Loss):
     coupled: ClassVar[int] = 0
     task: ClassVar[Task] = "survival"
     dispersed: ClassVar[bool] = False
-    smoothness: ClassVar[float] = float("inf")
 
     def __post_init__(self) -> None:
         if self.ties not in ("efron", "breslow"):

@@ -178,8 +178,8 @@ class DesignChecks:
         curvature[0] = 0.0
         for c, weights in ((None, ones), (curvature, curvature)):
             bound = self.square_bound(everything, weights)
-            for squared_norms in (design.squared_norms, partial(Design.squared_norms, design)):
-                assert_within(squared_norms(c), weights @ array**2, bound)
+            for found in (design.squared_norms(c), Design._squares(design, weights)):
+                assert_within(found, weights @ array**2, bound)
         # What is taken off after sums costs digits: gaps have to know of it.
         taken = np.sqrt(array.shape[0]) * design.taken_off(everything)
         lost, told = np.linalg.norm(self._sizes, axis=0), np.linalg.norm(array, axis=0) + taken
@@ -248,8 +248,7 @@ class DesignChecks:
         for bad in (np.nan, np.inf, -np.inf):
             v = np.array(self.vectors(array.shape[0])[0])
             v[row] = bad
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)
+            with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
                 try:
                     values = plain.scores(v).top(1)[1]
                 except ValueError:

@@ -78,11 +78,11 @@ bool cholesky(Index size, double* a, Index stride) {
     return info == 0;
 }
 
-void cholesky_solve(Index size, const double* l, Index stride, double* b) {
+void cholesky_solve(Index size, const double* l, Index stride, double* b, Index count) {
     if (size == 0) return;
     char lower = 'L';
-    int n = narrow(size), one = 1, lda = narrow(stride), info = 0;
-    potrs(&lower, &n, &one, loose(l), &lda, b, &n, &info);
+    int n = narrow(size), m = narrow(count), lda = narrow(stride), info = 0;
+    potrs(&lower, &n, &m, loose(l), &lda, b, &n, &info);
 }
 
 void solve_lower(Index size, Index count, const double* l, Index stride, double* b,

@@ -9,8 +9,8 @@ namespace atomlearn::blas {
 
 // Replaces the lower triangle by the Cholesky factor L; false where that does not exist.
 bool cholesky(Index size, double* a, Index stride);
-// b = (L L')^-1 b.
-void cholesky_solve(Index size, const double* l, Index stride, double* b);
+// B = (L L')^-1 B for `count` columns, one after the other.
+void cholesky_solve(Index size, const double* l, Index stride, double* b, Index count = 1);
 // B = L^-1 B for `count` columns.
 void solve_lower(Index size, Index count, const double* l, Index stride, double* b, Index b_stride);
 // Lower triangle of C = alpha A'A + beta C, A with `size` columns of `length` entries.

@@ -351,7 +351,11 @@ class Fit {
         const bool wide = !p_.gram && size > p_.rows && ones_ >= size;
         const Index order = wide ? p_.rows : size;
         const double own = c * (1.0 - share_);
-        Numbers u(as_size(size)), sign(as_size(size)), right(as_size(size));
+        // The right side, u, and where the norms are equal the direction that takes them apart.
+        const Index sides = share_ > 0.0 ? 3 : 2;
+        Numbers given(as_size(sides * size)), sign(as_size(size));
+        double* u = given.data() + size;
+        double* apart = u + size;
         Numbers matrix(as_size(order * order)), taken;
         hessian(used, wide, taken, matrix);
         for (Index i = 0; i < size; ++i) {
@@ -359,7 +363,8 @@ class Fit {
             const bool one = kinds_[as_size(j)] == Kind::one;
             const double at = end[as_size(j)];
             sign[as_size(i)] = one ? 0.0 : std::copysign(1.0, at);
-            u[as_size(i)] = one ? at : std::copysign(x_, at);
+            u[i] = one ? at : std::copysign(x_, at);
+            if (sides == 3) apart[i] = std::copysign(1.0, at) - std::sqrt(p_.k) * u[i] / gauge;
             if (!wide) matrix[as_size(i * size + i)] += one ? own : 0.0;
         }
         const double of_middle = budget > 0.0 && !priced_ ? c / budget : 0.0;
@@ -368,53 +373,38 @@ class Fit {
         for (Index i = 0; !wide && i < size; ++i)
             add_multiple(matrix.data() + i * size, of_middle * sign[as_size(i)], sign.data(), size);
         for (double damping = damping_; damping <= 1.0; damping *= 1e3) {
-            Numbers factor(matrix), image(as_size(order));
+            Numbers factor(matrix);
             const double more = damping * lipschitz_, whole = own + more;
             for (Index i = 0; i < order; ++i) factor[as_size(i * order + i)] += wide ? whole : more;
             for (Index i = 0; i < size; ++i) {
                 const Index j = used[as_size(i)];
-                right[as_size(i)] = p_.pull[j] + more * best_.w[as_size(j)] -
-                                    (p_.squared ? slope * sign[as_size(i)] : c * u[as_size(i)]);
+                given[as_size(i)] = p_.pull[j] + more * best_.w[as_size(j)] -
+                                    (p_.squared ? slope * sign[as_size(i)] : c * u[i]);
             }
             if (!blas::cholesky(order, factor.data(), order)) continue;
-            const auto solved = [&](Numbers v) {
-                if (!wide) {
-                    blas::cholesky_solve(size, factor.data(), size, v.data());
-                    return v;
-                }
-                std::fill(image.begin(), image.end(), 0.0);
-                for (Index i = 0; i < size; ++i)
-                    add_multiple(image.data(), v[as_size(i)], taken.data() + i * order, order);
-                blas::cholesky_solve(order, factor.data(), order, image.data());
-                for (Index i = 0; i < size; ++i)
-                    v[as_size(i)] =
-                        (v[as_size(i)] - dot(taken.data() + i * order, image.data(), order)) /
-                        whole;
-                return v;
+            Numbers ways(given), image(as_size(wide ? sides * order : 0));
+            for (Index i = 0; wide && i < sides * size; ++i)
+                add_multiple(image.data() + i / size * order, ways[as_size(i)],
+                             taken.data() + i % size * order, order);
+            blas::cholesky_solve(order, factor.data(), order, (wide ? image : ways).data(), sides);
+            for (Index i = 0; wide && i < sides * size; ++i)
+                ways[as_size(i)] -=
+                    dot(taken.data() + i % size * order, image.data() + i / size * order, order);
+            for (double& way : ways) way /= wide ? whole : 1.0;
+            // Takes off v what a term q q' / extra of the system does; of 0 it leaves q'v = 0.
+            const auto correct = [size](double* v, const double* q, double extra,
+                                        const double* way) {
+                const double bend = extra + dot(q, way, size);
+                if (bend != 0.0) add_multiple(v, -dot(q, v, size) / bend, way, size);
             };
-            // Takes off x what a term q q' / extra of the system does; of 0 it leaves q'x = 0.
-            const auto corrected = [&](Numbers v, const Numbers& q, double extra, Numbers way) {
-                const double bend = extra + dot(q.data(), way.data(), size);
-                if (bend != 0.0)
-                    add_multiple(v.data(), -dot(q.data(), v.data(), size) / bend, way.data(), size);
-                return v;
-            };
-            const auto inverse = [&](const Numbers& v) {
-                if (turned == 0.0) return solved(v);
-                return corrected(solved(v), u, 1.0 / turned, solved(u));
-            };
-            Numbers found = inverse(right);
-            if (share_ > 0.0) {
-                // The norms stay equal, to first order.
-                Numbers apart(as_size(size));
-                for (Index i = 0; i < size; ++i)
-                    apart[as_size(i)] =
-                        std::copysign(1.0, u[as_size(i)]) - std::sqrt(p_.k) * u[as_size(i)] / gauge;
-                found = corrected(std::move(found), apart, 0.0, inverse(apart));
-            }
+            double* found = ways.data();
+            for (Index side = 0; turned != 0.0 && side < sides; side += 2)
+                correct(found + side * size, u, 1.0 / turned, found + size);
+            // The norms stay equal, to first order.
+            if (sides == 3) correct(found, apart, 0.0, found + 2 * size);
             x.assign(as_size(p_.count), 0.0);
-            for (Index i = 0; i < size; ++i) x[as_size(used[as_size(i)])] = found[as_size(i)];
-            return std::isfinite(dot(found.data(), found.data(), size));
+            for (Index i = 0; i < size; ++i) x[as_size(used[as_size(i)])] = found[i];
+            return std::isfinite(dot(found, found, size));
         }
         return false;
     }

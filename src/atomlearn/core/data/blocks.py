@@ -124,8 +124,8 @@ class DenseBlock(Block):
         deadline = Deadline.current()
         return _kernels.sum_of_pieces(product, root.size, 0.5 * root.size * size * size)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        return _kernels.scores_dense(self._array, curvature, squared=True)
+    def _squares(self, weights: Array) -> Array:
+        return _kernels.scores_dense(self._array, weights, squared=True)
 
     def gather(self, columns: Columns) -> DenseBlock:
         n_columns = self.shape[1]
@@ -222,8 +222,7 @@ class SparseBlock(Block):
         whole = weighted_squares(pulled, np.ones(pulled.shape[0]))
         return np.asarray(self.gram(curvature) - whole)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        weights = np.ones(self._n_samples) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         return _kernels.sparse_dots(*self._parts, weights, squared=True)
 
     def gather(self, columns: Columns) -> SparseBlock:

@@ -200,8 +200,8 @@ class CachedBlock(Block):
     def transpose_dot(self, v: Array) -> Array:
         return self.inner.transpose_dot(v)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        return self.inner.squared_norms(curvature)
+    def _squares(self, weights: Array) -> Array:
+        return self.inner.squared_norms(weights)
 
     def dense(self) -> Array:
         return self.inner.dense()

@@ -48,9 +48,8 @@ class CenteredBlock(Block):
         result -= np.outer(offsets, pull) + np.outer(pull, offsets)
         return result
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
-        squares = self._inner.squared_norms(curvature)
+    def _squares(self, weights: Array) -> Array:
+        squares = self._inner.squared_norms(weights)
         squares -= 2.0 * self._offsets * self._pull(weights)
         return np.maximum(squares, 0.0)
 

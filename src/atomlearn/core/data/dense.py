@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns, Design, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 
 
 class DenseDesign(Design):

@@ -101,8 +101,8 @@ class RepeatedBlock(Block):
     def transpose_dot(self, v: Array) -> Array:
         return self.base.transpose_dot(v)[self.positions]
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        return self.base.squared_norms(curvature)[self.positions]
+    def _squares(self, weights: Array) -> Array:
+        return self.base.squared_norms(weights)[self.positions]
 
     def dense(self) -> Array:
         return np.asfortranarray(self.base.dense()[:, self.positions])

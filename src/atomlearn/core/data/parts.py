@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.centered import chosen_rows
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.forwarding import Derived, Forwarding
+from atomlearn.core.interfaces.scores import ArrayScores
 
 
 def part_of(
@@ -121,8 +121,7 @@ class SpreadRows(Derived):
     def predict(self, weights: Array) -> Array:
         return self.design.predict(weights)[self.rows]
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        weights = np.ones(self.rows.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         return self.design.squared_norms(self._spread(weights))
 
     def _spread(self, v: Array) -> Array:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Columns, Scores
-from atomlearn.core.interfaces.scores import ArrayScores as ArrayScores
 
 
 def largest(columns: Columns, values: Array, count: int) -> tuple[Columns, Array]:

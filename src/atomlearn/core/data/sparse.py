@@ -13,8 +13,8 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.compressed import checked_parts, is_sparse, take_compressed
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 
 
 class SparseDesign(Design):
@@ -111,9 +111,7 @@ class SparseDesign(Design):
             return _kernels.sparse_sums(*self._parts, weights, self.shape[0])
         return _kernels.sparse_dots(*self._parts, weights)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 for every column: one pass."""
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         return self._transposed(weights, squared=True)
 
     def gather(self, columns: Columns) -> Block:

@@ -12,11 +12,11 @@ from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.compressed import scaled_columns
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.parts import RowSubset
+from atomlearn.core.data.parts import RowSubset, dense_part
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.forwarding import Derived
-from atomlearn.core.interfaces.numbers import normalized
+from atomlearn.core.interfaces.per_sample import normalized
 from atomlearn.core.interfaces.scores import affine_scores
 
 
@@ -87,8 +87,7 @@ class Affine(Derived):
         scaled = W * self.factors[:, None]
         return self.design.product(scaled) - self.means @ scaled
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         if not weights.any():
             return np.zeros(self.shape[1])
         means, deviations = column_moments(self.design, weights)
@@ -197,7 +196,7 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
     means, deviations = np.empty(columns.size), np.empty(columns.size)
     weights = np.full(design.shape[0], 1.0 / design.shape[0])
     for part in LIMITS.pieces(columns.size, design.shape[0]):
-        array = np.asarray(design.gather(columns[part]).dense(), dtype=np.float64)
+        array = dense_part(design, columns[part])
         means[part], deviations[part] = _exact_moments(array, weights)
     return means, deviations
 

@@ -15,8 +15,6 @@ from atomlearn.core.interfaces.norm import (
     GroupWeights,
     Lift,
     Norm,
-    ProxJacobian,
-    ProxPoint,
     Term,
 )
 from atomlearn.core.interfaces.numbers import (
@@ -32,5 +30,6 @@ from atomlearn.core.interfaces.other_names import (
     own_parameters,
     refuse_unknown,
 )
+from atomlearn.core.interfaces.proximal import ProxJacobian, ProxPoint
 from atomlearn.core.interfaces.scores import Scores
 from atomlearn.core.interfaces.warm_start import Arrays, Atom, WarmStart

@@ -125,10 +125,11 @@ class Design(ABC):
         return result
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 for every column (c = 1 where None): one pass.
+        """Return sum_i c_i x_ij^2 for every column (c = 1 where None): one pass."""
+        return self._squares(np.ones(self.shape[0]) if curvature is None else curvature)
 
-        By default all columns are gathered, a bounded number at a time.
-        """
+    def _squares(self, weights: Array) -> Array:
+        """Return that: by default all columns are gathered, a bounded number at a time."""
         if not self.listable:
             raise TypeError(
                 f"{type(self).__name__} does not list its {self.shape[1]} columns; standardize the "
@@ -137,7 +138,7 @@ class Design(ABC):
             )
         result = np.empty(self.shape[1])
         for columns in self._bounded(np.arange(self.shape[1])):
-            result[columns] = self.gather(columns).squared_norms(curvature)
+            result[columns] = self.gather(columns).squared_norms(weights)
         return result
 
     def _bounded(self, columns: Columns) -> list[Columns]:
@@ -229,9 +230,8 @@ class Block(Design):
         float64, or float32 where that holds the columns exactly.
         """
 
-    @abstractmethod
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i a_ij^2 for each column j (c = 1 where None)."""
+    def _squares(self, weights: Array) -> Array:
+        return np.asarray(weights @ np.square(self.dense(), dtype=np.float64))
 
     def distinct(self) -> tuple[Block, Columns]:
         """Return the block of the distinct columns, and the place there of each column."""

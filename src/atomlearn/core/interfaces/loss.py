@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.arrays import Array, Rows
+from atomlearn.core.interfaces.targets import binary_target, regression_target
 
 #: What a loss is for: numbers, labels, or times of which some are only known to be exceeded.
 Task = Literal["regression", "classification", "survival"]
@@ -25,8 +26,8 @@ class Loss(ABC):
     certificate relies on. No method stores anything.
 
     Four methods are what solvers need, and what every loss must have: ``value``, ``gradient``,
-    ``conjugate`` and ``curvature``; ``check_target`` says what may stand in y. The other methods
-    say what a prediction means to people; their defaults suit a regression with the identity link.
+    ``conjugate`` and ``curvature``. ``check_target`` says what may stand in y, and the other
+    methods what a prediction means to people: defaults suit a regression with the identity link.
     """
 
     #: Name by which users ask for it, for example ``"logistic"``.
@@ -34,7 +35,7 @@ class Loss(ABC):
     #: What it is for: of ``"classification"`` the targets are the two labels -1 and +1.
     task: ClassVar[Task] = "regression"
     #: Least L with loss'' <= L for a unit sample weight (``inf`` where there is none).
-    smoothness: ClassVar[float]
+    smoothness: ClassVar[float] = math.inf
     #: True when loss'' does not depend on z: one Newton step is exact.
     is_quadratic: ClassVar[bool] = False
     #: True when loss(y, z + c) = loss(y - c, z): what is added to predictions may be taken off y.
@@ -70,9 +71,13 @@ class Loss(ABC):
 
     # --- what solvers need ------------------------------------------------------------------
 
-    @abstractmethod
     def check_target(self, y: object) -> Array:
-        """Return the targets as float64, or raise ValueError that names object and remedy."""
+        """Return the targets as float64, or raise ValueError that names object and remedy.
+
+        By default any finite numbers will do; of labels the two -1 and +1, and {0, 1} and booleans
+        are mapped.
+        """
+        return binary_target(y) if self.task == "classification" else regression_target(y)
 
     @abstractmethod
     def value(self, y: Array, prediction: Array, weight: Array) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 from atomlearn.core.interfaces import Array
 from atomlearn.core.losses.domain import slopes_within, weighted_sum
 from atomlearn.core.losses.shift import Explained
-from atomlearn.core.losses.targets import regression_target
 
 
 class ClippedSlopes(Explained):
@@ -25,10 +24,6 @@ class ClippedSlopes(Explained):
     @abstractmethod
     def slopes(self) -> tuple[float, float, float]:
         """Low, high and width."""
-
-    def check_target(self, y: object) -> Array:
-        """Return y as float64; any finite numbers will do."""
-        return regression_target(y)
 
     def _slope(self, y: Array, prediction: Array) -> Array:
         low, high, width = self.slopes
@@ -53,7 +48,7 @@ class ClippedSlopes(Explained):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return sum_i u_i y_i + width/2 u_i^2 / s_i in the box, ``inf`` elsewhere."""
         low, high, width = self.slopes
-        slope = slopes_within(low, high, dual, weight)
+        slope = slopes_within(low, high, dual, weight, 0.5 * (high - low))
         return float("inf") if slope is None else float(dual @ (y + 0.5 * width * slope))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:

@@ -27,10 +27,11 @@ def per_unit_weight(dual: Array, weight: Array) -> Array | None:
     return np.divide(dual, weight, out=np.zeros_like(dual), where=weight != 0.0)
 
 
-def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array | None:
-    """Return u_i / s_i, cut at the edges; None where some lies outside."""
-    slope = per_unit_weight(dual, weight)
-    slack = 0.5 * (high - low) * EDGE_TOLERANCE
+def slopes_within(
+    low: float, high: float, dual: Array, weight: Array, unit: float = 1.0
+) -> Array | None:
+    """Return u_i / s_i, cut at the edges; None where some lies outside. unit : a usual slope."""
+    slope, slack = per_unit_weight(dual, weight), unit * EDGE_TOLERANCE
     # "not all inside" rather than "any outside": a NaN is outside too.
     if slope is None or not np.all((slope >= low - slack) & (slope <= high + slack)):
         return None

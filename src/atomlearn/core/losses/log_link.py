@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.loss import rounded
+from atomlearn.core.interfaces.targets import positive_target
 from atomlearn.core.losses.domain import per_unit_weight, weighted_sum, where_weighted
 from atomlearn.core.losses.shift import Explained
 
@@ -41,6 +42,13 @@ def vanishing(linear: Array, rate: float = 1.0) -> float:
 
 class LogLink(Explained):
     """A loss whose mean is exp(z): what all of them share; not for direct use."""
+
+    #: Whether a target may be 0, as a mean may nearly be.
+    takes_zero: ClassVar[bool] = True
+
+    def check_target(self, y: object) -> Array:
+        """Return y as float64, all of it >= 0, or > 0."""
+        return positive_target(y, self.name, zero=self.takes_zero)
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return exp(z)."""

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from atomlearn.core.interfaces import Array, Loss, Task
-from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
-from atomlearn.core.losses.targets import binary_target
+from atomlearn.core.losses.domain import slopes_within, weighted_sum
 
 
 @final
@@ -47,10 +46,6 @@ class Logistic(Loss):
     dispersed: ClassVar[bool] = False
     smoothness: ClassVar[float] = 0.25
 
-    def check_target(self, y: object) -> Array:
-        """Return the labels as -1 and +1; {0, 1} and booleans are mapped."""
-        return binary_target(y)
-
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i (max(0, -m_i) + log(1 + exp(-|m_i|))), m_i = y_i z_i."""
         margin = y * prediction
@@ -73,16 +68,8 @@ class Logistic(Loss):
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return the negative entropy of a_i = -y_i u_i / s_i, ``inf`` outside [0, 1]."""
-        share = per_unit_weight(dual, weight)
-        if share is None:
-            return float("inf")
-        share *= y
-        np.negative(share, out=share)
-        # "not all inside" rather than "any outside": a NaN is outside too.
-        if not np.all((share >= -EDGE_TOLERANCE) & (share <= 1.0 + EDGE_TOLERANCE)):
-            return float("inf")
-        np.clip(share, 0.0, 1.0, out=share)
-        return weighted_sum(weight, _negative_entropy(share))
+        share = slopes_within(0.0, 1.0, -y * dual, weight)
+        return float("inf") if share is None else weighted_sum(weight, _negative_entropy(share))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i p_i (1 - p_i), p_i = sigmoid(-|z_i|), which never cancels."""

@@ -11,8 +11,8 @@ from scipy import sparse
 from scipy.special import log_softmax, xlog1py, xlogy
 
 from atomlearn.core.interfaces import Array, Loss, Task, whole_number
+from atomlearn.core.interfaces.targets import regression_target
 from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight
-from atomlearn.core.losses.targets import regression_target
 
 
 @final

@@ -16,7 +16,6 @@ from atomlearn.core.losses.domain import (
     where_weighted,
 )
 from atomlearn.core.losses.log_link import LogLink, log_or_zero, vanishing
-from atomlearn.core.losses.targets import positive_target
 
 
 @final
@@ -57,15 +56,10 @@ class NegativeBinomial(LogLink):
 
     theta: float = 1.0
     name: ClassVar[str] = "negative_binomial"
-    smoothness: ClassVar[float] = float("inf")
     dispersed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         positive("NegativeBinomial: theta", self.theta)
-
-    def check_target(self, y: object) -> Array:
-        """Return y as float64, all of it >= 0."""
-        return positive_target(y, self.name, zero=True)
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return ``start``; where all counts are 0, a shift whose means underflow."""

@@ -11,7 +11,6 @@ from scipy.special import xlog1py, xlogy
 from atomlearn.core.interfaces import Array
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.log_link import PowerVariance
-from atomlearn.core.losses.targets import positive_target
 
 
 @final
@@ -47,17 +46,12 @@ class Poisson(PowerVariance):
     """
 
     name: ClassVar[str] = "poisson"
-    smoothness: ClassVar[float] = float("inf")
     dispersed: ClassVar[bool] = False
 
     @property
     def exponents(self) -> tuple[float, float]:
         """1 and 0: the variance is the mean."""
         return 1.0, 0.0
-
-    def check_target(self, y: object) -> Array:
-        """Return y as float64, all of it >= 0."""
-        return positive_target(y, self.name, zero=True)
 
     def supremum(self, slope: Array, y: Array) -> Array | None:
         """Return m log m - m - y log y + y of m = y + slope >= 0."""

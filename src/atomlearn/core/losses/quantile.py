@@ -12,7 +12,6 @@ from atomlearn.core.interfaces import Array, positive
 from atomlearn.core.losses.clipped import ClippedSlopes
 from atomlearn.core.losses.domain import slopes_within, weighted_sum
 from atomlearn.core.losses.shift import Explained
-from atomlearn.core.losses.targets import regression_target
 
 
 @final
@@ -59,15 +58,10 @@ class Quantile(Explained):
     q: float = 0.5
     name: ClassVar[str] = "quantile"
     translates: ClassVar[bool] = True
-    smoothness: ClassVar[float] = float("inf")
 
     def __post_init__(self) -> None:
         if not positive("Quantile: q", self.q) < 1.0:
             raise ValueError(f"Quantile: q must be between 0 and 1, got {self.q!r}")
-
-    def check_target(self, y: object) -> Array:
-        """Return y as float64; any finite numbers will do."""
-        return regression_target(y)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i max(-q (z_i - y_i), (1 - q) (z_i - y_i))."""
@@ -84,7 +78,7 @@ class Quantile(Explained):
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return sum_i u_i y_i, ``inf`` where some u_i / s_i is not in [-q, 1 - q]."""
-        inside = slopes_within(-self.q, 1.0 - self.q, dual, weight) is not None
+        inside = slopes_within(-self.q, 1.0 - self.q, dual, weight, 0.5) is not None
         return float(dual @ y) if inside else float("inf")
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
@@ -131,8 +125,8 @@ class SmoothQuantile(ClippedSlopes):
     q: float
     width: float
     name: ClassVar[str] = "quantile"
-    #: 1 / width, which is kept back: columns that it would rule out are not ruled out for good.
-    smoothness: ClassVar[float] = float("inf")
+    # 1 / width bounds its curvature, which is kept back: columns that it would rule out are not
+    # ruled out for good.
 
     @property
     def slopes(self) -> tuple[float, float, float]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses.domain import per_unit_weight, weighted_sum
-from atomlearn.core.losses.targets import regression_target
 
 
 @final
@@ -39,10 +38,6 @@ class Squared(Loss):
     smoothness: ClassVar[float] = 1.0
     is_quadratic: ClassVar[bool] = True
     translates: ClassVar[bool] = True
-
-    def check_target(self, y: object) -> Array:
-        """Return y as float64; any finite numbers will do."""
-        return regression_target(y)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i 1/2 (z_i - y_i)^2."""

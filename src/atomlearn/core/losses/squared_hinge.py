@@ -8,8 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Loss, Task
-from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
-from atomlearn.core.losses.targets import binary_target
+from atomlearn.core.losses.domain import slopes_within, weighted_sum
 
 
 @final
@@ -45,10 +44,6 @@ class SquaredHinge(Loss):
     dispersed: ClassVar[bool] = False
     smoothness: ClassVar[float] = 1.0
 
-    def check_target(self, y: object) -> Array:
-        """Return the labels as -1 and +1; {0, 1} and booleans are mapped."""
-        return binary_target(y)
-
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i 1/2 h_i^2 of the shortfalls h_i = max(0, 1 - y_i z_i)."""
         shortfall = _shortfall(y, prediction)
@@ -65,15 +60,9 @@ class SquaredHinge(Loss):
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return sum_i s_i a_i (a_i / 2 - 1), ``inf`` where some a_i = -y_i u_i / s_i < 0."""
-        shortfall = per_unit_weight(dual, weight)
+        shortfall = slopes_within(0.0, np.inf, -y * dual, weight)
         if shortfall is None:
             return float("inf")
-        shortfall *= y
-        np.negative(shortfall, out=shortfall)
-        # "not all inside" rather than "any outside": a NaN is outside too.
-        if not np.all(shortfall >= -EDGE_TOLERANCE):
-            return float("inf")
-        np.maximum(shortfall, 0.0, out=shortfall)
         half = 0.5 * shortfall
         half -= 1.0
         half *= shortfall

@@ -11,7 +11,6 @@ from scipy.special import xlogy
 from atomlearn.core.interfaces import Array, positive
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 from atomlearn.core.losses.log_link import PowerVariance
-from atomlearn.core.losses.targets import positive_target
 
 
 @final
@@ -51,7 +50,6 @@ class Tweedie(PowerVariance):
 
     power: float = 1.5
     name: ClassVar[str] = "tweedie"
-    smoothness: ClassVar[float] = float("inf")
 
     def __post_init__(self) -> None:
         power = positive("Tweedie: power", self.power)
@@ -65,10 +63,6 @@ class Tweedie(PowerVariance):
     def exponents(self) -> tuple[float, float]:
         """2 - p and p - 1: the variance is mean^p."""
         return 2.0 - self.power, self.power - 1.0
-
-    def check_target(self, y: object) -> Array:
-        """Return y as float64, all of it >= 0."""
-        return positive_target(y, self.name, zero=True)
 
     def supremum(self, slope: Array, y: Array) -> Array | None:
         """Return a z - loss(y, z) where loss' = a; at y = 0 it is (a log a - a) / (2-p) for A=1."""
@@ -144,16 +138,12 @@ class Gamma(PowerVariance):
     """
 
     name: ClassVar[str] = "gamma"
-    smoothness: ClassVar[float] = float("inf")
+    takes_zero: ClassVar[bool] = False
 
     @property
     def exponents(self) -> tuple[float, float]:
         """0 and 1: the variance is the square of the mean."""
         return 0.0, 1.0
-
-    def check_target(self, y: object) -> Array:
-        """Return y as float64, all of it > 0."""
-        return positive_target(y, self.name, zero=False)
 
     def supremum(self, slope: Array, y: Array) -> Array | None:
         """Return m log m - m + 1 + slope log y of m = 1 - slope >= 0."""

@@ -23,8 +23,7 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     l1, or l1 over w >= 0, with a weight for each column    ``SequentialQP``
     ``Groups``, l2; without a ridge term, any loss, form    ``ScalingNewton``
-    ``KSupport`` without groups or ``ElasticNetNorm``, and
-    a quadratic loss                                        ``PatternNewton``
+    ``KSupport`` without groups or ``ElasticNetNorm``       ``PatternNewton``
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
@@ -65,7 +64,7 @@ def choose_master(problem: Problem) -> Master:
             return inner
     elif is_group_problem(problem):
         inner = ScalingNewton()
-    elif problem.loss.is_quadratic and pattern_of(problem) is not None:
+    elif pattern_of(problem) is not None:
         inner = PatternNewton()
     most = max(TUNING.few_columns, 2 * candidates_for_free(problem))
     sets = WorkingSets(inner, smallest=most)

@@ -125,7 +125,8 @@ class AcceleratedGradient(Master):
         settled = False
         with suppress(FloatingPointError):  # the best point is kept
             while run.open and not settled and run.steps < self.max_iter:
-                settled = run.gradient_steps(CHECK_EVERY, self.relative_decrease)
+                period = min(CHECK_EVERY, self.max_iter - run.steps)
+                settled = run.gradient_steps(period, self.relative_decrease)
         return run.refit
 
 

@@ -1,7 +1,8 @@
-"""PatternNewton: a quadratic loss over few columns, k-support or elastic net, in one kernel call.
+"""PatternNewton: a loss over few columns, under k-support or the elastic net, by a kernel.
 
 Where a step costs microseconds, Python's share of it is nearly all: the kernel makes the steps of
-``SemismoothNewton``, and the point is priced once.
+``SemismoothNewton`` on the quadratic model of f around a point, which least squares is itself. A
+search decides how far to go toward its minimizer, and where that ends the point is priced once.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn._kernels import pattern_newton
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.master import Master, Refit, block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
@@ -31,7 +32,7 @@ def pattern_of(problem: Problem) -> tuple[float, bool] | None:
 
 @dataclass(frozen=True, slots=True)
 class PatternNewton(Master):
-    """Re-fit a quadratic loss over a small block: k-support or elastic net, penalized or squared.
+    """Re-fit a smooth loss over a small block: k-support or elastic net, penalized or squared.
 
     What the kernel does not take, or does not bring to the target, is left to ``otherwise``.
 
@@ -69,33 +70,74 @@ class PatternNewton(Master):
     def guess(
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
-        """Return where the kernel ends, on problems that it takes milliseconds for at most."""
+        """Return where steps on models end, of problems whose models take milliseconds."""
         n_samples, size = problem.design.shape
-        pattern, regularizer, weight = pattern_of(problem), problem.regularizer, problem.weight
-        form, level = regularizer.form, regularizer.amount
-        block, ridge = block_of(problem), bool(problem.tau)
+        block, form, ridge = block_of(problem), problem.regularizer.form, bool(problem.tau)
         gram = size <= TUNING.few_columns and (n_samples >= size or ridge)
         few = gram or (n_samples * size <= TUNING.small_entries and not ridge)
-        plain = problem.loss.is_quadratic and problem.metric is None and form != "constrained"
-        taken = few and plain and 0.0 < level < np.inf and size > 0 and block.keeps_gram
-        if pattern is None or not taken or problem.deadline.passed:
+        plain = problem.loss.coupled == 1 and problem.metric is None and form != "constrained"
+        taken = few and plain and 0.0 < problem.regularizer.amount < np.inf and size > 0
+        if pattern_of(problem) is None or not (taken and block.keeps_gram):
             return None
-        v = -problem.loss_gradient(np.zeros(n_samples), 0.0)
-        pull, total = block.transpose_dot(weight), float(weight.sum())
-        if problem.fit_intercept:
-            v = v - weight * (v.sum() / total)
-        if gram:
-            matrix = np.array(block.gram(weight))
-            if problem.fit_intercept:
-                matrix -= np.outer(pull, pull / total)
-            matrix[np.diag_indices(size)] += problem.tau
-        else:
-            matrix = np.array(block.dense(), dtype=np.float64, order="F")
-            if problem.fit_intercept:
-                matrix -= pull / total
-            matrix *= np.sqrt(weight)[:, None]
-        linear, (k, elastic), squared = block.transpose_dot(v), pattern, form == "squared"
-        found, steps = pattern_newton(
-            matrix, linear, weights, k=k, elastic=elastic, level=level, squared=squared, gram=gram
-        )
-        return found, intercept, steps
+        z, steps = block.dot(weights) + intercept, 0
+        value = problem.objective(weights, z)
+        for _ in range(TUNING.inner_steps):
+            model = None if problem.deadline.passed else _minimum(problem, block, weights, z, gram)
+            if model is None:
+                break
+            found, turned, more = model
+            steps += more
+            if problem.loss.is_quadratic:
+                return found, intercept, steps
+            way, before = found - weights, value
+            for halving in range(TUNING.halvings):
+                there, reached = weights + 0.5**halving * way, z + 0.5**halving * turned
+                value = problem.objective(there, reached)
+                if value < before:
+                    weights, z = there, reached
+                    break
+            if not value < (1.0 - TUNING.rounding_share) * before:
+                break
+        return weights, problem.optimal_intercept(block.dot(weights), intercept), steps
+
+
+def _minimum(
+    problem: Problem, block: Block, weights: Array, z: Array, gram: bool
+) -> tuple[Array, Array, int] | None:
+    """Return where the quadratic model of f around predictions z is least, with R as it is.
+
+    With how predictions change up to there, and the steps of the kernel; None where f is straight.
+    """
+    slope, pattern, form = problem.loss_gradient(z), pattern_of(problem), problem.regularizer.form
+    curvature = problem.loss.curvature(problem.y, z, problem.weight)
+    total, free = float(curvature.sum()), float(problem.fit_intercept)
+    if pattern is None or not 0.0 < total < np.inf:
+        return None
+    pull = block.transpose_dot(curvature)
+    means, shift = free * pull / total, free * float(slope.sum()) / total
+    if gram:
+        matrix = np.array(block.gram(curvature))
+        if free:
+            matrix -= np.outer(pull, means)
+        matrix[np.diag_indices(weights.size)] += problem.tau
+        ahead = matrix @ weights
+    else:
+        used = np.flatnonzero(curvature)
+        matrix = np.array(block.dense()[used], dtype=np.float64, order="F")
+        if free:
+            matrix -= means
+        matrix *= np.sqrt(curvature[used])[:, None]
+        ahead = matrix.T @ (matrix @ weights)
+    ahead -= block.transpose_dot(slope - shift * curvature) + problem.tau * weights
+    found, steps = pattern_newton(
+        matrix,
+        ahead,
+        weights,
+        k=pattern[0],
+        elastic=pattern[1],
+        level=problem.regularizer.amount,
+        squared=form == "squared",
+        gram=gram,
+    )
+    way = found - weights
+    return found, block.dot(way) - means @ way - shift, steps

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.master import (
     Candidate,
     Master,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -24,6 +23,7 @@ from atomlearn.core.interfaces import (
 )
 from atomlearn.core.interfaces.forwarding import forward
 from atomlearn.core.interfaces.proximal import MAX_DENSE_FACTORS, side_by_side
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.forms import three_forms
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.parameters import Parameters
@@ -152,9 +152,10 @@ class RatedNorm(VectorNorm):
         """Return k: how many columns, or groups, an atom has."""
         return 1
 
-    @abstractmethod
     def ratings(self, scores: Scores) -> Scores:
-        """Return the ratings of all columns or groups."""
+        """Return the ratings of all columns or groups, by default without weights."""
+        groups = self._groups(scores.n_columns)
+        return scores if groups is None else ArrayScores(groups.norms_of_scores(scores))
 
     def polar(self, scores: Scores) -> float:
         """The l2 norm of the k largest ratings."""

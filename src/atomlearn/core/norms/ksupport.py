@@ -14,10 +14,8 @@ from atomlearn.core.interfaces import (
     Form,
     Norm,
     ProxPoint,
-    Scores,
     whole_number,
 )
-from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.ksupport_point import ksupport_point
 from atomlearn.core.norms.vectors import power_of_two, to_float64
@@ -84,10 +82,6 @@ class KSupport(RatedNorm):
     def _least(self, n_ratings: int) -> int:
         k: int = given(self)
         return min(k, max(1, n_ratings))
-
-    def ratings(self, scores: Scores) -> Scores:
-        groups = self._groups(scores.n_columns)
-        return scores if groups is None else ArrayScores(groups.norms_of_scores(scores))
 
     usual_form = "squared"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Columns, Scores, WarmStart
+from atomlearn.core.interfaces import Array, Columns, Design, Scores, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.levels import dual_at_zero
@@ -83,9 +83,18 @@ class SharedLevels(Task):
     ) -> None:
         self.problem, self.pool, self.reached, self.last = problem, pool, reached, last
         inner = over_sums(problem.design, problem.centered())
-        #: What is read here, as rows that are elsewhere are; None where ``drive`` reads for all.
-        self.own = None if inner.design is problem.design else inner.design
         self.inner, self.lift = inner.entered(how.solver.lifts)
+        n_samples, n_features = self.inner.design.shape
+        fits = n_samples * n_features <= WHOLE and n_features <= JOINING
+        #: Whether the pool is filled by the scores at zero; else it holds all columns.
+        self.seeds = not (fits and self.inner.design.listable)
+        #: What is read here; None where ``drive`` reads for all.
+        self.own: Design | None = None
+        #: Columns that may join after a reading; and the share of the last reference from which the
+        #: guess of one more level is likely right.
+        self.most, self.sure = JOINING, 0.5 * SHARE
+        if inner.design is not problem.design:  # rows are elsewhere: each column costs products
+            self.own, self.seeds, self.most, self.sure = inner.design, True, SUMMED, SHARE
         self.levels = [
             Level(Run(problem.at(x), self.inner.at(x), self.lift, how)) for x in levels.tolist()
         ]
@@ -112,7 +121,7 @@ class SharedLevels(Task):
             if self.levels[0].run.resumes:
                 self.kept = [level.run.begin() for level in self.levels]
             known = self.zero is not None or any(self.kept)
-            if known or not self._seeds:
+            if known or not self.seeds:
                 return None
             return self._read(Asked([dual_at_zero(self.inner)], None))
         self.batch = self._swept() or self._solved()
@@ -163,20 +172,8 @@ class SharedLevels(Task):
             if level.run.status is Status.INTERRUPTED:
                 break
 
-    @property
-    def joining(self) -> int:
-        """Return how many columns may join after a reading."""
-        return min(JOINING if self.own is None else SUMMED, self.pool.at_once)
-
-    @property
-    def _seeds(self) -> bool:
-        """Whether the pool is filled by the scores at zero; else it holds all columns."""
-        n_samples, n_features = self.inner.design.shape
-        fits = n_samples * n_features <= WHOLE and n_features <= JOINING
-        return self.own is not None or not (fits and self.inner.design.listable)
-
     def _seed(self, zero: Scores | None) -> None:
-        if not self._seeds:
+        if not self.seeds:
             if not self.pool.columns.size:
                 self.pool.add(np.arange(self.inner.design.shape[1]))
         elif zero is not None:
@@ -187,7 +184,7 @@ class SharedLevels(Task):
                 likely = norm.best_columns(zero, count)
             else:  # each of them counts, as its products with the others are formed elsewhere
                 likely = norm.rated(zero, SHARE * self.last_reference)
-            self.pool.add(likely[: self.joining])
+            self.pool.add(likely[: min(self.most, self.pool.at_once)])
 
     def _resume(self) -> None:
         """Begin at the points that a checkpoint has kept; what was proved is proved anew."""
@@ -207,7 +204,7 @@ class SharedLevels(Task):
 
     def _swept(self) -> list[Level]:
         """Return, once, the levels that are solved all at once; none where the data is large."""
-        if self._seeds or any(level.point is not None for level in self.levels):
+        if self.seeds or any(level.point is not None for level in self.levels):
             return []
         self.pool.settle()
         if not sweeps(self.inner, self.pool):
@@ -234,7 +231,8 @@ class SharedLevels(Task):
         known = any(level.point is not None and not level.readings for level in self.levels)
         all_at_once = known or self.problem.deadline.passed
         for number in pending if all_at_once else pending[:AHEAD]:
-            if batch and not all_at_once and not self._is_sure(batch[-1]):
+            unsure = before is not None and before.reference < self.sure * self.last_reference
+            if unsure and not all_at_once:
                 break
             level = self.levels[number]
             self._begin(level)
@@ -256,14 +254,6 @@ class SharedLevels(Task):
         """Tell the observers of a level that it begins, unless they were asked where to go on."""
         if level.point is None and not level.readings and not level.run.resumes:
             level.run.begin()
-
-    def _is_sure(self, level: Level) -> bool:
-        """Return whether the guess of one more level after this one is likely right."""
-        point = level.point
-        return (
-            point is not None
-            and point.reference >= (0.5 if self.own is None else 1.0) * SHARE * self.last_reference
-        )
 
     def _asked(self) -> Asked:
         """Return what the levels ask of the data."""
@@ -355,7 +345,7 @@ class SharedLevels(Task):
         columns = columns[np.argsort(rank, kind="stable")]
         columns = columns[self.pool.positions(columns) < 0]
         _, first = np.unique(columns, return_index=True)
-        return self.pool.add(columns[np.sort(first)][: self.joining])
+        return self.pool.add(columns[np.sort(first)][: min(self.most, self.pool.at_once)])
 
     def _solve_alone(self, level: Level) -> None:
         """Solve a level by steps of its own, from its point: the pool does not close its gap."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn import _kernels
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.interfaces.certificate import Certificate
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.pattern_newton import pattern_of
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights

@@ -1,4 +1,4 @@
-"""Checks of the parts of a problem, before any arithmetic."""
+"""Checks of what a problem is made of, before any arithmetic."""
 
 from __future__ import annotations
 

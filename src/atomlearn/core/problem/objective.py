@@ -13,9 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from atomlearn.core.data.scores import ArrayScores, ShiftedScores
+from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.interfaces import Array, Columns, Design, Loss, Scores
 from atomlearn.core.interfaces.certificate import Certificate, Excess
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.domain import where_weighted
 from atomlearn.core.losses.shift import optimal_shift, without_surplus

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from atomlearn.core.interfaces import Array, Form, Norm, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces import Array, Form, Norm, ProxJacobian, ProxPoint, positive
 from atomlearn.core.interfaces.certificate import Excess
-from atomlearn.core.interfaces.numbers import positive
 
 FORMS: tuple[str, ...] = get_args(Form)
 

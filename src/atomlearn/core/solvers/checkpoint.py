@@ -8,10 +8,10 @@ import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from atomlearn.core.data.whole_files import write_whole
 from atomlearn.core.interfaces import Array, Arrays
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record
@@ -129,26 +129,10 @@ def _write(place: _Place, progress: Progress) -> None:
     }
     arrays = solver.saved(state)
     content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
-    _write_whole(place.file, about, content | {"entries": place.entries})
-
-
-def _write_whole(file: Path, about: dict[str, Any], content: Arrays) -> None:
-    """Write arrays to a file, which appears as a whole or not at all."""
     stream = io.BytesIO()
     text = np.array(json.dumps(about))
-    np.savez(stream, allow_pickle=False, about=text, **content)
-    # Two solves may keep one checkpoint: each writes a file of its own, and the last one stays.
-    temporary = file.with_suffix(f".{os.getpid()}.new")
-    with temporary.open("wb") as out:
-        out.write(stream.getbuffer())
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(temporary, file)
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    np.savez(stream, allow_pickle=False, about=text, entries=place.entries, **content)
+    write_whole(place.file, stream.getbuffer())
 
 
 def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import identity
 from atomlearn.core.interfaces import Array, Atom, Norm, WarmStart
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses import as_loss
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.masters.tuning import TUNING

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.interfaces import Array, Mask, check_share
+from atomlearn.core.interfaces import Array, Mask, check_share, positive
 from atomlearn.core.solvers.solver import MAX_ITER
 from atomlearn.designs import Entries
 from atomlearn.estimators.checks import keep, whole
@@ -17,7 +17,7 @@ from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
 from atomlearn.losses import Squared
 from atomlearn.norms import TraceNorm
 from atomlearn.paths import NoImprovement, Settings, largest_useful_level
-from atomlearn.problem import Problem, Regularizer, positive
+from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result
 
 #: Levels that are tried, down to a hundredth of the largest.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from atomlearn.core.interfaces import Form
+from atomlearn.core.interfaces import Form, positive
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.designs import Identity
 from atomlearn.estimators.checks import amount_of, keep, whole
@@ -19,7 +19,7 @@ from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, doubl
 from atomlearn.losses import Squared
 from atomlearn.matrices.robust import robust_coordinates
 from atomlearn.norms import L1, Scaled, SparsePSD, TraceNorm, Union
-from atomlearn.problem import Problem, Regularizer, positive
+from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 
 

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns
-
-#: With more inputs than this, the numbers of the pairs would not fit into 64 bits.
-MAX_INPUTS = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +20,14 @@ class PairIndex:
     With squares (0, 0), (0, 1), ..., (0, d-1), (1, 1), ...; without (0, 1), (0, 2), ..., (1, 2),
     ... The pairs of one input i are consecutive.
 
-    n_inputs : d, at most 2^31; squares : whether (i, i) are columns.
+    n_inputs : d; squares : whether (i, i) are columns.
     """
 
     n_inputs: int
     squares: bool
 
     def __post_init__(self) -> None:
-        if self.n_inputs > MAX_INPUTS:
-            raise ValueError(
-                f"Polynomial takes at most {MAX_INPUTS} inputs, got {self.n_inputs}: the numbers "
-                "of their pairs would not fit into 64 bits; select inputs first"
-            )
+        LIMITS.check_columns(self.n_inputs)  # the numbers of their pairs fit into 64 bits
 
     @property
     def shift(self) -> int:

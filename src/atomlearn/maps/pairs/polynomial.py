@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.parts import RowSubset
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.data.standardized import scaled_design
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
-from atomlearn.core.interfaces.numbers import positive
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, positive
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.maps.feature_map import FeatureMap, MappedDesign
 from atomlearn.maps.pairs.device import device_pairs
 from atomlearn.maps.pairs.index import PairIndex, upper_part
@@ -213,13 +212,12 @@ class Polynomial(MappedDesign):
         i, j = self.index.pairs(columns)
         return self._pairs.block(i, j, self.scaling.of(i, j))
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
+    def _squares(self, weights: Array) -> Array:
         """Return sum_i c_i phi_ij^2 for every column where they can be listed: one pass."""
         if not self.listable:
-            return super().squared_norms(curvature)
+            return super()._squares(weights)
         d, norms = self.index.n_inputs, np.empty(self.index.n_columns)
-        norms[:d] = self.base.squared_norms(curvature) * self.scaling.linear**2
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+        norms[:d] = self.base.squared_norms(weights) * self.scaling.linear**2
         norms[d:] = self._pairs.all_sums(weights[:, None], self.index, squared=True)[0]
         scale_pairs(norms, self.index, self.scaling, power=2)
         return norms

@@ -90,9 +90,6 @@ class OperatorBlock(Block):
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         return self._stored().gram(curvature, positions)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        return self._stored().squared_norms(curvature)
-
     def gather(self, columns: Columns) -> Block:
         return self._stored().gather(columns)
 

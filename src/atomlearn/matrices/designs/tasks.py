@@ -81,9 +81,8 @@ class TaskBlock(Block):
     def transpose_dot(self, v: Array) -> Array:
         return self._pairs(self.features, v)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        ones = np.ones(self.shape[0])
-        return self._pairs(np.square(self.features), ones if curvature is None else curvature)
+    def _squares(self, weights: Array) -> Array:
+        return self._pairs(np.square(self.features), weights)
 
     def _pairs(self, rows: Array, v: Array) -> Array:
         """Return the product of the row of each column with the samples of its task."""
@@ -223,6 +222,8 @@ class Tasks(MatrixDesign):
         self.n_tasks = int(n_tasks)
         self.matrix_shape = self.base.shape[1], self.n_tasks
         self.reads_at_once = self.base.reads_at_once
+        #: What decomposes X once for the weights of a fit.
+        self._ridge: tuple[Array, TaskRidge] | None = None
         n_rows, n_features = self.base.shape
         self.shape = n_rows * self.n_tasks, n_features * self.n_tasks
         self.dtype = self.base.dtype
@@ -267,8 +268,11 @@ class Tasks(MatrixDesign):
             return None
 
         def begin(weight: Array) -> TaskRidge:
-            X = base.gather(np.arange(n_features)).dense()
-            return TaskRidge(np.asarray(X, dtype=np.float64), weight)
+            known = self._ridge
+            if known is None or known[0] is not weight:
+                X = base.gather(np.arange(n_features)).dense()
+                self._ridge = known = weight, TaskRidge(np.asarray(X, dtype=np.float64), weight)
+            return known[1]
 
         return begin
 

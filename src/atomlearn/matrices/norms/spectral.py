@@ -54,7 +54,7 @@ def lanczos(
     U, V = np.empty((p, SETTINGS.look), order="F"), np.empty((q, SETTINGS.look), order="F")
     start = _random_start(matrix)
     V[:, 0] = start / np.linalg.norm(start)
-    alpha, beta, k = np.zeros(steps), np.zeros(steps), 0
+    alpha, beta, k, look = np.zeros(steps), np.zeros(steps), 0, SETTINGS.look
     while True:
         if k + 1 == U.shape[1]:
             U, V = (np.asfortranarray(np.hstack([basis, basis])) for basis in (U, V))
@@ -63,8 +63,9 @@ def lanczos(
         k += 1
         least = SETTINGS.rounding * max(alpha.max(), beta.max())
         ended = min(alpha[k - 1], beta[k - 1]) <= least or k == min(p, q)
-        if not (ended or k % SETTINGS.look == 0 or k == steps):
+        if not (ended or k in (look, steps)):
             continue
+        look = k + max(SETTINGS.look, k // 8)  # a look costs O(k^3)
         P, sigma, Q = np.linalg.svd(np.diag(alpha[:k]) + np.diag(beta[: k - 1], 1))
         lower = float(sigma[0])
         upper = lower if ended else _upper_bound(sigma, alpha[:k] * beta[:k], q)

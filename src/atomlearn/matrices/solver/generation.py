@@ -21,6 +21,7 @@ from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import AcceleratedGradient, SemismoothNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
+from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver
@@ -183,7 +184,7 @@ class MatrixGeneration(Solver):
         linear = refit.prediction
         if refit.intercept:
             linear = linear - refit.intercept
-        enough = 0.01 * self.tolerance * abs(aim.objective)
+        enough = 1e-4 * self.tolerance * abs(aim.objective)
         for number, term in enumerate(small):
             if term.rank and term.sweeps(problem) and not problem.deadline.passed:
                 small[number], linear = term.swept(problem, linear, refit.intercept, enough)
@@ -223,8 +224,12 @@ class MatrixGeneration(Solver):
         # Where spans are whole, nothing new comes with a pass: one re-fit goes all the way.
         whole = any(term.is_whole for term in used)
         target = self._target(replace(aim, gap=0.0) if whole else aim)
-        sweeps = any(term.sweeps(problem) for term in used)
-        master = self.master or master_for(used, sweeps)
+        most = None
+        if any(term.sweeps(problem) for term in used):
+            # A sweep is exact for least squares: gradient steps only let new atoms in.
+            exact = problem.loss.is_quadratic and len(terms) == 1
+            most = SETTINGS.before_sweeps if exact else TUNING.inner_steps
+        master = self.master or master_for(used, most)
         refit = ModelNewton(master).solve(restricted, start, aim.intercept, target)
         pieces = np.split(refit.weights, np.cumsum([term.x.size for term in terms])[:-1])
         both = zip(terms, pieces, strict=True)
@@ -315,14 +320,14 @@ def at_zero(term: Term, design: Design) -> Coordinates:
     return coordinates
 
 
-def master_for(terms: list[Coordinates], sweeps: bool = False) -> Master:
+def master_for(terms: list[Coordinates], most: int | None = None) -> Master:
     """Return the method that re-fits these coordinates, as ``MatrixGeneration`` describes.
 
     Rays beside other terms lie close together, so first-order steps are slow there; so they are in
-    spans of columns in other units, and where sweeps follow, few of them are enough.
+    spans of columns in other units, and where sweeps follow, ``most`` of them are enough.
     """
     if all(term.hard for term in terms):
         return SequentialQP()
     if any(term.hard for term in terms):
         return SemismoothNewton()
-    return AcceleratedGradient(max_iter=SETTINGS.before_sweeps) if sweeps else AcceleratedGradient()
+    return AcceleratedGradient() if most is None else AcceleratedGradient(max_iter=most)

@@ -161,7 +161,7 @@ class Span(Coordinates):
             left, right = _balanced(left, right)
             after = objective(left, right, linear)
             rank = left.shape[1]
-            least = max(enough, SETTINGS.sweep_gain * rank * (first - after))
+            least = max(enough, SETTINGS.sweep_gain * rank**2 * (first - after))
             if not rank or before - after <= least or problem.deadline.passed:
                 break
         root = np.linalg.norm(left, axis=0)

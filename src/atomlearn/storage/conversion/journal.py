@@ -5,11 +5,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from atomlearn.core.data.whole_files import sync_folder, write_whole
 from atomlearn.storage.store.store_file import FILES, digest
 
 _JOURNAL = "journal.json"
@@ -21,26 +23,6 @@ _OURS = {_JOURNAL, SPILL, *FILES}
 #: A piece takes this part of the memory: its rows, their transposed copy, and what parsing leaves
 #: about take the rest.
 PIECES = 8
-
-
-def sync_folder(folder: Path) -> None:
-    """Make names in a folder survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def write_safely(path: Path, content: bytes | memoryview) -> None:
-    """Write a file that is there as a whole or not at all, whatever happens."""
-    temporary = path.with_name(path.name + ".new")
-    with temporary.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(temporary, path)
-    sync_folder(path.parent)
 
 
 class Workplace:
@@ -99,7 +81,7 @@ class Workplace:
             return
         entries = list(self.folder.iterdir())
         for entry in entries:
-            if entry.name.removesuffix(".new") not in _OURS:
+            if re.sub(r"\.\d+\.new$", "", entry.name) not in _OURS:
                 raise ValueError(
                     f"{entry} is no file of a conversion, and {self.folder} would be cleared; move "
                     "it away"
@@ -118,7 +100,7 @@ class Workplace:
             "state": self.state,
             "crc32": digest(self.state),
         }
-        write_safely(self.folder / _JOURNAL, json.dumps(content).encode())
+        write_whole(self.folder / _JOURNAL, json.dumps(content).encode())
 
     def spill(self, name: str) -> Path:
         """Return the path of a file that is needed on the way only."""

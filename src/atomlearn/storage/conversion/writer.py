@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.storage.conversion.journal import Workplace, write_safely
+from atomlearn.core.data.whole_files import write_whole
+from atomlearn.storage.conversion.journal import Workplace
 from atomlearn.storage.formats.table import tidy_target
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.encoding import pack
@@ -114,7 +115,7 @@ class StoreWriter:
         if target is not None:
             small.update(_target_files(target))
         for name, content in small.items():
-            write_safely(self.work.folder / name, content)
+            write_whole(self.work.folder / name, content)
         layout = "genotypes" if self.kind == "genotype" else "csc" if self.sparse else "dense"
         manifest = store.Manifest(
             layout=layout,
@@ -128,7 +129,7 @@ class StoreWriter:
             checksums={name: zlib.crc32(content) for name, content in small.items()},
             source=source,
         )
-        write_safely(self.work.folder / store.MANIFEST, manifest.to_json().encode())
+        write_whole(self.work.folder / store.MANIFEST, manifest.to_json().encode())
         return manifest
 
 

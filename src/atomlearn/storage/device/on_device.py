@@ -15,8 +15,9 @@ from atomlearn.core.data.convert import (
     one_weight_each,
     refuse_not_finite,
 )
-from atomlearn.core.data.scores import ArrayScores, largest
+from atomlearn.core.data.scores import largest
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.storage.device.dense import DenseTensor
 from atomlearn.storage.device.layouts import check_layout, host_sparse
 from atomlearn.storage.device.sparse import SparseTensor
@@ -134,9 +135,7 @@ class OnDevice(Design):
         """Return X'v at some columns (None: all), summed in float64 on the device; or X'V."""
         return self.tensor.exact(v, columns)
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 for every column, summed in float64: one pass."""
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         return self.tensor.exact(weights, None, squared=True)
 
     def candidates(self, single: tuple[Any, Any], count: int) -> Columns:

@@ -181,9 +181,8 @@ def _has_product(device: str, dtype: Any) -> bool:
     torch = torch_module()
     starts = torch.tensor([0, 1], device=device)
     one = torch.ones(1, dtype=dtype, device=device)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(action="ignore"):
         # Of sparse tensors in general, once in a process.
-        warnings.simplefilter("ignore")
         try:
             product = torch.mv(_compressed(starts, starts[:1], one, (1, 1)), one)
         except (RuntimeError, NotImplementedError):

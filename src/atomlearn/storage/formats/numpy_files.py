@@ -111,9 +111,11 @@ def _npy_column(target: str | None, n_columns: int) -> int | None:
 def _array(what: str) -> Iterator[None]:
     """Read an array in this block; what is wrong with it is said in one line."""
     remedy = "; save numbers, or text (dtype U or S), by numpy.save"
-    with understood(what, "NumPy array", remedy), warnings.catch_warnings():
+    with (
+        understood(what, "NumPy array", remedy),
+        warnings.catch_warnings(action="ignore", category=UserWarning),
+    ):
         # Headers that Python 2 wrote are read all the same.
-        warnings.simplefilter("ignore", UserWarning)
         yield
 
 

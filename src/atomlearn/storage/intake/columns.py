@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from types import NoneType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from atomlearn.storage.formats.records import demand, of_type, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,41 +154,11 @@ class ColumnPlan:
 
 def plan_of(content: object, place: str) -> ColumnPlan:
     """Return the plan that a JSON object describes, or raise ValueError that names ``place``."""
-    if not isinstance(content, dict) or not isinstance(content.get("name"), str):
-        raise ValueError(f"{place} must be an object with a name, found {str(content)[:60]!r}")
-    known = {field.name: field for field in fields(ColumnPlan)}
-    strange = sorted(set(content) - set(known))
-    if strange:
-        raise ValueError(
-            f"{place} has the unknown key {strange[0]!r}; known are {', '.join(known)}"
-        )
-    given = dict(content)
-    if given.get("use", "number") not in (*USES, *ROLES):
-        raise ValueError(
-            f"{place}: use must be one of {', '.join(USES)}, found {str(given['use'])[:40]!r}"
-        )
-    _check(given, place)
-    for key in ("values", "numbers"):
-        given[key] = tuple(given.get(key, ()))
-    if given.get("use") == "words" and len(given["values"]) != len(given["numbers"]):
+    plain: dict[str, Any] = {field.name: field.default for field in fields(ColumnPlan)[1:]}
+    given = plain | {"values": [], "numbers": []} | of_type(place, content, dict)
+    plan: ColumnPlan = record(ColumnPlan, given, place)
+    told = f"one of {', '.join(USES)}"
+    demand(plan.use in (*USES, *ROLES), f"{place}: use", told, plan.use)
+    if plan.use == "words" and len(plan.values) != len(plan.numbers):
         raise ValueError(f"{place}: values and numbers of words must be as many")
-    return ColumnPlan(**given)
-
-
-#: Types of what stands in a field of JSON, where its default does not say: of it, and of its items.
-_TYPES: dict[str, tuple[tuple[type, ...], tuple[type, ...]]] = {
-    "fill": ((str, int, float, NoneType), ()),
-    "values": ((list,), (str,)),
-    "numbers": ((list,), (int, float)),
-}
-
-
-def _check(given: dict[str, Any], place: str) -> None:
-    """Refuse values of other types than the fields have."""
-    plain = asdict(ColumnPlan(""))
-    for key, value in given.items():
-        kinds, items = _TYPES.get(key, ((type(plain[key]),), ()))
-        if type(value) not in kinds or (items and not {*map(type, value)} <= {*items}):
-            expected = " or ".join(kind.__name__ for kind in kinds)
-            expected += f" of {' or '.join(kind.__name__ for kind in items)}" if items else ""
-            raise ValueError(f"{place}.{key} must be {expected}, found {str(value)[:40]!r}")
+    return plan

@@ -16,9 +16,9 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.convert import existing_columns
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import ArrayScores
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.problem.problem import Problem, over_sums, sent_by
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.rows import Sums, summed
@@ -150,9 +150,7 @@ class Dask(Design):
         """Return the scores of all vectors in one round: V travels as a whole."""
         return [ArrayScores(z) for z in self._summed(pieces.scores_of, V)]
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 for every column: one pass."""
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         return self._summed(partial(pieces.of_design, "squared_norms"), weights)
 
     def _summed(self, call: Any, v: Array) -> Array:

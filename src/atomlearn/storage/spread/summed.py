@@ -41,7 +41,6 @@ class OfCoefficients(Loss):
     """A loss of coefficients that is known at points, with its slope there."""
 
     coupled = 0
-    smoothness = math.inf
 
     def check_target(self, y: object) -> Array:
         return np.asarray(y, dtype=np.float64)

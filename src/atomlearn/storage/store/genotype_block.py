@@ -59,11 +59,10 @@ class GenotypeBlock(Block):
         z: Array = self._sums(v, False) * self._scale - self._shift * v.sum()
         return z
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        c = np.ones(self._n_samples) if curvature is None else curvature
-        sums, squares = self._sums(c, False), self._sums(c, True)
+    def _squares(self, weights: Array) -> Array:
+        sums, squares = self._sums(weights, False), self._sums(weights, True)
         norms = self._scale * (self._scale * squares - 2.0 * self._shift * sums)
-        return np.asarray(np.maximum(norms + self._shift**2 * c.sum(), 0.0))
+        return np.asarray(np.maximum(norms + self._shift**2 * weights.sum(), 0.0))
 
     def _sums(self, v: Array, squared: bool) -> Array:
         """Return sum_i v_i x_ij, or v_i x_ij^2."""

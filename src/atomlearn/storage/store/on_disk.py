@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.convert import existing_columns, one_weight_each
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import ArrayScores, FoundScores
+from atomlearn.core.data.scores import FoundScores
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.store_file import READING
 from atomlearn.storage.store.stored_columns import (
@@ -83,9 +84,7 @@ class StreamedDesign(Design):
             for z, bound in zip(values.T, bounds, strict=True)
         ]
 
-    def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 for every column: one pass."""
-        weights = np.ones(self.shape[0]) if curvature is None else curvature
+    def _squares(self, weights: Array) -> Array:
         return self._scores(weights, squared=True)
 
     def _scores(self, v: Array, squared: bool) -> Array:

@@ -23,7 +23,7 @@ import os
 import sys
 import weakref
 import zlib
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.numbers import all_text
 from atomlearn.storage.formats.numpy_files import read_array
+from atomlearn.storage.formats.records import record
 
 FORMAT, VERSION = "atomlearn column store", 1
 MANIFEST = "manifest.json"
@@ -151,11 +152,11 @@ def read_manifest(folder: Path) -> Manifest:
     given = content.pop("crc32", None)
     if given != digest(content):
         raise _broken(folder, f"{MANIFEST} does not match its checksum")
-    known = {item.name for item in fields(Manifest)}
+    del content["format"], content["version"]
     try:
-        manifest = Manifest(**{key: content[key] for key in known})
-    except KeyError as error:
-        raise _broken(folder, f"{MANIFEST} lacks {error}") from error
+        manifest: Manifest = record(Manifest, content)
+    except ValueError as error:
+        raise _broken(folder, str(error)) from error
     _check_values(manifest, folder)
     _check_sizes(manifest, folder)
     return manifest
@@ -163,11 +164,9 @@ def read_manifest(folder: Path) -> Manifest:
 
 def _check_values(manifest: Manifest, folder: Path) -> None:
     """A checksum proves nothing about who wrote it: every number is looked at."""
-    for name in ("n_samples", "n_features", "n_chunks", "nonzeros", "first_index"):
-        value = getattr(manifest, name)
-        lowest = 0 if name in ("nonzeros", "first_index") else 1
-        if type(value) is not int or not lowest <= value < sys.maxsize:
-            raise _broken(folder, f"{name} is {value!r}")
+    sizes = manifest.n_samples, manifest.n_features, manifest.n_chunks, manifest.nonzeros
+    if min(sizes[:3]) < 1 or max(sizes) >= sys.maxsize:
+        raise _broken(folder, f"it is of {sizes} rows, columns, chunks and entries")
     csc = manifest.layout == "csc"
     types = {"genotypes": ("genotype",), "dense": VALUE_TYPES[:4], "csc": VALUE_TYPES[:4]}
     if manifest.dtype not in types.get(str(manifest.layout), ()):
@@ -178,10 +177,8 @@ def _check_values(manifest: Manifest, folder: Path) -> None:
         raise _broken(folder, f"it is {manifest.layout} with {manifest.nonzeros} entries")
     if manifest.n_chunks > manifest.n_features:
         raise _broken(folder, "it has more chunks than columns")
-    sums = manifest.checksums
     small = set(manifest.sizes()) - {VALUES, ROWS}
-    named = isinstance(sums, dict) and all(type(value) is int for value in sums.values())
-    if not named or not small <= set(sums) <= small | {NAMES, TARGET, CLASSES, SCHEMA}:
+    if not small <= set(manifest.checksums) <= small | {NAMES, TARGET, CLASSES, SCHEMA}:
         raise _broken(folder, "the checksums of its files are incomplete")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces.arrays import Array
 from atomlearn.core.interfaces.numbers import unmasked
 
 

@@ -1,0 +1,99 @@
+"""Records: JSON objects read into dataclasses as their fields are annotated, and nothing else.
+
+``bool`` is an int to Python, and never one here; numbers are finite.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
+from types import MappingProxyType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from atomlearn.core.interfaces import Array
+
+_WORDS: dict[Any, str] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number of at least 0",
+    float: "a finite number",
+    list: "a list",
+    dict: "an object",
+}
+#: Readers of a place and its value, by annotation: those of fields that have one of their own.
+Readers = Mapping[Any, Callable[[str, Any], Any]]
+
+
+def record(kind: Any, value: object, place: str = "", own: Readers = MappingProxyType({})) -> Any:
+    """Return a dataclass from a JSON object with just its fields; ValueError names the place."""
+    hints = get_type_hints(kind)
+    found = of_type(place or "the file", value, dict)
+    told = f"an object with the keys {', '.join(hints)}"
+    demand(found.keys() == hints.keys(), place or "the file", told, sorted(found))
+    dot = f"{place}." if place else ""
+    return kind(**{key: _value(f"{dot}{key}", found[key], hints[key], own) for key in hints})
+
+
+def _value(place: str, value: object, kind: Any, own: Readers) -> Any:
+    """Return a value of an annotated kind, as a record keeps it."""
+    origin, kinds = get_origin(kind), get_args(kind)
+    if kind in own:
+        return own[kind](place, value)
+    if origin is np.ndarray:
+        return finite_array(place, value)
+    if is_dataclass(kind):
+        return record(kind, value, place, own)
+    if origin is tuple:
+        items = enumerate(of_type(place, value, list))
+        return tuple(_value(f"{place}[{at}]", item, kinds[0], own) for at, item in items)
+    if origin is dict:
+        given = of_type(place, value, dict).items()
+        return {key: _value(f"{place}.{key}", item, kinds[1], own) for key, item in given}
+    if type(None) in kinds and value is None:
+        return None
+    kinds = tuple(one for one in kinds if one is not type(None)) or (kind,)
+    if len(kinds) == 1:
+        if kinds[0] is not kind:
+            return _value(place, value, kinds[0], own)
+        return finite(place, value) if kind is float else of_type(place, value, kind)
+    told = f"one of {', '.join(_WORDS[one] for one in kinds)}"
+    fits = type(value) in kinds or (float in kinds and type(value) is int)
+    demand(fits, place, told, value)
+    return value
+
+
+def demand(holds: bool, place: str, expected: str, received: object) -> None:
+    """Raise ValueError where something does not hold."""
+    if not holds:
+        shown = repr(received)
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        raise ValueError(f"{place} must be {expected}, found {shown}")
+
+
+def of_type(place: str, value: Any, kind: Any) -> Any:
+    """Return a value of just this type, a whole number of at least 0."""
+    fits = type(value) is kind and not (kind is int and value < 0)
+    demand(fits, place, _WORDS[kind], value)
+    return value
+
+
+def finite(place: str, value: Any) -> float:
+    """Return a number as a float."""
+    # Whole numbers of Python may be larger than any float.
+    holds = type(value) in (int, float) and abs(value) <= sys.float_info.max
+    demand(holds, place, _WORDS[float], value)
+    return float(value)
+
+
+def finite_array(place: str, value: object) -> Array:
+    """Return lists of numbers as an array."""
+    expected = "lists of finite numbers, of one length"
+    try:
+        found = np.array(of_type(place, value, list))
+    except ValueError:
+        found = np.array(None)
+    demand(found.dtype.kind in "if" and bool(np.isfinite(found).all()), place, expected, value)
+    return found.astype(np.float64)
