@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -17,7 +18,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegressionCV, RidgeCV
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
 from atomlearn import AtomicClassifierCV, AtomicRegressorCV, FeatureGenerator, norms
@@ -183,7 +184,11 @@ METHODS = (
         "linear SVM",
         peers(
             GridSearchCV(LinearSVC(), {"C": 1 / STRENGTHS}, scoring="roc_auc"),
-            GridSearchCV(LinearSVR(), {"C": 1 / STRENGTHS}, scoring="r2"),
+            # Its steps do not come to an end on targets far from one in size.
+            TransformedTargetRegressor(
+                GridSearchCV(LinearSVR(), {"C": 1 / STRENGTHS}, scoring="r2"),
+                transformer=StandardScaler(),
+            ),
         ),
     ),
     Method(

@@ -60,7 +60,7 @@ def test_generation_selects_inputs(features):
     X = X - X.min()
     frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])])
     labels = np.where(y > np.median(y), "high", "low")
-    model = FeatureGenerator(2, 1, loss="squared_hinge", features=features).fit(frame, labels)
+    model = FeatureGenerator(2, 1, 10.0, "squared_hinge", features).fit(frame, labels)
     assert sorted(model.selected_.tolist()) == [2, 7]
     assert model.get_feature_names_out().tolist() == ["f2", "f7"]
     assert model.transform(frame).shape == (300, 2)

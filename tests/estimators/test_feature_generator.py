@@ -181,8 +181,8 @@ def test_weights_are_repetitions(loss: str, n_features: int, seed: int) -> None:
     X, times = rng.uniform(size=(15, 30)), rng.integers(0, 5, 15)
     y = X[:, :3].sum(axis=1) if loss == "squared" else np.arange(15) % 2
     rows = rng.permutation(np.repeat(np.arange(15), times))
-    weighted = FeatureGenerator(n_features, 10, loss=loss).fit(X, y, times)
-    repeated = FeatureGenerator(n_features, 10, loss=loss).fit(X[rows], y[rows])
+    weighted = FeatureGenerator(n_features, 10, 10.0, loss=loss).fit(X, y, times)
+    repeated = FeatureGenerator(n_features, 10, 10.0, loss=loss).fit(X[rows], y[rows])
     np.testing.assert_array_equal(np.sort(weighted.selected_), np.sort(repeated.selected_))
     scale = np.abs(weighted.coef_).max()
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=0, atol=1e-8 * scale)
@@ -190,7 +190,7 @@ def test_weights_are_repetitions(loss: str, n_features: int, seed: int) -> None:
 
 def test_a_block_is_no_more_than_a_tenth_of_what_is_asked_for() -> None:
     X = np.random.default_rng(0).standard_normal((60, 1200))
-    for count, batch in ((1, 1), (20, 2), (1000, 20)):
+    for count, batch in ((1, 1), (20, 2), (1000, 40)):
         model = FeatureGenerator(count, loss="squared", stop=Iterations(1))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
@@ -232,7 +232,7 @@ def test_groups_that_overlap_and_trees() -> None:
     # A set that holds another never has the smaller score.
     assert set(range(6)) <= set(model.selected_.tolist())
     same = norms.LatentKSupport(2, groups)
-    fitted = FeatureGenerator(7, 2, groups=groups, standardize=False, tol=1e-9).fit(X, y)
+    fitted = FeatureGenerator(7, 2, 10.0, groups=groups, standardize=False, tol=1e-9).fit(X, y)
     signs = np.where(y == fitted.classes_[1], 1, -1)
     settings = {"loss": fitted.loss, "form": "squared", "intercept": True}
     best = solve(X, signs, norm=same, level=0.1, gap=1e-9, **settings)
@@ -304,11 +304,65 @@ def test_a_chosen_weight_of_the_loss_predicts_better_than_no_features() -> None:
     assert loss("auto") < 0.97 * base
 
 
+def ridge(X: Any, y: Any, C: float, free: Any) -> Any:
+    """Return min over w, u, b of 1/2 ||w||^2 + C/2 ||X w + free u + b - y||^2 in closed form."""
+    Z = np.column_stack([X, free, np.ones(len(y))])
+    held = np.diag(np.arange(Z.shape[1]) < X.shape[1]) / C
+    return np.linalg.solve(Z.T @ Z + held, Z.T @ y)
+
+
+def test_a_chosen_c_is_that_of_the_weights_of_what_was_selected() -> None:
+    """In one block its norm is l2: a ridge over the features that C = 10 selects."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((40, 60))
+    y = X[:, 0] + 2.0 * rng.standard_normal(40)
+    usual, chosen = (
+        FeatureGenerator(5, 5, C, "squared", standardize=False).fit(X, y) for C in (10.0, "auto")
+    )
+    assert_array_equal(usual.selected_, chosen.selected_)
+    assert chosen.C_ < 10.0
+    columns = np.sort(chosen.selected_)
+    expected = ridge(X[:, columns], y, chosen.C_, np.zeros((40, 0)))
+    assert_allclose([*chosen.coef_[columns], chosen.intercept_], expected, atol=1e-4)
+    w, residual = expected[:5], y - X[:, columns] @ expected[:5] - expected[5]
+    value = 0.5 * w @ w + 0.5 * chosen.C_ * residual @ residual
+    assert chosen.objective_ == pytest.approx(value, rel=1e-6)
+    assert chosen.status_ is Status.COLUMN_LIMIT
+
+
+def test_probabilities_of_noise_are_near_the_base_rate() -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((80, 50)), np.arange(80) % 2
+    model = FeatureGenerator(10).fit(X[:40], y[:40])
+    assert log_loss(y[40:], model.predict_proba(X[40:])) < np.log(2.0) + 0.03
+
+
+def test_rows_without_weight_are_in_no_fold() -> None:
+    X, y = labels(40, 10, 3)
+    weight = np.where(np.arange(40) % 2, 1.0, 0.0)
+    weighted = FeatureGenerator(3).fit(X, y, weight)
+    left = FeatureGenerator(3).fit(X[1::2], y[1::2])
+    assert weighted.C_choice_ is not None
+    assert left.C_choice_ is not None
+    assert_allclose(weighted.C_choice_.scores, left.C_choice_.scores, atol=1e-3)
+
+
+def test_a_ridge_at_the_end_leaves_covariates_free() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 20))
+    y = X[:, 3] + 3.0 * X[:, 0] + 0.1 * rng.standard_normal(60)
+    model = FeatureGenerator(2, loss="squared", unpenalized=[0], debias=0.5, standardize=False).fit(
+        X, y
+    )
+    columns = np.sort(model.selected_)
+    expected = ridge(X[:, columns], y, 0.5, X[:, [0]])
+    assert_allclose([*model.coef_[columns], model.coef_[0], model.intercept_], expected, atol=1e-5)
+
+
 def test_both_may_be_chosen() -> None:
     X, y = labels(20, 6, 2)
     chosen = FeatureGenerator("auto", tol=1e-3).fit(X, y)
     assert chosen.C_choice_.chosen == chosen.C_
     assert chosen.size_choice_.chosen == chosen.n_wanted_ <= 6
-    assert FeatureGenerator(2).fit(X, y).C_ == 10.0
     with pytest.raises(TypeError, match="C must be a positive number"):
         FeatureGenerator(5, C="best").fit(X, y)

@@ -48,8 +48,8 @@ def test_selection_is_that_of_formed_columns(features: str, container: Any, loss
     target = y if loss == "squared_hinge" else (y == "yes") * 1.0
     design = FORMED[features](X)
     formed = design.gather(np.arange(design.shape[1])).dense()
-    model = FeatureGenerator(6, 2, loss=loss, features=features).fit(container(X), target)
-    plain = FeatureGenerator(6, 2, loss=loss).fit(formed, target)
+    model = FeatureGenerator(6, 2, 10.0, loss, features).fit(container(X), target)
+    plain = FeatureGenerator(6, 2, 10.0, loss).fit(formed, target)
     assert_array_equal(model.selected_, plain.selected_)
     assert_array_equal(model.rounds_, plain.rounds_)
     assert_allclose(model.coef_, plain.coef_, rtol=1e-6, atol=1e-9)

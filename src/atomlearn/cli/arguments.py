@@ -167,11 +167,11 @@ class ModelOptions:
         Name of a loss, such as squared_hinge (default: squared for regression, logistic for
         classification). With a loss for regression, a target of few numbers is no set of classes.
     C : number
-        Weight of the loss with --n-features (default: 10), or auto: cross-validation chooses it (as
-        with --n-features auto). A small weight may select fewer than N features.
+        Weight of the loss with --n-features (default: auto: features are selected at 10, and
+        cross-validation chooses that of their coefficients).
     batch : number
         How many features join at a time with --n-features (default: N / 10, but at most 10, or
-        N / 50 if that is more).
+        N / 25 if that is more).
     """
 
     n_features: CountOrAuto = None

@@ -52,26 +52,20 @@ def _bytes(text: str) -> int:
     return int(float(digits[:-1] if power else digits) * 1024**power)
 
 
+def _or_auto(kind: Callable[[str], Any], expected: str) -> Value:
+    return Value(
+        lambda text: text if text == "auto" else kind(text),
+        expected,
+        lambda value: value == "auto" or _is_positive(value),
+    )
+
+
 Place = Annotated[str | None, Value(str, "a name", bool)]
 Positive = Annotated[float | None, Value(float, "a positive number", _is_positive)]
-PositiveOrAuto = Annotated[
-    float | str | None,
-    Value(
-        lambda text: text if text == "auto" else float(text),
-        "a positive number, or auto",
-        lambda value: value == "auto" or _is_positive(value),
-    ),
-]
 Size = Annotated[int | None, Value(_bytes, "a size such as 500M or 4G", _is_positive)]
 Count = Annotated[int | None, Value(int, "a whole number of at least 1", _is_positive)]
-CountOrAuto = Annotated[
-    int | str | None,
-    Value(
-        lambda text: text if text == "auto" else int(text),
-        "a whole number of at least 1",
-        lambda value: value == "auto" or value > 0,
-    ),
-]
+CountOrAuto = Annotated[int | str | None, _or_auto(int, "a whole number of at least 1")]
+PositiveOrAuto = Annotated[float | str | None, _or_auto(float, "a positive number, or auto")]
 Seed = Annotated[
     int | None,
     Value(int, "a whole number from 0 to 2**32 - 1", lambda value: 0 <= value < 2**32),

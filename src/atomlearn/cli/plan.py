@@ -76,7 +76,7 @@ class Plan:
     """
 
     n_features: int | str | None = 50
-    C: float | str | None = None
+    C: float | str = "auto"
     batch: int | None = None
     norms: tuple[Norm, ...] = ()
     alpha: float | None = None

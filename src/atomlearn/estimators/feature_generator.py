@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import ClassifierTags, RegressorTags
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.interfaces import Columns, Loss, positive
+from atomlearn.core.interfaces import Columns, Deadline, Design, Loss, positive
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE
 from atomlearn.core.solvers.stopping import StoppingRule
@@ -26,12 +26,18 @@ from atomlearn.estimators.checks import (
     whole,
 )
 from atomlearn.estimators.generation import (
+    FEW_ROWS,
+    MANY,
+    STRENGTHS,
     USUAL,
+    Choice,
     Selected,
-    choices,
+    Trials,
     debiased,
     problem_of,
+    sizes_of,
     take,
+    weighed,
 )
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.selects_columns import SelectsColumns
@@ -58,19 +64,21 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     ----------
     n_features : int or "auto", default=100
         Number of features to select (of groups, where ``groups`` is given); all of them where X
-        has fewer. "auto": the fewest whose held-out score in 5-fold cross-validation is within a
-        quarter of a standard error of the best; ``size_choice_`` tells the scores.
+        has fewer. "auto": the fewest whose held-out score is within a quarter of a standard error
+        of the best, over folds that are made three times where rows are below 1000;
+        ``size_choice_`` tells the scores.
     batch : "auto" or int, default="auto"
         Features (or groups) taken in one pass, B of the paper. Small: fewer and better features;
         large: faster. "auto": a tenth of ``n_features``, 1 at least and 10 at most (but a
-        fiftieth where that is more).
-    C : float or "auto", optional
-        Weight of the loss. Default: 10, or "auto" where ``n_features`` is. "auto": the least of
-        0.003, 0.01, 0.03, ... 10 whose held-out log loss (or score, where there are no
-        probabilities) is within one standard error of the best; ``C_choice_`` tells them. Where
-        features are many and rows few, 10 fits noise: probabilities are not calibrated then, and
-        may be worse than those of no features at all. With a smaller C the optimum may have fewer
-        features than ``n_features``.
+        25th where that is more).
+    C : float or "auto", default="auto"
+        Weight of the loss. "auto": features are selected at 10; their coefficients are those of the
+        least of 0.003, 0.01, 0.03, ... 10 whose held-out log loss (or R^2) is within one standard
+        error of the best, over the features that each fold selects for itself; ``C_choice_`` tells
+        them. That takes one more selection a fold: name C to save it. At 10 many features of few
+        rows fit noise: probabilities may be worse than the base rate then. Where no C does better
+        it is the least one, near the base rate. Probabilities are not calibrated beyond that. 10
+        where a class has one row only, and for losses without probabilities.
     loss : str or Loss, default="logistic"
         "logistic" and "squared_hinge" (the paper's) make this a classifier, the first with
         ``predict_proba``; "squared", "poisson" and others for numbers make it a regressor, and
@@ -97,7 +105,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         Relative duality gap at which a solution with fewer features is taken for optimal.
     selected_tol : float or None, default=5e-7
         Relative gap over the selected features alone to which the last round is solved: how exact
-        the coefficients are, given the features. None: 1e-3, as in the paper.
+        the coefficients are, given the features. None: a tenth, as in the rounds before.
     max_iter : int, default=1000
         Bound on passes.
     verbose : int, default=0
@@ -111,6 +119,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         As in ``AtomicRegressor``.
     unpenalized : columns by number, mask or name, optional
         Covariates: in the model in any case, without penalty, and none of the ``n_features``.
+    cv : int or splitter, default=5
+        Folds that choose what is "auto".
     gamma, r : float > 0, default=1.0
         Of the kernel (gamma x'y + r)^2, with ``features="polynomial"``.
     outer_tol, max_blocks : float, int, optional
@@ -136,7 +146,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     n_wanted_ : int
         The number asked for; ``size_choice_`` how it was chosen, where ``n_features="auto"``.
     C_ : float
-        The weight of the loss; ``C_choice_`` how it was chosen, where ``C="auto"``.
+        The weight of the loss, which ``coef_`` and ``objective_`` are of; ``C_choice_`` how it was
+        chosen, where ``C="auto"``. A small one leaves some of the features selected at 0.
     n_selected_ : int
         Their number (of groups, where ``groups`` is given): ``n_features`` exactly, unless the
         optimum has fewer, of which a warning tells.
@@ -191,7 +202,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         self,
         n_features: int | str = 100,
         batch: int | str = "auto",
-        C: float | str | None = None,
+        C: float | str = "auto",
         loss: str | Loss = "logistic",
         features: str = "linear",
         groups: Any = None,
@@ -211,12 +222,15 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         max_blocks: int | None = None,
         debias: float | None = None,
         unpenalized: Any = None,
+        cv: Any = 5,
     ) -> None:
         keep(self, locals())
 
     #: Several classes are one problem (``AtomicClassifier`` has the choice).
     multi_class = "multinomial"
-    #: Units are standardized and lifted within a run: a model there is only at its end.
+    #: Until held-out rows have chosen.
+    C_choice_: Choice | None = None
+    size_choice_: Choice | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -241,23 +255,57 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         """Select features of X (n_samples, n_features_in) for y, weighted by ``sample_weight``.
 
         ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for
-        ``n_features="auto"``: see ``AtomicRegressorCV.fit``.
+        what is "auto": see ``AtomicRegressorCV.fit``.
         """
         settings = self._settings()
-        if self.C not in (None, "auto"):
+        if self.C != "auto":
             positive("C", self.C, "weight of the loss")
         for name, count in (("n_features", self.n_features), ("batch", self.batch)):
             if count != "auto":
                 whole(name, count)
         features_named(self.features)
-        loss = as_loss(self.loss)
         inputs = checked_design(self, X, reset=True)
-        rows = (y, sample_weight, offset, groups, order)
-        self.choices_ = self.C_choice_, self.size_choice_ = choices(self, inputs, rows)
-        self.n_wanted_ = self.size_choice_.chosen if self.size_choice_ else self.n_features
-        self.C_ = C = float(self.C_choice_.chosen if self.C_choice_ else self.C or USUAL)
+        loss, C = as_loss(self.loss), USUAL if self.C == "auto" else self.C
+        # Shares of right labels, or orders of survival, do not tell how large coefficients are.
+        tells = loss.task == "regression" or loss.has_probabilities
+        free = self.C == "auto" and self.debias is None and tells
+        self.C_choice_ = self.size_choice_ = None
+        weight = check_weight(sample_weight, inputs.shape[0])
+        checked_targets(self, inputs, y, weight, loss)  # before any is held out
+        strength, sizes, times = C, [self.n_features], 1
+        if self.n_features == "auto":
+            sizes, times = sizes_of(inputs), 3 if inputs.shape[0] < FEW_ROWS else 1
+        if free or self.n_features == "auto":
+            # The other half of the time is for the fit itself.
+            deadline = Deadline.after(0.5 * settings.deadline.left)
+            limited = replace(settings, observers=(), deadline=deadline)
+            rows = (y, sample_weight, offset, groups, order)
+            trials = Trials(self, inputs, rows, self.cv, limited, times)
+        if free:
+            many = [size for size in sizes if len(sizes) == 1 or size <= MANY]
+            self.C_choice_ = trials.choose(many[-1:], C, STRENGTHS)
+            strength = self.C_choice_.chosen
+        if self.n_features == "auto":
+            self.size_choice_ = trials.choose(sizes, C, [strength])
+        for _ in self.fits(inputs, y, sample_weight, offset, C, [strength], settings):
+            pass
+        return self
+
+    def fits(
+        self,
+        inputs: Design,
+        y: Any,
+        sample_weight: Any,
+        offset: Any,
+        C: float,
+        strengths: Sequence[float],
+        settings: Settings,
+    ) -> Iterator[None]:
+        """Select at C; then set the model of each of ``strengths`` over what was selected."""
+        loss = as_loss(self.loss)
         weight = C * check_weight(sample_weight, inputs.shape[0])
         data = checked_targets(self, inputs, y, weight, loss)
+        self.n_wanted_ = self.size_choice_.chosen if self.size_choice_ else self.n_features
         with settings.deadline.kept():
             design = expanded(inputs, self.features, weight, (self.gamma, self.r))
         self.feature_map_ = map_of(design)
@@ -270,22 +318,30 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
                 f"n_features={self.n_wanted_} of {n_units} candidates: nothing is left out; give a "
                 "smaller number, or n_features='auto'",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        selected, result = self._generated(problem, wanted, n_units, settings, len(data.targets))
-        self.debiased_ = None
-        if self.debias is not None:
-            factor = positive("debias", self.debias, "C of the re-fit") / C
-            self.debiased_ = debiased(problem, result, factor, settings.gap)
-        take(self, problem, self.debiased_ or result, units, data.classes)
-        self._record_selection(selected)
-        self._report_selection(result, wanted)
-        return self
+        lifted, lift = problem.entered(lifts=True)
+        found = self._generated(lifted, wanted, n_units, settings)
+        state, ends = found.state, (settings.gap, self.selected_tol)
+        for strength in strengths:
+            result = found
+            if strength != C:
+                result = weighed(lifted, found, state, strength / C, ends)
+            self.C_, state = strength, result.state
+            selected = Selected.of(lifted, state, lift, self.feature_map_, len(data.targets))
+            self.n_selected_, self.selected_gap_ = int(state.units), state.selected_gap()
+            last = replace(result if lift is None else result.lowered(lift), state=None)
+            self.debiased_ = None
+            if self.debias is not None:
+                factor = positive("debias", self.debias, "C of the re-fit") / C
+                self.debiased_ = debiased(problem, last, factor, settings.gap)
+            take(self, problem, self.debiased_ or last, units, data.classes)
+            self._record_selection(selected)
+            self._report_selection(last, found, wanted)
+            yield
 
-    def _generated(
-        self, problem: Problem, wanted: int, n_units: int, settings: Settings, n_outputs: int
-    ) -> tuple[Selected, Result]:
-        """Return what generation selects, and its solution."""
+    def _generated(self, problem: Problem, wanted: int, n_units: int, settings: Settings) -> Result:
+        """Return what generation selects."""
         # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
         limit = wanted if wanted < n_units else None
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
@@ -294,16 +350,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         solver = FeatureGeneration(
             outer_tolerance=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper
         )
-        lifted, lift = problem.entered(lifts=True)
         ends = (settings.gap, settings.max_iter, observers, settings.stop, self.selected_tol)
-        result = generated(lifted, limit, wanted, *ends, solver)
-        selected = Selected.of(lifted, result.state, lift, self.feature_map_, n_outputs)
-        if any(choice is not None and choice.interrupted for choice in self.choices_):
-            result.status = Status.INTERRUPTED
-        self.n_selected_ = int(result.state.units)
-        self.selected_gap_ = result.state.selected_gap()
-        result.state = None
-        return selected, result if lift is None else result.lowered(lift)
+        return generated(problem, limit, wanted, *ends, solver)
 
     def _record_selection(self, selected: Selected) -> None:
         """Set what was selected."""
@@ -316,17 +364,23 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         rows = coefficient_rows(of_terms, map.n_terms, np.float64, map.implicit)
         self.scaling_ = single_row(rows)
 
-    def _report_selection(self, result: Result, wanted: int) -> None:
-        """Set what is known of the fit; warn where it has fewer features than asked for."""
-        chosen = result.converged or result.status is Status.SELECTED
-        enough = self.n_selected_ >= wanted and result.status is not Status.INTERRUPTED
-        self._report([result], complete=enough or chosen)
-        if self.n_selected_ < wanted and result.converged and self.C_choice_ is None:
+    def _report_selection(self, result: Result, found: Result, wanted: int) -> None:
+        """Set what is known of the fit; warn where there are fewer features than asked for.
+
+        ``found`` : what generation ended with, at its own C.
+        """
+        cut = found.status is Status.INTERRUPTED
+        for choice in (self.C_choice_, self.size_choice_):
+            if choice is not None and choice.cut is not None:
+                result.status, cut = choice.cut, True
+        chosen = found.converged or found.status is Status.SELECTED
+        self._report([result], complete=(self.n_selected_ >= wanted and not cut) or chosen)
+        if self.n_selected_ < wanted and found.converged:
             warnings.warn(
                 f"the optimum has only {self.n_selected_} of the {wanted} features asked for; "
                 "raise C or batch to select more",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _terms_selected(self) -> Columns:

@@ -3,41 +3,51 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.metrics import log_loss
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.interfaces import Array, Columns, Design, Lift, Rows
+from atomlearn.core.interfaces import (
+    Array,
+    Columns,
+    Design,
+    Lift,
+    WarmStart,
+    is_number,
+)
 from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.partition import membership_of
+from atomlearn.core.paths.folds import Fold
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import FeatureMap, RowSubset, Tasks
-from atomlearn.estimators.checks import input_names
-from atomlearn.estimators.dependent_rows import folds
+from atomlearn.estimators.checks import input_names, whole
+from atomlearn.estimators.dependent_rows import folds, splits
 from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.estimators.units import Units, batch_of, too_many
 from atomlearn.lifting.latent import LatentNorm
 from atomlearn.losses import FreeColumns, as_loss
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.norms import L2, KSupport, LatentKSupport
-from atomlearn.papers.feature_generation import GenerationState
+from atomlearn.papers.feature_generation import FeatureGeneration, GenerationState
+from atomlearn.paths import Settings
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
 from atomlearn.solvers import ColumnGeneration, run
 
 #: Sizes that are tried; beyond half the rows nothing is told apart.
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)
-#: C where nothing is said, and the values that are tried, of so many features where their number
-#: is chosen afterwards.
+#: C while features are selected, and values that are tried for the weights, of so many features
+#: where their number is chosen afterwards.
 USUAL, STRENGTHS, MANY = 10.0, (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0), 50
+#: Below so many rows a number is chosen over three times as many folds: there chance has a say.
+FEW_ROWS = 1000
 
 
 # --- the problem ----------------------------------------------------------------------------
@@ -208,15 +218,48 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
 
     What selected them, the norm, plays no part any more: a ridge is all that holds the weights.
     """
-    columns = result.columns
+    free = problem.free
+    columns = result.columns if free is None else np.setdiff1d(result.columns, free)
+    block = problem.design.gather(columns)
     alone = replace(
         problem,
-        design=problem.design.gather(columns),
+        design=block,
         weight=factor * problem.weight,
         regularizer=Regularizer(L2(), "squared", 1.0),
+        free=columns[:0],
     )
     found = run(alone, ColumnGeneration(tolerance=gap), RelativeGap(gap) | Iterations(50))
-    return replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
+    linear = block.gather(found.columns).dot(found.weights)
+    found = replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
+    own = problem.free_part(linear)
+    return found if free is None or own is None else found.with_free(free, own[0], 0.0)
+
+
+def weighed(
+    problem: Problem,
+    found: Result,
+    state: GenerationState,
+    factor: float,
+    ends: tuple[float, float | None],
+) -> Result:
+    """Return the best weights of what was found, where the loss counts ``factor`` times as much.
+
+    ``state`` : where they start; ``ends`` : relative gaps, over all features and over those found.
+    """
+    scaled = replace(problem, weight=factor * problem.weight)
+    solver = FeatureGeneration(settled=True, final_tolerance=ends[1])
+    start = WarmStart(state.columns, state.weights, state.intercept)
+    result = run(scaled, solver, RelativeGap(ends[0]), (), start)
+    result.state.found = found.state.found
+    ended = result.converged or found.converged
+    return replace(
+        result,
+        status=result.status if ended else found.status,
+        history=found.history,
+        iterations=found.iterations,
+        passes=found.passes + result.passes,
+        seconds=found.seconds + result.seconds,
+    )
 
 
 # --- what held-out rows choose --------------------------------------------------------------
@@ -226,108 +269,132 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
 class Choice:
     """Values of a parameter that were tried, and which of them was chosen.
 
-    scores : (n_values, n_folds), larger is better; interrupted : whether Ctrl-C ended the trials.
+    scores : (n_values, n_folds), larger is better; cut : whether Ctrl-C, or the time limit, ended
+    the trials.
     """
 
     values: tuple[float, ...]
     scores: Array
     chosen: Any
-    interrupted: bool
+    cut: Status | None = None
 
 
 class Trials:
-    """Fits of an estimator to the training rows of ``most`` folds, scored at the others.
+    """Fits of an estimator to the training rows of each fold, scored at the others.
 
     The score is minus the log loss where there are probabilities, else that of the estimator: the
     share of labels that are right, R^2, the concordance. ``given`` : y, sample_weight, offset,
-    groups and order, as ``fit`` takes them.
+    groups and order, as ``fit`` takes them; ``cv`` : a splitter, or a number of folds, which are
+    made so many ``times``; ``settings`` : of ``fits``. Without two rows of a class no fold is made.
     """
 
-    def __init__(self, estimator: Any, design: Design, given: Sequence[Any], most: int = 5) -> None:
-        self.estimator, self.design = estimator, design
+    def __init__(
+        self,
+        estimator: Any,
+        design: Design,
+        given: Sequence[Any],
+        cv: Any,
+        settings: Settings | None = None,
+        times: int = 1,
+    ) -> None:
+        if is_number(cv) and given[1] is not None:  # rows without weight have no say
+            rows = np.flatnonzero(given[1])
+            design = RowSubset(design, rows)
+            given = [None if values is None else np.asarray(values)[rows] for values in given]
+        self.estimator, self.design, self.settings = estimator, design, settings
         y, self.weight, self.offset, groups, order = given
-        self.y = np.asarray(y)
+        self.y = y = np.asarray(y)
         loss = as_loss(estimator.loss)
-        classes = loss.task != "regression"
-        rarest = int(np.unique(self.y, return_counts=True)[1].min())
-        n_folds = min(most, rarest if classes else self.y.size)
-        if n_folds < 2:
-            raise ValueError(
-                "'auto' needs two rows of each class at least, to hold some out; give a number of "
-                "features, and C"
-            )
-        self.likely = loss.task == "classification" and loss.has_probabilities
-        self.splits = folds(self.y.shape[0], n_folds, 0, self.y if classes else None, groups, order)
+        of_classes = loss.task == "classification"
+        classes = np.unique(y, return_inverse=True)[1] if of_classes else None
+        self.likely = of_classes and loss.has_probabilities
+        self.folds, self.times = list[Fold](), times if order is None and is_number(cv) else 1
+        if not is_number(cv):
+            told = {} if groups is None else {"groups": groups}
+            self.folds += splits(cv, y, y, of_classes, groups, order, told)
+            return
+        counts = [y.size] if classes is None else np.bincount(classes)
+        n_folds = int(min(whole("cv", cv), *counts))
+        for seed in range(self.times if n_folds > 1 else 0):
+            self.folds += folds(y.size, n_folds, seed, classes, groups, order)
 
-    def choose(self, name: str, values: Sequence[float], near: float, **others: Any) -> Choice:
-        """Return the first value of a parameter that is about as good as the best.
+    def score(self, tried: dict[str, Any], strengths: Sequence[float] = ()) -> list[Any]:
+        """Return the score of these parameters at the test rows of each fold.
 
-        That is, whose mean score is within ``near`` standard errors of it. Trials end after two
-        values in a row that are worse by two standard errors. After Ctrl-C it is one of those that
-        were tried until then.
+        Of ``strengths``, a list: that of each C, over features that are selected at the C tried.
         """
-        scores: list[list[float]] = []
-        interrupted, worse = False, 0
-        try:
-            for value in values:
-                tried = {**others, name: value}
-                scores.append(self.score(tried))
-                means, errors = _summary(scores)
-                best = int(np.argmax(means))
-                worse = worse + 1 if means[-1] < means[best] - 2 * errors[best] else 0
-                if worse >= 2:
-                    break
-        except KeyboardInterrupt:
-            if not scores:
-                raise
-            interrupted = True
-        means, errors = _summary(scores)
-        best = int(np.argmax(means))
-        chosen = values[int(np.argmax(means >= means[best] - near * errors[best]))]
-        return Choice(tuple(values[: len(scores)]), np.array(scores), chosen, interrupted)
+        found = [list(self._scores(tried, fold, strengths)) for fold in self.folds]
+        return found if strengths else [each for [each] in found]
 
-    def score(self, tried: dict[str, Any]) -> list[float]:
-        """Return the score of these parameters at the test rows of each fold."""
-        return [self._score(tried, *split) for split in self.splits]
-
-    def _score(self, tried: dict[str, Any], train: Rows, test: Rows) -> float:
-        """Return the score at the test rows of a fit with these parameters to the others."""
-        model = clone(self.estimator).set_params(**tried, verbose=0, observers=None)
+    def _scores(
+        self, tried: dict[str, Any], fold: Fold, strengths: Sequence[float]
+    ) -> Iterator[float]:
+        # A copy knows the names of the columns.
+        model = copy(self.estimator).set_params(**tried, verbose=0, observers=None)
         rows = self.weight, self.offset
         (weight, offset), (tested, moved) = (
             [None if values is None else np.asarray(values)[part] for values in rows]
-            for part in (train, test)
+            for part in fold
         )
+        fitted, (seen, y) = [(RowSubset(self.design, part), self.y[part]) for part in fold]
+        given = *fitted, weight, offset
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model.fit(RowSubset(self.design, train), self.y[train], weight, offset)
-        if model.results_[0].status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        seen = RowSubset(self.design, test)
-        if not self.likely:
-            return float(model.score(seen, self.y[test], tested, moved))
-        told = model.predict_proba(seen, moved)
-        return -float(log_loss(self.y[test], told, sample_weight=tested, labels=model.classes_))
+            how = tried.get("C"), strengths, self.settings
+            for _ in model.fits(*given, *how) if strengths else [model.fit(*given)]:
+                if model.results_[0].status is Status.INTERRUPTED or self._late():
+                    raise KeyboardInterrupt
+                if self.likely:
+                    told, at = model.predict_proba(seen, moved), np.searchsorted(model.classes_, y)
+                    likely = np.maximum(told[np.arange(y.size), at], np.finfo(float).eps)
+                    yield float(np.average(np.log(likely), weights=tested))
+                else:
+                    yield float(model.score(seen, y, tested, moved))
+
+    def _late(self) -> bool:
+        return self.settings is not None and self.settings.deadline.passed
+
+    def choose(self, sizes: Sequence[int], C: float, strengths: Sequence[float]) -> Choice:
+        """Return the choice of a number of features, or of C where there is one number.
+
+        The best mean score of C is often that of chance, so it is the least C within one standard
+        error of it. The fewest features within a whole error lose a hundredth or two of the area
+        under the curve, so it is the fewest within a quarter; trials end after two numbers in a row
+        that are worse by two errors. After Ctrl-C, or out of time, it is one of those tried until
+        then, or the usual C. ``C`` : at which features are selected.
+        """
+        several = len(strengths) == 1
+        if several and not self.folds:
+            wanted = "two rows of each class at least, to hold some out; give a number of features"
+            raise ValueError(f"n_features='auto' needs {wanted}")
+        scores, cut = list[list[float]](), None
+        for size in sizes:
+            try:
+                tried = {"n_features": size, "C": C, "selected_tol": 1e-3}
+                scores += np.array(self.score(tried, strengths)).T.tolist()
+            except KeyboardInterrupt:
+                cut = Status.TIME_LIMIT if self._late() else Status.INTERRUPTED
+                break
+            if several and self._behind(scores, 2.0)[-2:].sum() == 2:
+                break
+        values, near, chosen = (sizes, 0.25, sizes[0]) if several else (strengths, 1.0, C)
+        if scores:
+            chosen = values[int(self._behind(scores, near).argmin())]
+        return Choice(tuple(values[: len(scores)]), np.array(scores), chosen, cut)
+
+    def _behind(self, scores: list[list[float]], errors: float) -> NDArray[np.bool_]:
+        """Return which mean scores are below the best by more than so many standard errors of it.
+
+        Folds that are made once more add no rows: an error is that of one time.
+        """
+        means = np.mean(scores, axis=1)
+        best, n_folds = means.argmax(), len(self.folds) / self.times
+        error = np.std(scores[best], ddof=1) / np.sqrt(n_folds) if n_folds > 1 else 0.0
+        return np.asarray(means < means[best] - errors * error)
 
 
-def choices(estimator: Any, design: Design, given: Sequence[Any]) -> tuple[Any, Any]:
-    """Return the choices of C and of the number of features; None for what is a number."""
-    size, strength = estimator.n_features, estimator.C
-    strength = "auto" if strength is None and size == "auto" else strength
-    trials = Trials(estimator, design, given) if "auto" in (size, strength) else None
-    of_C = of_size = None
-    sizes = [s for s in SIZES if s <= max(1, min(design.shape[1], design.shape[0] // 2))]
-    if trials and strength == "auto":
-        many = min(sizes[-1], MANY) if size == "auto" else size
-        of_C = trials.choose("C", STRENGTHS, 1.0, n_features=many)
-        strength = of_C.chosen
-    if trials and size == "auto":
-        # The fewest within a whole error lose a hundredth or two of the area under the curve.
-        of_size = trials.choose("n_features", sizes, 0.25, C=strength)
-    return of_C, of_size
-
-
-def _summary(scores: list[list[float]]) -> tuple[Array, Array]:
-    """Return the mean score of each value, and its standard error."""
-    each = np.array(scores)
-    return each.mean(axis=1), each.std(axis=1, ddof=1) / np.sqrt(each.shape[1])
+def sizes_of(design: Design) -> list[int]:
+    """Return the numbers of features that are tried."""
+    n_rows, n_columns = design.shape
+    most = max(1, min(n_columns, n_rows // 2))
+    return sorted({size for size in (*SIZES, n_columns) if size <= most and size <= SIZES[-1]})

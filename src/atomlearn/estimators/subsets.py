@@ -93,7 +93,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
             design = checked_design(self, X, reset=False)
             rows = (y, sample_weight, offset, groups, order)
             # Within the folds subsets are improved by exchanges, and not proved.
-            trials = Trials(clone(self).skip_proof(), design, rows, whole("cv", self.cv))
+            trials = Trials(clone(self).skip_proof(), design, rows, self.cv)
             scores = [trials.score({"n_features": k, "ridge": r}) for k, r in choices]
             self.cv_scores_ = dict(zip(choices, np.array(scores), strict=True))
             k, level = choices[int(np.mean(scores, axis=1).argmax())]

@@ -134,6 +134,9 @@ class FeatureGeneration(Solver):
     n_features : int or None
         Stop with exactly this many distinct features (groups, where the norm has them); the last
         block is truncated. The optimum may have fewer: then the run ends by its gap.
+    settled : bool
+        Whether the columns of the warm start, zeros included, are what is selected: only their
+        weights are found, to the final tolerance.
 
     References
     ----------
@@ -160,6 +163,7 @@ class FeatureGeneration(Solver):
     max_blocks: int | None = None
     n_features: int | None = None
     from_zero: bool = True
+    settled: bool = False
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> GenerationState:
         """Begin at zero, alpha = -f'(b), or at the warm start cut into blocks: one pass."""
@@ -169,10 +173,13 @@ class FeatureGeneration(Solver):
         if warm is not None:
             intercept = warm.intercept
             order = np.argsort(-np.abs(warm.weights), kind="stable")
-            order = order[warm.weights[order] != 0]
+            order = order[(warm.weights[order] != 0) | self.settled]
             members, omega = warm.columns[order].astype(np.int64), warm.weights[order]
             labels = _blocks_of(units_of(problem, members), norm.k)
-        return self._price(problem, self._begun(problem, members, labels, omega, intercept))
+        state = self._begun(problem, members, labels, omega, intercept)
+        if self.settled:
+            self._refit(problem, state, self.final_tolerance or self.inner_tolerance)
+        return self._price(problem, state)
 
     def _begun(
         self, problem: Problem, members: Columns, labels: Columns, omega: Array, intercept: float
@@ -277,7 +284,10 @@ class FeatureGeneration(Solver):
         return replace(problem, design=state.block, regularizer=regularizer)
 
     def _gap_target(self, state: GenerationState, accuracy: float) -> float:
-        target = min(accuracy * abs(state.restricted_objective), 0.1 * state.certificate.gap)
+        target = accuracy * abs(state.restricted_objective)
+        if self.settled:
+            return target
+        target = min(target, 0.1 * state.certificate.gap)
         if not state.candidate.size:
             # No new block: only a more exact subproblem can close what is left.
             target = min(target, 0.1 * state.restricted_gap)
@@ -324,7 +334,7 @@ class FeatureGeneration(Solver):
 
     def _reason(self, state: GenerationState, before: GenerationState | None) -> Status | None:
         """Return why the search ends here by its own rules, or None."""
-        if self.n_features is not None and state.units >= self.n_features:
+        if self.settled or (self.n_features is not None and state.units >= self.n_features):
             return Status.COLUMN_LIMIT
         if before is None:
             return None
