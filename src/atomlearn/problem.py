@@ -1,7 +1,7 @@
 """Problem and regularizer: what a solver is given."""
 
-from atomlearn.core.interfaces.per_sample import check_weight
-from atomlearn.core.problem.pricing import Pricing
+from atomlearn.core.interfaces.numbers import check_weight
+from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 

@@ -29,27 +29,27 @@ from tests.oracles.sources import PACKAGE, nodes, trees
 #: and 1,700 of C++ for the elastic net's), AnnData and survival
 #: (3,000), later searches of pairs (1,500), full conformal sets and bounds of survival times
 #: (1,200), paths by sums where the rows are (1,800), genotypes packed in memory and refusals of
-#: sizes (1,800); and lowered by what went (14,000).
+#: sizes (1,800), the chosen C of FeatureGenerator (900); and lowered by what went (14,000).
 CEILINGS = {
-    "tokens of Python": 399_450,
-    "tokens of C++": 71_685,
+    "tokens of Python": 399_850,
+    "tokens of C++": 71_660,
     "files": 380,
-    "functions": 3701,
+    "functions": 3687,
     "numbers that decide": 317,
-    "isinstance": 203,
-    "getattr and hasattr": 56,
+    "isinstance": 200,
+    "getattr and hasattr": 55,
     "fmt: skip": 8,
     "public names that stand twice": 10,
     "files with TYPE_CHECKING": 0,
     "members of Loss": 16,
     "members of Norm": 18,
     "members of Design": 14,
-    "members of Block": 12,
+    "members of Block": 11,
     "constructions of Result": 1,
     "handlers of KeyboardInterrupt in the core": 1,
 }
 #: One l1 fit of 300 x 5000, by the estimator: through how much of the package does it pass?
-FIT = {"files": 50, "functions": 273, "frames": 16}
+FIT = {"files": 50, "functions": 268, "frames": 16}
 
 SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from atomlearn import designs, norms
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.masters import model_newton
+from atomlearn.core.masters import sequential_qp
 from atomlearn.core.masters.model_newton import hessian, is_coupled, levelled
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.interfaces import Block, Loss, Norm
@@ -36,7 +36,7 @@ class TestLargeBlocks(MasterChecks):
 
     @pytest.fixture(autouse=True)
     def _all_are_large(self, monkeypatch):
-        monkeypatch.setattr(model_newton, "TUNING", replace(TUNING, column_entries=0))
+        monkeypatch.setattr(sequential_qp, "TUNING", replace(TUNING, column_entries=0))
 
 
 def block_problem(

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from atomlearn.core.data.whole_files import write_text
 from atomlearn.findings import Verdict
-from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, SelectedFeature
 from atomlearn.reports.data_displays import PredictionDisplay
 from atomlearn.reports.displays import ConvergenceDisplay

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
 from atomlearn.core.masters.newton import AcceleratedGradient
-from atomlearn.core.problem.pricing import Pricing
+from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom, Norm

@@ -13,7 +13,7 @@ from atomlearn import losses, norms, solve, solvers
 from atomlearn.core.interfaces import positive
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
-from atomlearn.core.interfaces.per_sample import check_offset, check_weight
+from atomlearn.core.interfaces.numbers import check_offset, check_weight
 from atomlearn.core.problem.checks import (
     check_free,
     check_loss,

@@ -33,7 +33,7 @@ KINDS: list[tuple[Solver, Norm, str, str, tuple[int, int], int, int]] = [
     (ColumnGeneration(), norms.KSupport(5), "constrained", "logistic", WIDER, 3, 26),
     (ColumnGeneration(), norms.L1(), "penalized", "quantile", WIDER, 12, 99),
     (ColumnGeneration(batch=5), norms.L1(), "penalized", "poisson", WIDE, 9, 50),
-    (ColumnGeneration(), norms.KSupport(2), "squared", "huber", TALL, 1, 8),
+    (ColumnGeneration(), norms.KSupport(2), "squared", "huber", TALL, 1, 28),  # of the kernel
     (AtomGeneration(), norms.KSupport(3), "penalized", "squared", WIDE, 237, 236),
     (AtomGeneration(), norms.KSupport(3), "penalized", "squared", TALL, 63, 62),
     (AtomGeneration(), norms.L1(), "constrained", "logistic", WIDE, 11, 12),

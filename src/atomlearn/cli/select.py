@@ -24,6 +24,7 @@ from atomlearn.cli.source import Dataset, Given, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.parts import dense_part, part_of
+from atomlearn.core.data.whole_files import write_text
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.designs import as_design
@@ -36,7 +37,6 @@ from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
 from atomlearn.maps.additive import Additive
 from atomlearn.norms import as_norm
-from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.content import Content, HeldOut
 from atomlearn.reports.halves import Half, fitted_halves
 from atomlearn.reports.held_out import told_of_rows

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
 from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Task, WarmStart
 from atomlearn.core.interfaces.loss import has_link
-from atomlearn.core.interfaces.per_sample import check_weight, normalized
+from atomlearn.core.interfaces.numbers import check_weight, normalized
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import FeatureMap, map_of

@@ -12,8 +12,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import column_or_1d
 
 from atomlearn.core.interfaces import Array, Design, Loss
-from atomlearn.core.interfaces.numbers import all_text, unmasked
-from atomlearn.core.interfaces.per_sample import check_offset, normalized
+from atomlearn.core.interfaces.numbers import all_text, check_offset, normalized, unmasked
 from atomlearn.core.interfaces.targets import finite
 from atomlearn.core.losses.probabilities import for_classes
 

@@ -14,7 +14,7 @@ from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.interfaces.per_sample import check_weight
+from atomlearn.core.interfaces.numbers import check_weight
 from atomlearn.maps.curves import (
     AdditiveSettings,
     Kernel,

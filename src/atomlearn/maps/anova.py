@@ -15,7 +15,7 @@ from atomlearn._kernels.codes import MOST_PAIR_LEVELS
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Columns, Deadline, whole_number
-from atomlearn.core.interfaces.per_sample import check_weight
+from atomlearn.core.interfaces.numbers import check_weight
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.curves import Kernel, shares_of
 from atomlearn.maps.feature_map import Inputs, TermMap

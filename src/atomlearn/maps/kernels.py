@@ -15,7 +15,7 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.interfaces import Array, Columns, Design, whole_number
 from atomlearn.core.interfaces.forwarding import Forwarding
-from atomlearn.core.interfaces.per_sample import normalized
+from atomlearn.core.interfaces.numbers import normalized
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.kernel_map import (
     KernelFunction,

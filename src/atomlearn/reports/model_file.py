@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from atomlearn.core.data.whole_files import write_text
 from atomlearn.core.interfaces.certificate import Status
-from atomlearn.reports.atomic_write import write_text
 from atomlearn.reports.model import ModelFeature, SavedModel
 from atomlearn.storage.formats.records import (
     Readers,
     demand,
-    finite,
     finite_array,
+    finite_number,
     of_type,
     record,
 )
@@ -120,7 +120,7 @@ def _settings(place: str, value: object) -> dict[str, Any]:
         if key.endswith(("_times", "_hazard", "_errors")):
             finite_array(f"{place}.{key}", item)
         elif item is not None and type(item) not in (str, bool):
-            finite(f"{place}.{key}", item)
+            finite_number(f"{place}.{key}", item)
     return found
 
 

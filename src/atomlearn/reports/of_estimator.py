@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.compressed import is_sparse
+from atomlearn.core.data.whole_files import check_place, write_text
 from atomlearn.designs import feature_names as names_in
 from atomlearn.designs import is_opened
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.findings.conditional import FeatureTests
 from atomlearn.findings.intervals import Estimates
 from atomlearn.findings.stability import StabilitySelector
-from atomlearn.reports.atomic_write import check_place, write_text
 from atomlearn.reports.content import Content, FitSummary
 from atomlearn.reports.displays import PathDisplay
 from atomlearn.reports.gathered import Fits, content_of, forbidden, half_fits

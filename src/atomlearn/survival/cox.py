@@ -11,7 +11,7 @@ from scipy.special import expit, xlogy
 
 from atomlearn.core.interfaces import Array, Loss, Task
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
-from atomlearn.core.losses.last_answer import LastAnswer
+from atomlearn.core.losses.free_columns import LastAnswer
 from atomlearn.survival.risk_sets import RiskSets
 from atomlearn.survival.target import checked_survival
 

@@ -16,7 +16,7 @@ from atomlearn.core.data.parts import RowSubset, dense_part
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
 from atomlearn.core.interfaces.forwarding import Derived
-from atomlearn.core.interfaces.per_sample import normalized
+from atomlearn.core.interfaces.numbers import normalized
 from atomlearn.core.interfaces.scores import affine_scores
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -12,7 +13,6 @@ from scipy.linalg import qr, solve_triangular
 from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.losses.around import Around
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
-from atomlearn.core.losses.last_answer import LastAnswer
 
 #: A column whose distance from the span of the others is below this part of its length is left
 #: out: its coefficient is 0, and no prediction changes by more than that part.
@@ -363,3 +363,34 @@ def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:
     back = np.zeros((columns.shape[1], rank))
     back[kept] = solve_triangular(R[:rank, :rank], np.eye(rank)) / lengths[kept, None]
     return np.asfortranarray(Q[:, :rank]), back
+
+
+class LastAnswer:
+    """The answer to the last question, for as long as the same is asked again.
+
+    Answers are replaced whole, never changed, so that threads lose nothing but work; copies and
+    pickles begin without one.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[tuple[Any, ...], Any] | None = None
+
+    @property
+    def answer(self) -> Any:
+        """What was found last, None at first."""
+        return None if self._known is None else self._known[1]
+
+    def of(self, find: Callable[[], Any], *given: Any) -> Any:
+        """Return what was found of these arrays, or find it."""
+        known = self._known
+        if known is None or not all(map(_same, known[0], given)):
+            known = tuple(array.copy() for array in given), find()
+            self._known = known
+        return known[1]
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        return LastAnswer, ()
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (one.shape == other.shape and bool((one == other).all()))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from atomlearn.core.masters.master import Master, block_of
-from atomlearn.core.masters.model_newton import ModelNewton, is_constant
+from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.pattern_newton import PatternNewton, pattern_of
 from atomlearn.core.masters.scaling_newton import ScalingNewton, free_columns, is_group_problem
-from atomlearn.core.masters.sequential_qp import SequentialQP, prices_of, reads
+from atomlearn.core.masters.sequential_qp import SequentialQP, is_constant, prices_of, reads
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.masters.working_sets import WorkingSets
 from atomlearn.core.problem.problem import Problem

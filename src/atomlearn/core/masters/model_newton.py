@@ -21,7 +21,6 @@ coupled and there are fewer of them than columns, the factor is that of f''(z), 
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -43,7 +42,7 @@ from atomlearn.core.masters.master import (
     toward,
 )
 from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.sequential_qp import Prices, model_terms, prices_of
+from atomlearn.core.masters.sequential_qp import Prices, is_constant, model_terms, prices_of
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import Groups
@@ -203,15 +202,6 @@ def _chosen(problem: Problem, prices: Prices, weights: Array, slopes: Array) -> 
     if others.size > most:
         others = others[np.argpartition(-ratings[others], most)[:most]]
     return np.sort(np.append(used, others))
-
-
-def is_constant(problem: Problem) -> bool:
-    """Return whether the Hessian is the same at all points, and columns are free or large."""
-    free, block = problem.loss.free, block_of(problem)
-    if free is not None:
-        return free.separable and bool(free.inner.is_quadratic)
-    large = not block.is_sparse and math.prod(block.shape) > TUNING.column_entries
-    return large and problem.loss.is_quadratic and problem.loss.coupled == 1
 
 
 def is_coupled(problem: Problem) -> bool:

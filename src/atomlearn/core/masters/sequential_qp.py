@@ -184,3 +184,12 @@ def reads(problem: Problem, block: Block) -> bool:
         return False
     few = math.prod(block.shape) <= TUNING.column_entries
     return few or block.stored() is not None
+
+
+def is_constant(problem: Problem) -> bool:
+    """Return whether the Hessian is the same at all points, and columns are free or large."""
+    free, block = problem.loss.free, block_of(problem)
+    if free is not None:
+        return free.separable and bool(free.inner.is_quadratic)
+    large = not block.is_sparse and math.prod(block.shape) > TUNING.column_entries
+    return large and problem.loss.is_quadratic and problem.loss.coupled == 1

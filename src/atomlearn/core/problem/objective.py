@@ -13,18 +13,48 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn.core.data.scores import ShiftedScores
-from atomlearn.core.interfaces import Array, Columns, Design, Loss, Scores
+from atomlearn.core.interfaces import Array, Columns, Design, Loss, Norm, Scores
 from atomlearn.core.interfaces.certificate import Certificate, Excess
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.domain import where_weighted
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
-from atomlearn.core.problem.pricing import Pricing
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import EPS, Lengths, Measured, growth
 
 #: Share of a gap that gauges found by iteration, and points taken as within bounds, may take off.
 UNPROVED = 1e-5
+
+
+@dataclass(slots=True)
+class Pricing:
+    """A point with its scores and the certificate of this very point.
+
+    columns, weights : the point, ``columns`` None for all of them, of ``n_features``; prediction :
+    X w + b; scores : z = X'v - tau w at the dual point -v; inner : <z, w>; multiplier : the lambda
+    with z in lambda * subdifferential of gauge at w, if w is optimal.
+    """
+
+    norm: Norm
+    n_features: int
+    columns: Columns | None
+    weights: Array
+    prediction: Array
+    scores: Scores
+    inner: float
+    multiplier: float
+    certificate: Certificate
+
+    def entering(self, columns: Columns) -> Columns:
+        """Return those of these columns that the point does not have and would let in."""
+        if self.columns is not None:
+            columns = columns[~np.isin(columns, self.columns)]
+        if not columns.size:
+            return columns
+        threshold = self.norm.thresholds(self.weights, columns, self.n_features)
+        if np.max(threshold) <= 0 or np.max(threshold := threshold * self.multiplier) <= 0:
+            return columns
+        return columns[np.abs(self.scores.at(columns)) > threshold * (1 - 1e-12)]
 
 
 @dataclass(frozen=True)
@@ -220,8 +250,10 @@ class Objective:
         square = float(weights @ self.ridge_slope(weights)) if self.tau else 0.0
         smooth = self.loss_value(prediction)
         objective = smooth + 0.5 * square + self.regularizer.value(gauge)
-
-        def gap_at(bound: float) -> float:
+        low, high = polar
+        gaps = []
+        # Where the best atom is only searched for, the gap it would give is told apart.
+        for bound in (high, low) if low < high else (high,):
             factor, over = 1.0, excess
             if penalized and bound > level and not self.tau:
                 # -v scaled into gauge°(z) <= level is no worse: by a share less of v f* rises by at
@@ -232,11 +264,8 @@ class Objective:
             # F >= level * gauge at the optimum, because losses are bounded below by zero.
             gap += self.regularizer.conjugate(bound, objective / level, over)
             # F itself bounds F - F*, as losses and norms are bounded below by zero.
-            return min(gap, objective) if gap == gap else objective
-
-        low, high = polar
-        # Where the best atom is only searched for, the gap it would give is told apart.
-        gap, searched = gap_at(high), max(gap_at(low), 0.0) if low < high else None
+            gaps.append(min(gap, objective) if gap == gap else objective)
+        gap, searched = gaps[0], max(gaps[1], 0.0) if low < high else None
         terms, short = (weights, gauge, polar, excess), max(-gap, 0.0)
         return Certificate(objective, max(gap, 0.0), high, searched, shortfall=short, terms=terms)
 

@@ -14,7 +14,7 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Loss, Norm
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.interfaces.forwarding import Derived, Forwarding, unwrapped
-from atomlearn.core.interfaces.per_sample import check_offset, check_weight
+from atomlearn.core.interfaces.numbers import check_offset, check_weight
 from atomlearn.core.losses import FreeColumns, Offset
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.core.problem.checks import (

@@ -18,7 +18,7 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.masters.choose import candidates_for_free, choose_master
 from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.problem.pricing import Pricing
+from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths, counted
 from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State

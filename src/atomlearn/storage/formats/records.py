@@ -58,7 +58,7 @@ def _value(place: str, value: object, kind: Any, own: Readers) -> Any:
     if len(kinds) == 1:
         if kinds[0] is not kind:
             return _value(place, value, kinds[0], own)
-        return finite(place, value) if kind is float else of_type(place, value, kind)
+        return finite_number(place, value) if kind is float else of_type(place, value, kind)
     told = f"one of {', '.join(_WORDS[one] for one in kinds)}"
     fits = type(value) in kinds or (float in kinds and type(value) is int)
     demand(fits, place, told, value)
@@ -80,7 +80,7 @@ def of_type(place: str, value: Any, kind: Any) -> Any:
     return value
 
 
-def finite(place: str, value: Any) -> float:
+def finite_number(place: str, value: Any) -> float:
     """Return a number as a float."""
     # Whole numbers of Python may be larger than any float.
     holds = type(value) in (int, float) and abs(value) <= sys.float_info.max

@@ -11,7 +11,7 @@ import numpy as np
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, whole_number
-from atomlearn.core.interfaces.per_sample import check_offset, check_weight
+from atomlearn.core.interfaces.numbers import check_offset, check_weight
 from atomlearn.core.losses import Offset
 from atomlearn.core.losses.registry import BY_NAME
 from atomlearn.core.problem.problem import Problem, over_sums
