@@ -4,7 +4,8 @@
 
 makes study.bed (blocks of 50 variants in linkage, see ``genotypes.py``), in small pieces, and
 test.bed of other people; age, sex and ten columns that stand for principal components; and a trait:
-one variant in 100 has an effect, half of the variance is genetic, a tenth is of the covariates.
+one variant in 100 has an effect (--causal), half of the variance is genetic, a tenth is of the
+covariates.
 Then it measures, each in a process of its own:
 
 speed    plain reading of the file, a pass for one vector, and one for 80 (5 folds x 16 levels);
@@ -52,12 +53,12 @@ Array = NDArray[np.float64]
 HERITABILITY, OF_COVARIATES, FOLDS, LEVELS = 0.5, 0.1, 5, 30
 
 
-def make(folder: Path, n_people: int, n_test: int, n_variants: int) -> None:
+def make(folder: Path, n_people: int, n_test: int, n_variants: int, share: float) -> None:
     """Write both .bed with .bim and .fam, and truth.npz: the trait, its parts, the covariates."""
     rng = np.random.default_rng(0)
     folder.mkdir(parents=True, exist_ok=True)
     n_all, cut = n_people + n_test, n_people // 4
-    causal = np.sort(rng.choice(n_variants, max(n_variants // 100, 10), replace=False))
+    causal = np.sort(rng.choice(n_variants, max(int(n_variants * share), 10), replace=False))
     genetic, sizes = np.zeros(n_all), rng.standard_normal(causal.size).tolist()
     effects = dict(zip(causal.tolist(), sizes, strict=True))
     with (folder / "study.bed").open("wb") as study, (folder / "test.bed").open("wb") as test:
@@ -304,10 +305,11 @@ def study(table: Table, given: argparse.Namespace) -> None:
     folder = given.folder
     for name in ("speed", "killed", "whole", "ridge"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    size = {"people": given.people, "variants": given.variants, "cold": given.cold}
+    size: dict[str, Any] = {"people": given.people, "variants": given.variants}
+    size |= {"causal": given.causal, "cold": given.cold}
     if not (folder / "truth.npz").exists():
         began = time.perf_counter()
-        make(folder, given.people, given.test, given.variants)
+        make(folder, given.people, given.test, given.variants, given.causal)
         table.add(part="make", **size, seconds=time.perf_counter() - began)
     table.add(part="speed", **size, **child(given, "speed", folder / "speed"))
     state = folder / "killed"
@@ -335,6 +337,7 @@ def main() -> None:
     parser.add_argument("--people", type=int)
     parser.add_argument("--test", type=int, default=2_000)
     parser.add_argument("--variants", type=int)
+    parser.add_argument("--causal", type=float, default=0.01, help="share with an effect")
     parser.add_argument("--tol", type=float, default=1e-4)
     parser.add_argument("--cold", action="store_true")
     parser.add_argument("--twice", action="store_true")
