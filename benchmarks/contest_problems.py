@@ -212,7 +212,7 @@ def pairs(size: float, noise: bool = False) -> Timed:
     both = X[:, common[:20]].multiply(X[:, common[20:]]).toarray()
     planted = np.sign(both @ rng.standard_normal(20) + 0.1 * rng.standard_normal(n))
     y = _target(planted, noise)
-    model = FeatureGenerator(100, features="polynomial", fit_intercept=False)
+    model = FeatureGenerator(100, C=10.0, features="polynomial", fit_intercept=False)
     return lambda: float(model.fit(X, y).n_passes_)
 
 
