@@ -61,8 +61,8 @@ from sklearn.utils.estimator_checks import check_array_api_input
 for name in ("AtomicRegressor", "AtomicClassifier", "AtomicRegressorCV", "AtomicClassifierCV",
              "FeatureGenerator"):
     estimator = getattr(atomlearn, name)()
-    if "cv" in estimator.get_params():
-        estimator.set_params(cv=2, n_alphas=3)
+    few = {"cv": 2, "n_alphas": 3}
+    estimator.set_params(**{key: few[key] for key in few if key in estimator.get_params()})
     check_array_api_input(name, estimator, "numpy", expect_only_array_outputs=False)
     print(name)
 """

@@ -28,7 +28,7 @@ KNOWN: list[tuple[str, str, str, str]] = [
      "tests/estimators/test_weights_and_starts.py"),
     ("core/solvers/solver.py", "if np.unique(columns).size < columns.size:", "if False:",
      "tests/solvers/test_contracts_of_run.py"),
-    ("core/interfaces/per_sample.py", "    if not weight.any():", "    if False:",
+    ("core/interfaces/numbers.py", "    if not weight.any():", "    if False:",
      "tests/solvers/test_contracts_of_run.py"),
     ("core/problem/objective.py", "64.0 * EPS**2", "64.0 * EPS",
      "tests/solvers/test_contracts_of_run.py"),

@@ -41,7 +41,7 @@ from atomlearn.estimators.generation import (
 )
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.selects_columns import SelectsColumns
-from atomlearn.estimators.targets import checked_targets
+from atomlearn.estimators.targets import checked_targets, offset_of
 from atomlearn.estimators.units import units_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
@@ -271,7 +271,10 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         free = self.C == "auto" and self.debias is None and tells
         self.C_choice_ = self.size_choice_ = None
         weight = check_weight(sample_weight, inputs.shape[0])
-        checked_targets(self, inputs, y, weight, loss)  # before any is held out
+        # All is checked before any row is held out.
+        data = checked_targets(self, inputs, y, weight, loss)
+        if offset is not None:
+            offset = offset_of(offset, (inputs.shape[0], len(data.targets)))
         strength, sizes, times = C, [self.n_features], 1
         if self.n_features == "auto":
             sizes, times = sizes_of(inputs), 3 if inputs.shape[0] < FEW_ROWS else 1

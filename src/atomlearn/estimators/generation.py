@@ -298,12 +298,13 @@ class Trials:
         times: int = 1,
     ) -> None:
         if is_number(cv) and given[1] is not None:  # rows without weight have no say
-            rows = np.flatnonzero(given[1])
+            rows = np.flatnonzero(np.asarray(given[1]))
             design = RowSubset(design, rows)
             given = [None if values is None else np.asarray(values)[rows] for values in given]
         self.estimator, self.design, self.settings = estimator, design, settings
         y, self.weight, self.offset, groups, order = given
-        self.y = y = np.asarray(y)
+        y = np.asarray(y)
+        self.y = y = y.ravel() if y.size == len(y) else y  # of one column, too
         loss = as_loss(estimator.loss)
         of_classes = loss.task == "classification"
         classes = np.unique(y, return_inverse=True)[1] if of_classes else None
