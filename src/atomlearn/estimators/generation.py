@@ -305,8 +305,7 @@ class Trials:
         y, self.weight, self.offset, groups, order = given
         y = np.asarray(y)
         self.y = y = y.ravel() if y.size == len(y) else y  # of one column, too
-        loss = as_loss(estimator.loss)
-        of_classes = loss.task == "classification"
+        of_classes = (loss := as_loss(estimator.loss)).task == "classification"
         classes = np.unique(y, return_inverse=True)[1] if of_classes else None
         self.likely = of_classes and loss.has_probabilities
         self.folds, self.times = list[Fold](), times if order is None and is_number(cv) else 1
