@@ -230,7 +230,8 @@ class CachedBlock(Block):
         They are not copied, as several paths may work on the columns of one array.
         """
         known, gram = self._part or (columns[:0], GrowingGram(curvature, centered, basis))
-        if gram.curvature is not curvature or gram.basis is not basis:
+        asked = (gram.curvature is curvature, gram.basis is basis, gram.centered == centered)
+        if not all(asked):
             known, gram = columns[:0], GrowingGram(curvature, centered, basis)
         known = np.append(known, np.setdiff1d(columns, known))
         gram.extend_to(self.inner, known)
