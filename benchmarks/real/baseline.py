@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from atomlearn.cli.select import split
+from atomlearn.cli.source import Given
 from atomlearn.cli.targets import prepare_target
 from atomlearn.datasets import read
 
@@ -59,7 +60,7 @@ def main() -> None:
     table = read(given.data, "y")
     assert table.y is not None
     target = prepare_target(table.y, "y", "classification", given.positive)
-    train, test = split(target, 0.25, given.seed)
+    train, test = split(target, 0.25, given.seed, Given())
     y = target.values
     scaler = StandardScaler(with_mean=not sparse.issparse(table.X))
     X = scaler.fit_transform(table.X[train])

@@ -2,9 +2,11 @@
 
 20 newsgroups (18,846 x 130,107 word counts; comp, sci and misc.forsale against the rest, as in
 [A]) and golub (72 x 7129 gene expressions). Whole processes, from the file to the result: time,
-peak memory, and accuracy on the same held-out rows. For the l1 models the search for C is not
-counted, and ours is at C = 10, and once more with the C that it chooses, its search included.
-Medians over the seeds of the split; accuracies are means.
+peak memory, and accuracy on the same held-out rows. Ours is at C = 10, and once more with the C
+that it chooses, its search included; a time limit leaves out what l1 models do not do: fits to
+halves of the rows, and the permutations that judge few of them. An l1 model has as many features
+at one C only: its ``seconds`` include the search for that C, its ``given_C_s`` do not. Medians
+over the seeds of the split; accuracies are means.
 """
 
 from __future__ import annotations
@@ -88,6 +90,7 @@ def _ours(task: Task, path: Path, seed: int, C: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         command = ["atomlearn.cli", "select", str(path), "--target", "y", *task.flags]
         command += ["--C", C, "--seed", str(seed), "--out", folder, "--quiet"]
+        command += ["--time-limit", "600"]
         code = "import sys; from atomlearn.cli import main; sys.exit(main())"
         text, seconds, peak = _measured([sys.executable, "-c", code, *command[1:]])
         summary = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
@@ -106,7 +109,8 @@ def _l1(task: Task, path: Path, name: str, seed: int) -> dict[str, float]:
     text, seconds, peak = _measured([*command, *task.flags, "--seed", str(seed)])
     answer = json.loads(text.splitlines()[-1])
     return {
-        "seconds": seconds - answer["search_s"],
+        "seconds": seconds,
+        "given_C_s": seconds - answer["search_s"],
         "peak_gb": peak,
         "selected": answer["selected"],
         "accuracy": answer["accuracy"],
