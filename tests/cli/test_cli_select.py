@@ -374,7 +374,7 @@ def test_interrupt_in_the_first_fit_still_writes_everything(
 ) -> None:
     interrupt_at(monkeypatch, 4)
     out = tmp_path / "out"
-    arguments = ("--target", "outcome", "--n-features", 6, "--batch", 1, "--out", out)
+    arguments = ("--target", "outcome", "--n-features", 6, "--batch", 1, "--C", 10, "--out", out)
     assert run("select", classes_csv, *arguments) == 130
     assert "interrupted: this model was fitted to the 90 training rows" in capsys.readouterr().err
     model = read_model(out / "model.json")

@@ -127,9 +127,8 @@ class ModelOptions:
     """How features are selected.
 
     n_features : number
-        Select exactly N features (the default way, with N = 50), or auto: the fewest within a
-        standard error of the best in cross-validation. With more than two classes each class has N
-        of its own, where FeatureGenerator(n_features=N) shares them.
+        Select exactly N features (the default way, with N = 50), or auto: the number that does best
+        in cross-validation. More than two classes share their features.
     best_subset : bool
         With --n-features: search for the best N features of all subsets, and bound how much better
         any other subset can be.
@@ -167,8 +166,8 @@ class ModelOptions:
         Name of a loss, such as squared_hinge (default: squared for regression, logistic for
         classification). With a loss for regression, a target of few numbers is no set of classes.
     C : number
-        Weight of the loss with --n-features (default: auto: features are selected at 10, and
-        cross-validation chooses that of their coefficients).
+        Weight of the loss with --n-features (default: auto: features are selected at the first of
+        .01, .1, 1 and 10 with so many; cross-validation chooses that of their coefficients).
     batch : number
         How many features join at a time with --n-features (default: N / 10, but at most 10, or
         N / 25 if that is more).

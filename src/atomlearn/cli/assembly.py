@@ -184,7 +184,8 @@ def _told(notes: Sequence[str], most: int = 12) -> list[str]:
 def _notes(plan: Plan, fitted: Fitted, source: Dataset) -> list[str]:
     n_features = source.map.n_columns - len(source.given.covariates)
     notes, wanted = list[str](), min(fitted.settings.get("n_features", 0), n_features)
-    if plan.generates and fitted.results[0].converged and fitted.model.n_selected_ < wanted:
+    fewer = plan.n_features != "auto" and fitted.results[0].converged
+    if plan.generates and fewer and fitted.model.n_selected_ < wanted:
         notes.append(
             f"the optimum has only {fitted.model.n_selected_} of the {wanted} features asked for; "
             "a larger --C or --batch lets more in"

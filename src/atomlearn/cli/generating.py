@@ -220,7 +220,7 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     )
     model.fit(data.design, data.y, **data.of_rows, **data.given.dependence)
     notes = list[str]()
-    if any(choice and choice.cut for choice in (model.C_choice_, model.size_choice_)):
+    if model.C_choice_ and model.C_choice_.cut:
         told = f"{model.n_wanted_} features, C = {model.C_:g}"
         notes = [f"interrupted: {told}, of the values that were tried"]
     settings = {

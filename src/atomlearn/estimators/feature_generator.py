@@ -26,8 +26,8 @@ from atomlearn.estimators.checks import (
     whole,
 )
 from atomlearn.estimators.generation import (
-    FEW_ROWS,
-    MANY,
+    MIDDLE,
+    RISING,
     STRENGTHS,
     USUAL,
     Choice,
@@ -64,21 +64,19 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     ----------
     n_features : int or "auto", default=100
         Number of features to select (of groups, where ``groups`` is given); all of them where X
-        has fewer. "auto": the fewest whose held-out score is within a quarter of a standard error
-        of the best, over folds that are made three times where rows are below 1000;
-        ``size_choice_`` tells the scores.
+        has fewer. "auto": the number with the best held-out score (minus log loss where the loss
+        has probabilities), each at the best C for it; ``size_choice_`` tells the scores.
     batch : "auto" or int, default="auto"
         Features (or groups) taken in one pass, B of the paper. Small: fewer and better features;
         large: faster. "auto": a tenth of ``n_features``, 1 at least and 10 at most (but a
         25th where that is more).
     C : float or "auto", default="auto"
-        Weight of the loss. "auto": features are selected at 10; their coefficients are those of the
-        least of 0.003, 0.01, 0.03, ... 10 whose held-out log loss (or R^2) is within one standard
-        error of the best, over the features that each fold selects for itself; ``C_choice_`` tells
-        them. That takes one more selection a fold: name C to save it. At 10 many features of few
-        rows fit noise: probabilities may be worse than the base rate then. Where no C does better
-        it is the least one, near the base rate. Probabilities are not calibrated beyond that. 10
-        where a class has one row only, and for losses without probabilities.
+        Weight of the loss. "auto": features are selected at the first of 0.01, 0.1, 1 and 10 with
+        ``n_features`` (at 1 where their number is chosen): the less a model fits, the less noise it
+        selects. The C of their coefficients is the least of 0.003, 0.01, 0.03, ... 10 whose
+        held-out log loss (or R^2) is within one standard error of the best, over the features that
+        each fold selects. That takes a selection or more a fold: name C to save it. Probabilities
+        are not calibrated beyond that. 10 where a class has one row only or loss has none.
     loss : str or Loss, default="logistic"
         "logistic" and "squared_hinge" (the paper's) make this a classifier, the first with
         ``predict_proba``; "squared", "poisson" and others for numbers make it a regressor, and
@@ -144,10 +142,10 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     rounds_ : (n_selected,) ndarray of int64
         The pass that found each of them, from 1.
     n_wanted_ : int
-        The number asked for; ``size_choice_`` how it was chosen, where ``n_features="auto"``.
-    C_ : float
-        The weight of the loss, which ``coef_`` and ``objective_`` are of; ``C_choice_`` how it was
-        chosen, where ``C="auto"``. A small one leaves some of the features selected at 0.
+        The number asked for; ``size_choice_`` how it was chosen.
+    C_, selected_at_ : float
+        C of ``coef_`` and ``objective_``, and while features were selected; ``C_choice_`` how it
+        was chosen. A small one leaves some of the features selected at 0.
     n_selected_ : int
         Their number (of groups, where ``groups`` is given): ``n_features`` exactly, unless the
         optimum has fewer, of which a warning tells.
@@ -160,10 +158,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         see ``feature_map_``, and ``scaling_`` is of the inputs (of the terms with "anova").
     intercept_ : (1,) ndarray; float for regression
     classes_ : (n_classes,) ndarray, for classification
-    moments_ : tuple of columns, means, scales
-        Of the selected columns: what was taken off and divided by while selecting.
-    scaled_by_ : str
-        The same in words.
+    moments_, scaled_by_ : tuple of columns, means, scales; str
+        Of the selected columns: what was taken off and divided by while selecting; in words.
     objective_, gap_ : float
         The objective at this point and a proved bound on its distance to the optimum over *all*
         features: what is given up by stopping at ``n_features``.
@@ -180,8 +176,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     Of more than two classes w is a matrix W (n_features, n_classes), and w_j^2 the sum over them:
     a feature is scored by the l2 norm of its scores for all classes, and selected for all at once.
     The problem is the squared k-support norm with k = ``batch`` at level 1 and C on the *sum* of
-    the losses: ``solve(..., norm=KSupport(batch), form="squared", level=1 / C)``. Columns are
-    compared by their scores as they are: standardize features of different units first.
+    the losses: ``solve(..., norm=KSupport(batch), form="squared", level=1 / C)``.
 
     References
     ----------
@@ -268,29 +263,27 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         loss, C = as_loss(self.loss), USUAL if self.C == "auto" else self.C
         # Shares of right labels, or orders of survival, do not tell how large coefficients are.
         tells = loss.task == "regression" or loss.has_probabilities
-        free = self.C == "auto" and self.debias is None and tells
+        free = self.C == "auto" and tells and self.debias is None
         self.C_choice_ = self.size_choice_ = None
         weight = check_weight(sample_weight, inputs.shape[0])
         # All is checked before any row is held out.
         data = checked_targets(self, inputs, y, weight, loss)
         if offset is not None:
             offset = offset_of(offset, (inputs.shape[0], len(data.targets)))
-        strength, sizes, times = C, [self.n_features], 1
+        sizes, rising, strength = [self.n_features], RISING if free else (C,), C
         if self.n_features == "auto":
-            sizes, times = sizes_of(inputs), 3 if inputs.shape[0] < FEW_ROWS else 1
+            sizes, rising = sizes_of(inputs), (MIDDLE,) if free else (C,)
         if free or self.n_features == "auto":
             # The other half of the time is for the fit itself.
-            deadline = Deadline.after(0.5 * settings.deadline.left)
-            limited = replace(settings, observers=(), deadline=deadline)
-            rows = (y, sample_weight, offset, groups, order)
-            trials = Trials(self, inputs, rows, self.cv, limited, times)
-        if free:
-            many = [size for size in sizes if len(sizes) == 1 or size <= MANY]
-            self.C_choice_ = trials.choose(many[-1:], C, STRENGTHS)
+            half = Deadline.after(0.5 * settings.deadline.left)
+            limited = replace(settings, observers=(), deadline=half)
+            trials = Trials(
+                self, inputs, (y, sample_weight, offset, groups, order), self.cv, limited
+            )
+            how = rising, STRENGTHS if free else rising
+            self.size_choice_, self.C_choice_ = trials.choose(sizes, how, C)
             strength = self.C_choice_.chosen
-        if self.n_features == "auto":
-            self.size_choice_ = trials.choose(sizes, C, [strength])
-        for _ in self.fits(inputs, y, sample_weight, offset, C, [strength], settings):
+        for _ in self.fits(inputs, y, sample_weight, offset, rising, [strength], settings):
             pass
         return self
 
@@ -300,13 +293,17 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         y: Any,
         sample_weight: Any,
         offset: Any,
-        C: float,
+        rising: Sequence[float],
         strengths: Sequence[float],
         settings: Settings,
     ) -> Iterator[None]:
-        """Select at C; then set the model of each of ``strengths`` over what was selected."""
+        """Select at the first C with as many features as are wanted; then set models of them.
+
+        ``rising`` : values of C, at the last of which there may be fewer; ``strengths`` : C of each
+        model over what was selected.
+        """
         loss = as_loss(self.loss)
-        weight = C * check_weight(sample_weight, inputs.shape[0])
+        weight = rising[-1] * check_weight(sample_weight, inputs.shape[0])
         data = checked_targets(self, inputs, y, weight, loss)
         self.n_wanted_ = self.size_choice_.chosen if self.size_choice_ else self.n_features
         with settings.deadline.kept():
@@ -317,19 +314,16 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         problem = replace(problem, deadline=settings.deadline)
         wanted = min(self.n_wanted_, n_units)
         if self.n_wanted_ > n_units:
-            warnings.warn(
-                f"n_features={self.n_wanted_} of {n_units} candidates: nothing is left out; give a "
-                "smaller number, or n_features='auto'",
-                UserWarning,
-                stacklevel=4,
-            )
+            told = f"n_features={self.n_wanted_} of {n_units} candidates: nothing is left out"
+            remedy = "give a smaller number, or n_features='auto'"
+            warnings.warn(f"{told}; {remedy}", UserWarning, stacklevel=4)
         lifted, lift = problem.entered(lifts=True)
-        found = self._generated(lifted, wanted, n_units, settings)
-        state, ends = found.state, (settings.gap, self.selected_tol)
+        own, C, found = self._generated(lifted, rising, wanted, n_units, settings)
+        self.selected_at_, state, ends = C, found.state, (settings.gap, self.selected_tol)
         for strength in strengths:
             result = found
             if strength != C:
-                result = weighed(lifted, found, state, strength / C, ends)
+                result = weighed(own, found, state, strength / C, ends)
             self.C_, state = strength, result.state
             selected = Selected.of(lifted, state, lift, self.feature_map_, len(data.targets))
             self.n_selected_, self.selected_gap_ = int(state.units), state.selected_gap()
@@ -343,8 +337,15 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             self._report_selection(last, found, wanted)
             yield
 
-    def _generated(self, problem: Problem, wanted: int, n_units: int, settings: Settings) -> Result:
-        """Return what generation selects."""
+    def _generated(
+        self,
+        problem: Problem,
+        rising: Sequence[float],
+        wanted: int,
+        n_units: int,
+        settings: Settings,
+    ) -> tuple[Problem, float, Result]:
+        """Return the problem at the first C with as many as wanted, C, and what is selected."""
         # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
         limit = wanted if wanted < n_units else None
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
@@ -354,7 +355,14 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             outer_tolerance=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper
         )
         ends = (settings.gap, settings.max_iter, observers, settings.stop, self.selected_tol)
-        return generated(problem, limit, wanted, *ends, solver)
+        runs = list[Result]()
+        for C in rising:
+            own = replace(problem, weight=C / rising[-1] * problem.weight)
+            runs.append(found := generated(own, limit, wanted, *ends, solver))
+            if found.state.units >= wanted or not found.converged:
+                break
+        passes, seconds = sum(run.passes for run in runs), sum(run.seconds for run in runs)
+        return own, C, replace(found, passes=passes, seconds=seconds)
 
     def _record_selection(self, selected: Selected) -> None:
         """Set what was selected."""
@@ -373,12 +381,11 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         ``found`` : what generation ended with, at its own C.
         """
         cut = found.status is Status.INTERRUPTED
-        for choice in (self.C_choice_, self.size_choice_):
-            if choice is not None and choice.cut is not None:
-                result.status, cut = choice.cut, True
+        if self.C_choice_ and self.C_choice_.cut:
+            result.status, cut = self.C_choice_.cut, True
         chosen = found.converged or found.status is Status.SELECTED
         self._report([result], complete=(self.n_selected_ >= wanted and not cut) or chosen)
-        if self.n_selected_ < wanted and found.converged:
+        if self.n_selected_ < wanted and found.converged and self.n_features != "auto":
             warnings.warn(
                 f"the optimum has only {self.n_selected_} of the {wanted} features asked for; "
                 "raise C or batch to select more",

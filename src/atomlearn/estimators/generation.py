@@ -43,11 +43,14 @@ from atomlearn.solvers import ColumnGeneration, run
 
 #: Sizes that are tried; beyond half the rows nothing is told apart.
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)
-#: C while features are selected, and values that are tried for the weights, of so many features
-#: where their number is chosen afterwards.
-USUAL, STRENGTHS, MANY = 10.0, (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0), 50
-#: Below so many rows a number is chosen over three times as many folds: there chance has a say.
-FEW_ROWS = 1000
+#: C of the weights: values that are tried.
+STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+#: C while a given number of features is selected: the first with so many. Models of a larger one
+#: are less shrunken, and what they select next depends more on chance.
+RISING = STRENGTHS[1::2]
+#: C while features are selected whose number is chosen, which ends where more of them do not help;
+#: C of a fit for which nothing is held out.
+MIDDLE, USUAL = RISING[-2:]
 
 
 # --- the problem ----------------------------------------------------------------------------
@@ -269,8 +272,7 @@ def weighed(
 class Choice:
     """Values of a parameter that were tried, and which of them was chosen.
 
-    scores : (n_values, n_folds), larger is better; cut : whether Ctrl-C, or the time limit, ended
-    the trials.
+    scores : (n_values, n_folds), larger is better; cut : what ended the trials early.
     """
 
     values: tuple[float, ...]
@@ -284,8 +286,8 @@ class Trials:
 
     The score is minus the log loss where there are probabilities, else that of the estimator: the
     share of labels that are right, R^2, the concordance. ``given`` : y, sample_weight, offset,
-    groups and order, as ``fit`` takes them; ``cv`` : a splitter, or a number of folds, which are
-    made so many ``times``; ``settings`` : of ``fits``. Without two rows of a class no fold is made.
+    groups and order, as ``fit`` takes them; ``cv`` : a splitter, or a number of folds;
+    ``settings`` : of ``fits``. Without two rows of a class no fold is made.
     """
 
     def __init__(
@@ -295,7 +297,6 @@ class Trials:
         given: Sequence[Any],
         cv: Any,
         settings: Settings | None = None,
-        times: int = 1,
     ) -> None:
         if is_number(cv) and given[1] is not None:  # rows without weight have no say
             rows = np.flatnonzero(np.asarray(given[1]))
@@ -308,27 +309,26 @@ class Trials:
         of_classes = (loss := as_loss(estimator.loss)).task == "classification"
         classes = np.unique(y, return_inverse=True)[1] if of_classes else None
         self.likely = of_classes and loss.has_probabilities
-        self.folds, self.times = list[Fold](), times if order is None and is_number(cv) else 1
+        self.folds = list[Fold]()
         if not is_number(cv):
             told = {} if groups is None else {"groups": groups}
             self.folds += splits(cv, y, y, of_classes, groups, order, told)
             return
         counts = [y.size] if classes is None else np.bincount(classes)
         n_folds = int(min(whole("cv", cv), *counts))
-        for seed in range(self.times if n_folds > 1 else 0):
-            self.folds += folds(y.size, n_folds, seed, classes, groups, order)
+        if n_folds > 1:
+            self.folds += folds(y.size, n_folds, 0, classes, groups, order)
 
-    def score(self, tried: dict[str, Any], strengths: Sequence[float] = ()) -> list[Any]:
+    def score(self, tried: dict[str, Any], how: tuple[Any, ...] = ()) -> list[Any]:
         """Return the score of these parameters at the test rows of each fold.
 
-        Of ``strengths``, a list: that of each C, over features that are selected at the C tried.
+        ``how`` : values of C to select at, and of models over what is selected, as ``fits`` takes
+        them: then a list of the scores of these models.
         """
-        found = [list(self._scores(tried, fold, strengths)) for fold in self.folds]
-        return found if strengths else [each for [each] in found]
+        found = [list(self._scores(tried, fold, how)) for fold in self.folds]
+        return found if how else [each for [each] in found]
 
-    def _scores(
-        self, tried: dict[str, Any], fold: Fold, strengths: Sequence[float]
-    ) -> Iterator[float]:
+    def _scores(self, tried: dict[str, Any], fold: Fold, how: tuple[Any, ...]) -> Iterator[float]:
         # A copy knows the names of the columns.
         model = copy(self.estimator).set_params(**tried, verbose=0, observers=None)
         rows = self.weight, self.offset
@@ -340,8 +340,7 @@ class Trials:
         given = *fitted, weight, offset
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            how = tried.get("C"), strengths, self.settings
-            for _ in model.fits(*given, *how) if strengths else [model.fit(*given)]:
+            for _ in model.fits(*given, *how, self.settings) if how else [model.fit(*given)]:
                 if model.results_[0].status is Status.INTERRUPTED or self._late():
                     raise KeyboardInterrupt
                 if self.likely:
@@ -354,41 +353,42 @@ class Trials:
     def _late(self) -> bool:
         return self.settings is not None and self.settings.deadline.passed
 
-    def choose(self, sizes: Sequence[int], C: float, strengths: Sequence[float]) -> Choice:
-        """Return the choice of a number of features, or of C where there is one number.
+    def choose(
+        self, sizes: Sequence[int], how: tuple[Any, ...], usual: float
+    ) -> tuple[Choice, Choice]:
+        """Return the choices of a number of features, and of C.
 
-        The best mean score of C is often that of chance, so it is the least C within one standard
-        error of it. The fewest features within a whole error lose a hundredth or two of the area
-        under the curve, so it is the fewest within a quarter; trials end after two numbers in a row
-        that are worse by two errors. After Ctrl-C, or out of time, it is one of those tried until
-        then, or the usual C. ``C`` : at which features are selected.
+        Each number is judged at the best C for it, and the best is chosen, the least of equal ones;
+        trials end after two numbers in a row that are worse by two standard errors. Of one number
+        the best C is often best by chance, so it is the least within one standard error. After
+        Ctrl-C, or out of time, it is one of those tried until then, or the ``usual`` C.
         """
-        several = len(strengths) == 1
+        several = self.estimator.n_features == "auto"
         if several and not self.folds:
             wanted = "two rows of each class at least, to hold some out; give a number of features"
             raise ValueError(f"n_features='auto' needs {wanted}")
-        scores, cut = list[list[float]](), None
-        for size in sizes:
+        scores, best, cut = list[Array](), list[Array](), None
+        for size in sizes if self.folds else ():
             try:
-                tried = {"n_features": size, "C": C, "selected_tol": 1e-3}
-                scores += np.array(self.score(tried, strengths)).T.tolist()
+                tried = {"n_features": size, "selected_tol": 1e-3}
+                scores.append(np.array(self.score(tried, how)).T)
             except KeyboardInterrupt:
                 cut = Status.TIME_LIMIT if self._late() else Status.INTERRUPTED
                 break
-            if several and self._behind(scores, 2.0)[-2:].sum() == 2:
+            best.append(max(scores[-1], key=np.mean))
+            if self._behind(best, 2.0)[-2:].sum() == 2:
                 break
-        values, near, chosen = (sizes, 0.25, sizes[0]) if several else (strengths, 1.0, C)
-        if scores:
-            chosen = values[int(self._behind(scores, near).argmin())]
-        return Choice(tuple(values[: len(scores)]), np.array(scores), chosen, cut)
+        if not scores:
+            return Choice((), np.zeros(0), sizes[0], cut), Choice((), np.zeros(0), usual, cut)
+        at, values = int(np.mean(best, axis=1).argmax()), how[1]
+        C = values[int(self._behind(scores[at], 0.0 if several else 1.0).argmin())]
+        of_sizes = Choice(tuple(sizes[: len(best)]), np.array(best), sizes[at], cut)
+        return of_sizes, Choice(tuple(values), scores[at], C, cut)
 
-    def _behind(self, scores: list[list[float]], errors: float) -> NDArray[np.bool_]:
-        """Return which mean scores are below the best by more than so many standard errors of it.
-
-        Folds that are made once more add no rows: an error is that of one time.
-        """
+    def _behind(self, scores: Any, errors: float) -> NDArray[np.bool_]:
+        """Return which mean scores are below the best by more than so many of its errors."""
         means = np.mean(scores, axis=1)
-        best, n_folds = means.argmax(), len(self.folds) / self.times
+        best, n_folds = means.argmax(), len(self.folds)
         error = np.std(scores[best], ddof=1) / np.sqrt(n_folds) if n_folds > 1 else 0.0
         return np.asarray(means < means[best] - errors * error)
 
