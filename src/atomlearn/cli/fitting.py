@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from atomlearn.cli.generating import Data, Outcome, generate, select_columns
 from atomlearn.cli.options import CommandError
-from atomlearn.cli.plan import FOLDS, Plan
+from atomlearn.cli.plan import USUAL, Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
@@ -265,7 +265,7 @@ def _folds(data: Data, seed: int) -> tuple[Any, int]:
             f"{what} has {most} row to fit on, and cross-validation needs at least 2; give "
             "--alpha, or join classes with --positive"
         )
-    n_folds = min(FOLDS, most)
+    n_folds = min(USUAL.cv, most)
     if any(values is not None for values in data.given.dependence.values()):
         return n_folds, n_folds
     kind = KFold if codes is None else StratifiedKFold

@@ -13,8 +13,6 @@ from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.losses import as_loss, loss_names
 from atomlearn.norms import L1, Groups, KSupport, as_norm
 
-#: Folds of a cross-validation.
-FOLDS = 5
 #: Entries of data beyond which no twins and no places are looked up, and selectors that hold all in
 #: memory refuse.
 LARGE = 200_000_000
@@ -48,7 +46,7 @@ EXCLUSIVE = (
 )
 #: What --task says where it is not given.
 _NO_TASK = ("task", "auto")
-_USUAL = FeatureGenerator()
+USUAL = FeatureGenerator()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +80,8 @@ class Plan:
     alpha: float | None = None
     form: Form = "penalized"
     loss: str | None = None
-    gap: float = _USUAL.tol
-    standardize: bool = _USUAL.standardize
+    gap: float = USUAL.tol
+    standardize: bool = USUAL.standardize
     seed: int = 0
     additive: str | None = None
     chosen_by: str = ""

@@ -26,10 +26,8 @@ from atomlearn.estimators.checks import (
     whole,
 )
 from atomlearn.estimators.generation import (
-    MIDDLE,
     RISING,
     STRENGTHS,
-    USUAL,
     Choice,
     Selected,
     Trials,
@@ -260,7 +258,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
                 whole(name, count)
         features_named(self.features)
         inputs = checked_design(self, X, reset=True)
-        loss, C = as_loss(self.loss), USUAL if self.C == "auto" else self.C
+        loss, C = as_loss(self.loss), RISING[-1] if self.C == "auto" else self.C
         # Shares of right labels, or orders of survival, do not tell how large coefficients are.
         tells = loss.task == "regression" or loss.has_probabilities
         free = self.C == "auto" and tells and self.debias is None
@@ -272,7 +270,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             offset = offset_of(offset, (inputs.shape[0], len(data.targets)))
         sizes, rising, strength = [self.n_features], RISING if free else (C,), C
         if self.n_features == "auto":
-            sizes, rising = sizes_of(inputs), (MIDDLE,) if free else (C,)
+            sizes, rising = sizes_of(inputs), rising[-2:-1] or rising
         if free or self.n_features == "auto":
             # The other half of the time is for the fit itself.
             half = Deadline.after(0.5 * settings.deadline.left)

@@ -12,14 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.interfaces import (
-    Array,
-    Columns,
-    Design,
-    Lift,
-    WarmStart,
-    is_number,
-)
+from atomlearn.core.interfaces import EPS, Array, Columns, Design, Lift, WarmStart, is_number
 from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.partition import membership_of
@@ -45,12 +38,10 @@ from atomlearn.solvers import ColumnGeneration, run
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)
 #: C of the weights: values that are tried.
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-#: C while a given number of features is selected: the first with so many. Models of a larger one
-#: are less shrunken, and what they select next depends more on chance.
+#: C while features are selected: the first with as many as are asked for. Models of a larger one
+#: are less shrunken, and what they select next depends more on chance. Where the number is chosen
+#: it is the last but one: at the last, features join that do not help.
 RISING = STRENGTHS[1::2]
-#: C while features are selected whose number is chosen, which ends where more of them do not help;
-#: C of a fit for which nothing is held out.
-MIDDLE, USUAL = RISING[-2:]
 
 
 # --- the problem ----------------------------------------------------------------------------
@@ -345,7 +336,7 @@ class Trials:
                     raise KeyboardInterrupt
                 if self.likely:
                     told, at = model.predict_proba(seen, moved), np.searchsorted(model.classes_, y)
-                    likely = np.maximum(told[np.arange(y.size), at], np.finfo(float).eps)
+                    likely = np.maximum(told[np.arange(y.size), at], EPS)
                     yield float(np.average(np.log(likely), weights=tested))
                 else:
                     yield float(model.score(seen, y, tested, moved))

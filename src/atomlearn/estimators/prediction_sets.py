@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns, Design, Loss, Mask, Rows
+from atomlearn.core.interfaces import TINY, Array, Columns, Design, Loss, Mask, Rows
 from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.folds import Fold, decisions_at, training_part
@@ -178,7 +178,7 @@ def _timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array
 
 def scale_of(loss: Loss, mean: Array) -> Array:
     """Return what errors are measured by: of amounts and counts the root of the mean."""
-    root = np.sqrt(np.maximum(mean, np.finfo(float).tiny))
+    root = np.sqrt(np.maximum(mean, TINY))
     return np.asarray(root if has_link(loss) else np.ones_like(mean))
 
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import column_or_1d
 
-from atomlearn.core.interfaces import Array, Design, Loss
+from atomlearn.core.interfaces import TINY, Array, Design, Loss
 from atomlearn.core.interfaces.numbers import all_text, check_offset, normalized, unmasked
 from atomlearn.core.interfaces.targets import finite
 from atomlearn.core.losses.probabilities import for_classes
@@ -124,7 +124,7 @@ def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: 
     """Return one factor a class; "balanced" gives every class the same total weight."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(codes, weights=weight)
-        return np.asarray(weight.sum() / classes.size / np.maximum(totals, np.finfo(float).tiny))
+        return np.asarray(weight.sum() / classes.size / np.maximum(totals, TINY))
     found: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
     if not (np.isfinite(found).all() and (found >= 0).all()):
         raise ValueError(f"class_weight must hold finite numbers >= 0, got {class_weight!r}")

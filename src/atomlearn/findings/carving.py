@@ -24,7 +24,7 @@ import numpy as np
 import scipy.linalg as la
 from scipy.special import erf, erfcx, expit, log_ndtr
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import TINY, Array
 
 #: A value that is too large as often as too small, the ends of its interval, and p of "zero".
 Found = tuple[float, float, float, float]
@@ -54,7 +54,7 @@ def carved(
         slopes = inverse @ V_d[others, j]
         room = b[j] - c[j] + slopes @ d[others] + x * (1.0 - slopes @ along)
         left = float(V_d[j, j] - V_d[j, others] @ slopes)
-        log_weight += log_ndtr(signs[j] * room / np.sqrt(max(left, np.finfo(float).tiny)))
+        log_weight += log_ndtr(signs[j] * room / np.sqrt(max(left, TINY)))
     return _of_density(b[j], error, x / error, log_weight, level)
 
 

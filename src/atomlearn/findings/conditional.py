@@ -18,7 +18,7 @@ from scipy.stats import chi2, false_discovery_control
 from sklearn.base import clone, is_classifier
 
 from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Columns, Loss, WarmStart, whole_number
+from atomlearn.core.interfaces import TINY, Array, Columns, Loss, WarmStart, whole_number
 from atomlearn.designs import as_design, feature_names
 from atomlearn.estimators.dependent_rows import held_out
 from atomlearn.findings.gaussian import generator, knockoffs_of, rescaled
@@ -309,8 +309,7 @@ def _losses_of(model: Any, y: NDArray[Any]) -> Callable[[Array], float]:
     if not hasattr(model, "predict_proba"):
         return lambda X: float(np.mean(y != model.predict(X)))
     place, rows = np.searchsorted(model.classes_, y), np.arange(y.size)
-    tiny = np.finfo(float).tiny
-    return lambda X: -float(np.mean(np.log(np.maximum(model.predict_proba(X)[rows, place], tiny))))
+    return lambda X: -float(np.mean(np.log(np.maximum(model.predict_proba(X)[rows, place], TINY))))
 
 
 def _permuted(

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from sklearn.base import clone
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.interfaces import Array, Columns, check_share
+from atomlearn.core.interfaces import TINY, Array, Columns, check_share
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.designs import as_design, is_opened
 from atomlearn.estimators.checks import amount_of, input_names
@@ -176,7 +176,7 @@ def _chosen(data: Given, step: Step) -> Array:
     if data.loss.is_quadratic and data.units is None:
         return step.covariance
     model, robust = np.diag(step.covariance), np.diag(step.robust)
-    factors = np.sqrt(np.maximum(model / np.maximum(robust, np.finfo(float).tiny), 1.0))
+    factors = np.sqrt(np.maximum(model / np.maximum(robust, TINY), 1.0))
     return np.asarray(factors[:, None] * step.robust * factors)
 
 
@@ -278,7 +278,7 @@ def _exact(
     inverse = la.pinvh(whole.information)
     # What moves one coefficient alone, of the likelihood, in units of the squares of the line.
     moves = whole.weighed @ (inverse / np.diag(inverse))
-    moves /= np.maximum(line.data.weight, np.finfo(float).tiny)[:, None]
+    moves /= np.maximum(line.data.weight, TINY)[:, None]
     for value, own, move in list(zip(whole.values, np.diag(inverse), moves.T, strict=True))[1:]:
         error = float(np.sqrt(_widened(spread, left, level) * own))
         found.append(truncated(value, error, *line.kept(move, REACH * error), level))

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Columns, Design, Rows, WarmStart
+from atomlearn.core.interfaces import TINY, Array, Columns, Design, Rows, WarmStart
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses import pieces
 from atomlearn.designs import as_design
@@ -67,7 +67,7 @@ def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float
     """Return what is kept of X, f*(-v), and what floats may have lost in them."""
     linear = linear_at(problem.design, point)
     certificate = problem.price(point[0], point[1], linear).certificate
-    lost = certificate.rounding / max(certificate.objective, np.finfo(float).tiny)
+    lost = certificate.rounding / max(certificate.objective, TINY)
     v = problem.negative_gradient(linear)
     if problem.loss.is_quadratic:
         rows = _projected(problem, point[0], v)
@@ -103,7 +103,7 @@ def gap_of(problem: Problem, kept: Kept) -> float:
     value += penalty.value(problem.gauge(columns, weights))
     bound = _bound_by_rows if problem.loss.is_quadratic else _bound_by_dual
     lost = problem.price(columns, weights, linear).certificate.rounding / max(value, 1e-300)
-    least = (value - bound(problem, kept, linear, new)) / max(value, np.finfo(float).tiny)
+    least = (value - bound(problem, kept, linear, new)) / max(value, TINY)
     return float(np.clip(least, 0.0, 1.0) + 2 * (kept.rounding + lost))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Columns, Design
+from atomlearn.core.interfaces import TINY, Array, Columns, Design
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.levels import largest_useful_level
 from atomlearn.core.paths.pool import Pool
@@ -100,7 +100,7 @@ def _followed(design: Design, weight: Array, x: Array, found: list[Array]) -> Re
         n_rows, n_columns = design.shape
         noise = np.sqrt(2 * np.log(n_columns) / n_rows)
         # A bound on the cosine of z and any column, of which noise has so much.
-        bound = problem.regularizer.amount / max(length, np.finfo(float).tiny)
+        bound = problem.regularizer.amount / max(length, TINY)
         if bound <= noise and limit == np.inf:
             limit = MOST_GROWTH * error
         return False

@@ -29,7 +29,15 @@ from sklearn.utils.validation import (
 )
 
 from atomlearn.core.data.frames import as_table
-from atomlearn.core.interfaces import Array, Columns, Mask, OwnParameters, is_number, whole_number
+from atomlearn.core.interfaces import (
+    TINY,
+    Array,
+    Columns,
+    Mask,
+    OwnParameters,
+    is_number,
+    whole_number,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -66,7 +74,7 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
             ) from error
     sizes = np.asarray(sizes, dtype=np.float64)
     mask = np.asarray(estimator.get_support()) if selects else sizes > 0
-    return mask, np.where(mask, np.maximum(sizes, np.finfo(float).tiny), 0.0)
+    return mask, np.where(mask, np.maximum(sizes, TINY), 0.0)
 
 
 class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEstimator):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.data.standardized import column_moments, moments_of
-from atomlearn.core.interfaces import Columns, Design, WarmStart
+from atomlearn.core.interfaces import TINY, Columns, Design, WarmStart
 from atomlearn.core.problem.result import together
 from atomlearn.designs import part_of
 from atomlearn.estimators.checks import input_names
@@ -158,7 +158,7 @@ def _without(
         error += result.gap + found.gap
         growth[others[found.columns]] += np.abs(found.weights)
         growth[result.columns] -= np.abs(result.weights)
-    scale = max(abs(before), np.finfo(float).tiny)
+    scale = max(abs(before), TINY)
     grown = np.argsort(-growth, kind="stable")[:3]
     grown = grown[growth[grown] > 0.1 * max(growth.max(initial=0.0), 1e-300)]
     return max((after - before) / scale, 0.0), error / scale, grown.astype(np.int64)

@@ -6,8 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from atomlearn.core.interfaces import Array, Lift, Norm
-from atomlearn.core.interfaces.certificate import TINY
+from atomlearn.core.interfaces import TINY, Array, Lift, Norm
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.tuning import TUNING
 

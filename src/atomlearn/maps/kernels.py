@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.parts import RowSubset
-from atomlearn.core.interfaces import Array, Columns, Design, whole_number
+from atomlearn.core.interfaces import EPS, Array, Columns, Design, whole_number
 from atomlearn.core.interfaces.forwarding import Forwarding
 from atomlearn.core.interfaces.numbers import normalized
 from atomlearn.maps.feature_map import MappedDesign, TermMap
@@ -232,7 +232,7 @@ class Kernels(Forwarding, MappedDesign):
             if normalize:
                 variance = float((weight @ (z - weight @ z) ** 2).sum())
                 # What a kernel that is the same everywhere leaves is rounding, which stays small.
-                varies = variance > np.finfo(float).eps * float((weight @ z**2).sum())
+                varies = variance > EPS * float((weight @ z**2).sum())
                 scale = 1.0 / math.sqrt(variance) if varies else 1.0
                 map = replace(map, scale=scale)
                 z *= scale

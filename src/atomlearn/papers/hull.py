@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import EPS, Array
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
@@ -46,7 +46,7 @@ class Hull:
     @property
     def _rounding(self) -> float:
         """A share up to which a vertex is not in use: the error of the sum of all."""
-        return float(np.finfo(np.float64).eps * (self.shares.size + 1))
+        return float(EPS * (self.shares.size + 1))
 
     def used(self) -> tuple[AtomSet | FactoredAtoms, Array]:
         """Return the atoms with a share, and their weights."""

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
 from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import EPS, Array
 from atomlearn.core.problem.result import Record
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.reports.drawing import (
@@ -206,7 +206,7 @@ class ConvergenceDisplay(Display):
             return None
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        least, most = np.finfo(float).eps, 1e4  # before the first step a gap can be any size
+        least, most = EPS, 1e4  # before the first step a gap can be any size
         self.lines_ = [
             ax.plot(
                 [record.passes for record in history],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.parts import dense_part
 from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core.interfaces import TINY, Array, Rows
 from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
@@ -84,7 +84,7 @@ def _of_terms(view: View, place: Rows, factors: Rows) -> tuple[Array, Array]:
             continue
         x = view.input(first)
         x = x - x.mean()
-        slopes[:, at] = added @ x / max(float(x @ x), np.finfo(float).tiny)
+        slopes[:, at] = added @ x / max(float(x @ x), TINY)
         sizes[:, at] *= np.where(slopes[:, at] < 0, -1.0, 1.0)
     return slopes, sizes
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from atomlearn._kernels import max_threads
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Columns, Deadline, Scores
-from atomlearn.core.interfaces.certificate import TINY, Status
+from atomlearn.core.interfaces import TINY, Columns, Deadline, Scores
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem

@@ -16,8 +16,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn.core.data.cached_block import without
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.problem.rounding import EPS
+from atomlearn.core.interfaces import EPS, Array, Columns
 from atomlearn.subsets.relaxation import Point, Relaxation
 
 

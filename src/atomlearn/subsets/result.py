@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces import TINY, Array, Columns
 from atomlearn.core.problem.result import Result
 
 
@@ -124,7 +124,7 @@ class SubsetResult:
     @property
     def gap(self) -> float:
         """The share of the objective by which the best subset can be better, at the most."""
-        scale = max(abs(self.objective), float(np.finfo(np.float64).tiny))
+        scale = max(abs(self.objective), TINY)
         return max(self.objective - self.lower_bound, 0.0) / scale
 
     @property

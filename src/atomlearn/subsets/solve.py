@@ -11,7 +11,15 @@ import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Columns, Deadline, Loss, is_number, positive, whole_number
+from atomlearn.core.interfaces import (
+    EPS,
+    Columns,
+    Deadline,
+    Loss,
+    is_number,
+    positive,
+    whole_number,
+)
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
@@ -258,7 +266,7 @@ def usual_ridge(problem: Problem) -> float:
     linear = zero + problem.optimal_intercept(zero)
     curvature = problem.loss.curvature(problem.y, linear, problem.weight)
     at_zero = problem.loss.curvature(problem.y, zero, problem.weight)
-    if curvature.sum() <= np.finfo(np.float64).eps * at_zero.sum():
+    if curvature.sum() <= EPS * at_zero.sum():
         raise ValueError(
             "the intercept alone explains y in full (one class, or all counts 0), so no ridge can "
             "be taken from the curvature of the loss; name a ridge, for example 0.1 * n_samples"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core.interfaces import EPS, Array, Rows
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class RiskSets:
         _, _, weight, logs = self.terms
         # Each logarithm is off by a few digits of itself, and of the sum that it is of.
         size = float(weight @ (np.abs(logs) + 1.0)) + float(np.abs(seen).sum()) + abs(self.least)
-        return float(np.finfo(np.float64).eps * (4.0 + np.sqrt(self.rows.size)) * size)
+        return float(EPS * (4.0 + np.sqrt(self.rows.size)) * size)
 
     @cached_property
     def expected(self) -> Array:

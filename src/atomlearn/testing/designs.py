@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.parts import RowSubset, part_of
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Block, Columns, Design
+from atomlearn.core.interfaces import EPS, TINY, Array, Block, Columns, Design
 
 
 def roundings(shape: tuple[int, ...]) -> float:
     """Return (n + p + 20) eps: sums over rows or columns of an array, and some more."""
-    return float((sum(shape) + 20) * np.finfo(np.float64).eps)
+    return float((sum(shape) + 20) * EPS)
 
 
 def in_float64(entries: NDArray[Any]) -> NDArray[np.float64]:
@@ -87,7 +87,7 @@ class DesignChecks:
         sizes = sizes if columns is None else sizes[:, columns]
         sizes = sizes if right is None else sizes @ np.abs(right)
         sizes = sizes if left is None else np.abs(left) @ sizes
-        bound: Array = unit * sizes + np.finfo(np.float64).tiny
+        bound: Array = unit * sizes + TINY
         return bound
 
     def vectors(self, n_samples: int) -> list[Array]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import EPS, Array
 
 #: Asymmetry, and eigenvalues below zero, up to this share of the largest are numbers rounded.
 ROUNDING = 1e-10
@@ -153,7 +153,7 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
             f"from_moments: {name} has the eigenvalue {values[0]:.3g}, but must be positive "
             "semidefinite; shrink it, (1 - s) * Q + s * np.eye(len(Q))"
         )
-    kept = values > 4.0 * b.size * np.finfo(np.float64).eps * float(values[-1])
+    kept = values > 4.0 * b.size * EPS * float(values[-1])
     # Nothing kept: Q = 0, a row of zeros stands for it.
     roots = np.sqrt(values[kept])
     R = roots[:, None] * vectors[:, kept].T if kept.any() else np.zeros((1, b.size))

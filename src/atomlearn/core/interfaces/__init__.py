@@ -5,7 +5,7 @@ turns scores into columns, a *master* re-fits the weights of the columns found, 
 puts the three together one step at a time.
 """
 
-from atomlearn.core.interfaces.arrays import Array, Columns, Mask, Rows
+from atomlearn.core.interfaces.arrays import EPS, TINY, Array, Columns, Mask, Rows
 from atomlearn.core.interfaces.deadline import Deadline, TimeIsUp
 from atomlearn.core.interfaces.design import Block, Design
 from atomlearn.core.interfaces.lift import Expansion

@@ -13,6 +13,8 @@ Columns = NDArray[np.int64]
 Rows = NDArray[np.int64]
 #: Which of some things are meant.
 Mask = NDArray[np.bool_]
+#: What rounds to one another at 1, and the least normal number: float64.
+EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
 
 def ranges(starts: Columns, sizes: Columns) -> Columns:

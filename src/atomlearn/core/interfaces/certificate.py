@@ -7,9 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from atomlearn.core.interfaces.arrays import Array
-
-TINY = float(np.finfo(np.float64).tiny)
+from atomlearn.core.interfaces.arrays import TINY, Array
 
 
 class Status(StrEnum):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import EPS, Array
 
 #: A dual value u_i that is s_i * a_i with a_i computed exactly on the edge of the domain may leave
 #: it by a rounding or two when it is divided by s_i again. Beyond this much it is outside.
-EDGE_TOLERANCE = 16 * float(np.finfo(np.float64).eps)
+EDGE_TOLERANCE = 16 * EPS
 
 
 def weighted_sum(weight: Array, values: Array) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import qr, solve_triangular
 
-from atomlearn.core.interfaces import Array, Loss, Rows
+from atomlearn.core.interfaces import EPS, Array, Loss, Rows
 from atomlearn.core.losses.around import Around
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 
@@ -20,7 +20,6 @@ COLLINEAR = 1e-9
 
 
 #: argmin_c f(z + Q c), z + Q c there, and a dual point that proves it where one came with it.
-EPS = float(np.finfo(np.float64).eps)
 Best = tuple[Array, Array, Array | None]
 
 

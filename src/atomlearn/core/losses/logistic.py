@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from atomlearn.core.interfaces import Array, Loss, Task
+from atomlearn.core.interfaces import TINY, Array, Loss, Task
 from atomlearn.core.losses.domain import slopes_within, weighted_sum
 
 
@@ -96,7 +96,7 @@ def _negative_entropy(share: Array) -> Array:
     The arguments of the logarithms stop one number short of a zero, so that the factor, which is
     exactly 0 there, meets a finite one; xlogy and xlog1py would check every entry.
     """
-    logarithm = np.maximum(share, np.finfo(np.float64).tiny)
+    logarithm = np.maximum(share, TINY)
     np.log(logarithm, out=logarithm)
     result = share * logarithm
     np.minimum(share, np.nextafter(1.0, 0.0), out=logarithm)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from atomlearn.core.interfaces import Array, ProxPoint, TimeIsUp
+from atomlearn.core.interfaces import EPS, Array, ProxPoint, TimeIsUp
 from atomlearn.core.losses import Offset, pieces
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.masters.master import (
@@ -37,7 +37,6 @@ from atomlearn.core.masters.master import (
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.rounding import EPS
 
 #: Gradient steps between two certificates.
 CHECK_EVERY = 10

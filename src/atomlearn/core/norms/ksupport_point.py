@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces import Array, Form, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces import TINY, Array, Form, ProxJacobian, ProxPoint
 from atomlearn.core.norms.vectors import power_of_two
 
 
@@ -93,7 +93,7 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
         if (polar <= amount) if form == "penalized" else (amount == 0.0):
             return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
         # The kernel steps to the roots of the equations of the patterns it meets.
-        guess = max(gauge / amount - 1.0, np.finfo(np.float64).tiny)
+        guess = max(gauge / amount - 1.0, TINY)
         mu = _kernels.ksupport_multiplier(scaled, k, amount, form == "penalized", guess)
         if mu == 0.0:  # the amount is below the last digit of v
             return _identity(v, gauge * scale)

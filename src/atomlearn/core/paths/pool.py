@@ -7,8 +7,7 @@ import threading
 import numpy as np
 
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns
-from atomlearn.core.interfaces.certificate import TINY
+from atomlearn.core.interfaces import TINY, Array, Block, Columns
 from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.column_generation import centered_columns

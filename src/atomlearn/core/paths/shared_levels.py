@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Columns, Design, Scores, WarmStart
+from atomlearn.core.interfaces import TINY, Array, Columns, Design, Scores, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.levels import dual_at_zero
@@ -261,9 +261,8 @@ class SharedLevels(Task):
         bounds = None
         if self.large_only and self.sweep is None:
             # Nothing is known of scores that are all zero: then each column would be large.
-            tiny = np.finfo(np.float64).tiny
             references = np.array([point.reference for point in points])
-            bounds = np.maximum(SHARE * references, tiny)
+            bounds = np.maximum(SHARE * references, TINY)
         self.inner.foresee([point.prediction for point in points if point.dual is None])
         duals = [
             self.inner.negative_gradient(point.prediction) if point.dual is None else point.dual

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn.core.data.scores import ShiftedScores
-from atomlearn.core.interfaces import Array, Columns, Design, Loss, Norm, Scores
+from atomlearn.core.interfaces import EPS, Array, Columns, Design, Loss, Norm, Scores
 from atomlearn.core.interfaces.certificate import Certificate, Excess
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.domain import where_weighted
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.rounding import EPS, Lengths, Measured, growth
+from atomlearn.core.problem.rounding import Lengths, Measured, growth
 
 #: Share of a gap that gauges found by iteration, and points taken as within bounds, may take off.
 UNPROVED = 1e-5

@@ -15,10 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns, Design, Loss
+from atomlearn.core.interfaces import EPS, Array, Columns, Design, Loss
 from atomlearn.core.losses import pieces
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True)

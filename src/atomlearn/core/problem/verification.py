@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces import TINY, Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Verification:
 
     def __repr__(self) -> str:
         """Return both bounds, one below the other."""
-        relative = self.gap / max(abs(self.upper), np.finfo(float).tiny)
+        relative = self.gap / max(abs(self.upper), TINY)
         return (
             f"objective of these coefficients   {self.upper:.17g}\n"
             f"no coefficients have less than    {self.lower:.17g}\n"

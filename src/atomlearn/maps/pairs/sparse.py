@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import block_of_entries
-from atomlearn.core.interfaces import Array, Block, Columns, Design
+from atomlearn.core.interfaces import TINY, Array, Block, Columns, Design
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts, peak_of
 from atomlearn.maps.pairs.search import Finalists
@@ -180,7 +180,7 @@ class SparsePairs(PairProducts):
             reach *= SETTINGS.inflation
             reach = np.minimum(reach, radii * radii.max(initial=0.0))
         # Underflow: what is not zero must not look so.
-        reach[(reach == 0.0) & (radii > 0)] = np.finfo(np.float64).tiny
+        reach[(reach == 0.0) & (radii > 0)] = TINY
         return radii, reach
 
 
