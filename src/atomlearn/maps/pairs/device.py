@@ -53,8 +53,9 @@ class DevicePairs(DensePairs):
 
     # --- tiles --------------------------------------------------------------------------------
 
-    def _reader(self, dtype: Any) -> Any:
-        return self._columns.reader(dtype)
+    def _reader(self, dtype: Any, power: int = 1) -> Any:
+        read = self._columns.reader(dtype)
+        return read if power == 1 else lambda lo, hi: read(lo, hi) ** power
 
     def _width(self, wanted: int, dtype: Any) -> int:
         # Twice as many each way as on the processor: a device is started for each tile.

@@ -137,21 +137,24 @@ class DensePairs(PairProducts):
 
     # --- tiles, of tensors where the columns are ------------------------------------------------
 
-    def _reader(self, dtype: Any) -> Reader:
-        """Return a function that gives columns lo..hi as a tensor (n_samples, hi - lo)."""
+    def _reader(self, dtype: Any, power: int = 1) -> Reader:
+        """Return a function that gives columns lo..hi to a power: (n_samples, hi - lo).
+
+        Copies are made once, as pieces of the work would each make theirs.
+        """
         base, stored = self.base, self.base.stored()
-        if stored is not None and not base.is_sparse and dtype == stored.dtype:
+        if stored is not None and not base.is_sparse and dtype == stored.dtype and power == 1:
             return lambda lo, hi: stored[:, lo:hi]
 
         def gathered(lo: int, hi: int) -> NDArray[Any]:
             array = base.gather(np.arange(lo, hi, dtype=np.int64)).dense()
-            return array.astype(dtype, copy=False)
+            return array.astype(dtype, copy=False) ** power
 
         if base.shape[0] * base.shape[1] > BUDGET.held_entries:
             return gathered
         held = np.empty(base.shape, dtype=dtype, order="F")
-        for lo, hi in self._cuts(0, dtype):
-            held[:, lo:hi] = gathered(lo, hi)
+        for lo in range(0, base.shape[1], 64):
+            held[:, lo : lo + 64] = gathered(lo, min(lo + 64, base.shape[1]))
         return lambda lo, hi: held[:, lo:hi]
 
     def _width(self, wanted: int, dtype: Any) -> int:
@@ -202,13 +205,13 @@ class DensePairs(PairProducts):
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
         result = np.empty((V.shape[1], index.n_columns - index.n_inputs))
-        read = self._reader(np.float64)
+        read = self._reader(np.float64, 1 + squared)
 
         def work(lo: int, hi: int) -> None:
-            left = read(lo, hi) ** 2 if squared else read(lo, hi)
+            left = read(lo, hi)
             vectors = [to_device_of(left, v[:, None]) for v in V.T]
             for start, stop in self._cuts(lo, np.float64):
-                right = read(start, stop) ** 2 if squared else read(start, stop)
+                right = read(start, stop)
                 for v, sums in zip(vectors, result, strict=True):
                     tile = self._product((left * v).T, right)
                     put_tile(to_host(tile), lo, start, index, sums)
