@@ -207,9 +207,9 @@ def test_standardizing_is_what_a_scaler_in_front_does(kind: Any, loss: str) -> N
     X = X * 10.0 ** np.random.default_rng(4).uniform(-2, 2, X.shape[1]) + 3.0
     target = y if loss == "squared_hinge" else (y == "b") + 0.1 * X[:, 0]
     weight = np.random.default_rng(5).uniform(0.5, 2, y.size)
-    own = FeatureGenerator(8, loss=loss).fit(kind(X), target, weight)
+    own = FeatureGenerator(8, C=10.0, loss=loss).fit(kind(X), target, weight)
     scaler = StandardScaler(with_mean=kind is np.asarray).fit(kind(X), sample_weight=weight)
-    outer = FeatureGenerator(8, loss=loss, standardize=False)
+    outer = FeatureGenerator(8, C=10.0, loss=loss, standardize=False)
     outer.fit(scaler.transform(kind(X)), target, weight)
     np.testing.assert_array_equal(own.selected_, outer.selected_)
     mine, theirs = np.atleast_2d(own.coef_)[0], np.atleast_2d(outer.coef_)[0]
@@ -363,6 +363,22 @@ def test_both_may_be_chosen() -> None:
     X, y = labels(20, 6, 2)
     chosen = FeatureGenerator("auto", tol=1e-3).fit(X, y)
     assert chosen.C_choice_.chosen == chosen.C_
-    assert chosen.size_choice_.chosen == chosen.n_wanted_ <= 6
+    assert chosen.size_choice_.chosen[0] == chosen.n_wanted_ <= 6
     with pytest.raises(TypeError, match="C must be a positive number"):
         FeatureGenerator(5, C="best").fit(X, y)
+
+
+def test_the_place_to_select_is_chosen_by_held_out_rows() -> None:
+    """Shrunken models select better where much is weak, others where few columns are all."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 300))
+    few = X[:, :8] @ np.full(8, 2.0) + 0.1 * rng.standard_normal(200)
+    exact = FeatureGenerator(8, loss="squared").fit(X, few)
+    assert set(exact.selected_) == set(range(8))
+    factor = rng.standard_normal(200)
+    X[:, :150] += 2.0 * factor[:, None]
+    many = factor + rng.standard_normal(200)
+    shrunken = FeatureGenerator(40, loss="squared").fit(X[:100], many[:100])
+    named = FeatureGenerator(40, loss="squared", C=10.0).fit(X[:100], many[:100])
+    assert shrunken.selected_at_ < named.selected_at_ == named.C_ == 10.0
+    assert shrunken.score(X[100:], many[100:]) > named.score(X[100:], many[100:])

@@ -166,8 +166,8 @@ class ModelOptions:
         Name of a loss, such as squared_hinge (default: squared for regression, logistic for
         classification). With a loss for regression, a target of few numbers is no set of classes.
     C : number
-        Weight of the loss with --n-features (default: auto: features are selected at the first of
-        .01, .1, 1 and 10 with so many; cross-validation chooses that of their coefficients).
+        Weight of the loss with --n-features (default: auto: cross-validation chooses it, for
+        selecting and for the coefficients).
     batch : number
         How many features join at a time with --n-features (default: N / 10, but at most 10, or
         N / 25 if that is more).

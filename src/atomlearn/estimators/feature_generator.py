@@ -69,12 +69,12 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         large: faster. "auto": a tenth of ``n_features``, 1 at least and 10 at most (but a
         25th where that is more).
     C : float or "auto", default="auto"
-        Weight of the loss. "auto": features are selected at the first of 0.01, 0.1, 1 and 10 with
-        ``n_features`` (at 1 where their number is chosen): the less a model fits, the less noise it
-        selects. The C of their coefficients is the least of 0.003, 0.01, 0.03, ... 10 whose
-        held-out log loss (or R^2) is within one standard error of the best, over the features that
-        each fold selects. That takes a selection or more a fold: name C to save it. Probabilities
-        are not calibrated beyond that. 10 where a class has one row only or loss has none.
+        Weight of the loss. "auto": held-out rows choose, by log loss or R^2, two of them. Features
+        are selected at 0.01, 0.1, 1 or 10, or the next at which there are ``n_features`` (at 1
+        where their number is chosen). That of their coefficients is the least of 0.003, 0.01, 0.03,
+        ... 10 within one standard error of the best, over the features that each fold selects. It
+        takes some 25 times as long as a C that is named. Probabilities are not calibrated beyond
+        that. 10 where a class has one row only or loss has no probabilities.
     loss : str or Loss, default="logistic"
         "logistic" and "squared_hinge" (the paper's) make this a classifier, the first with
         ``predict_proba``; "squared", "poisson" and others for numbers make it a regressor, and
@@ -140,7 +140,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     rounds_ : (n_selected,) ndarray of int64
         The pass that found each of them, from 1.
     n_wanted_ : int
-        The number asked for; ``size_choice_`` how it was chosen.
+        The number asked for; ``size_choice_`` how it, and where to select, was chosen, as pairs.
     C_, selected_at_ : float
         C of ``coef_`` and ``objective_``, and while features were selected; ``C_choice_`` how it
         was chosen. A small one leaves some of the features selected at 0.
@@ -268,19 +268,19 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         data = checked_targets(self, inputs, y, weight, loss)
         if offset is not None:
             offset = offset_of(offset, (inputs.shape[0], len(data.targets)))
-        sizes, rising, strength = [self.n_features], RISING if free else (C,), C
+        rising, strength = (C,), C
+        tried = [(self.n_features, RISING[start:]) for start in (-1, -2, -3, -4)]
         if self.n_features == "auto":
-            sizes, rising = sizes_of(inputs), rising[-2:-1] or rising
+            tried = [(size, RISING[-2:-1] if free else rising) for size in sizes_of(inputs)]
         if free or self.n_features == "auto":
             # The other half of the time is for the fit itself.
             half = Deadline.after(0.5 * settings.deadline.left)
             limited = replace(settings, observers=(), deadline=half)
-            trials = Trials(
-                self, inputs, (y, sample_weight, offset, groups, order), self.cv, limited
-            )
-            how = rising, STRENGTHS if free else rising
-            self.size_choice_, self.C_choice_ = trials.choose(sizes, how, C)
-            strength = self.C_choice_.chosen
+            rows = (y, sample_weight, offset, groups, order)
+            trials = Trials(self, inputs, rows, self.cv, limited)
+            choices = trials.choose(tried, STRENGTHS if free else rising, C)
+            self.size_choice_, self.C_choice_ = choices
+            rising, strength = choices[0].chosen[1], choices[1].chosen
         for _ in self.fits(inputs, y, sample_weight, offset, rising, [strength], settings):
             pass
         return self
@@ -303,7 +303,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         loss = as_loss(self.loss)
         weight = rising[-1] * check_weight(sample_weight, inputs.shape[0])
         data = checked_targets(self, inputs, y, weight, loss)
-        self.n_wanted_ = self.size_choice_.chosen if self.size_choice_ else self.n_features
+        self.n_wanted_ = self.size_choice_.chosen[0] if self.size_choice_ else self.n_features
         with settings.deadline.kept():
             design = expanded(inputs, self.features, weight, (self.gamma, self.r))
         self.feature_map_ = map_of(design)

@@ -38,11 +38,11 @@ from atomlearn.solvers import ColumnGeneration, run
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)
 #: C of the weights: values that are tried.
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-#: C while features are selected: the first with as many as are asked for. Models of a larger one
-#: are less shrunken, and what they select next depends more on chance. Where the number is chosen
-#: it is the last but one: at the last, features join that do not help.
+#: C while features are selected, from one of them on: the first with as many as are asked for.
+#: Models of a small C fit less noise, which is what they select next; those of a large one tell
+#: what is left to explain. Where the number is chosen it is the last but one: at the last,
+#: features join that do not help.
 RISING = STRENGTHS[1::2]
-
 
 # --- the problem ----------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ class Choice:
     scores : (n_values, n_folds), larger is better; cut : what ended the trials early.
     """
 
-    values: tuple[float, ...]
+    values: tuple[Any, ...]
     scores: Array
     chosen: Any
     cut: Status | None = None
@@ -345,12 +345,15 @@ class Trials:
         return self.settings is not None and self.settings.deadline.passed
 
     def choose(
-        self, sizes: Sequence[int], how: tuple[Any, ...], usual: float
+        self,
+        tried: Sequence[tuple[int, Sequence[float]]],
+        strengths: Sequence[float],
+        usual: float,
     ) -> tuple[Choice, Choice]:
-        """Return the choices of a number of features, and of C.
+        """Return the choices of a number of features with values of C to select at, and of C.
 
-        Each number is judged at the best C for it, and the best is chosen, the least of equal ones;
-        trials end after two numbers in a row that are worse by two standard errors. Of one number
+        Each is judged at the best C of weights for it, and the best is chosen, the first of equal
+        ones; trials end after two in a row that are worse by two standard errors. Of one number
         the best C is often best by chance, so it is the least within one standard error. After
         Ctrl-C, or out of time, it is one of those tried until then, or the ``usual`` C.
         """
@@ -359,10 +362,10 @@ class Trials:
             wanted = "two rows of each class at least, to hold some out; give a number of features"
             raise ValueError(f"n_features='auto' needs {wanted}")
         scores, best, cut = list[Array](), list[Array](), None
-        for size in sizes if self.folds else ():
+        for size, rising in tried if self.folds else ():
             try:
-                tried = {"n_features": size, "selected_tol": 1e-3}
-                scores.append(np.array(self.score(tried, how)).T)
+                given = {"n_features": size, "selected_tol": 1e-3}
+                scores.append(np.array(self.score(given, (rising, strengths))).T)
             except KeyboardInterrupt:
                 cut = Status.TIME_LIMIT if self._late() else Status.INTERRUPTED
                 break
@@ -370,11 +373,11 @@ class Trials:
             if self._behind(best, 2.0)[-2:].sum() == 2:
                 break
         if not scores:
-            return Choice((), np.zeros(0), sizes[0], cut), Choice((), np.zeros(0), usual, cut)
-        at, values = int(np.mean(best, axis=1).argmax()), how[1]
-        C = values[int(self._behind(scores[at], 0.0 if several else 1.0).argmin())]
-        of_sizes = Choice(tuple(sizes[: len(best)]), np.array(best), sizes[at], cut)
-        return of_sizes, Choice(tuple(values), scores[at], C, cut)
+            return Choice((), np.zeros(0), tried[0], cut), Choice((), np.zeros(0), usual, cut)
+        at = int(np.mean(best, axis=1).argmax())
+        C = strengths[int(self._behind(scores[at], 0.0 if several else 1.0).argmin())]
+        of_tried = Choice(tuple(tried[: len(best)]), np.array(best), tried[at], cut)
+        return of_tried, Choice(tuple(strengths), scores[at], C, cut)
 
     def _behind(self, scores: Any, errors: float) -> NDArray[np.bool_]:
         """Return which mean scores are below the best by more than so many of its errors."""
