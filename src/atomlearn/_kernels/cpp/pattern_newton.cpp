@@ -105,10 +105,17 @@ class Fit {
                        : dot(image.data(), image.data(), p_.rows);
     }
 
+    // H w for w with this image.
+    Numbers curved(Numbers image) const {
+        if (p_.gram) return image;
+        Numbers product(as_size(p_.count));
+        blas::transposed_product(p_.rows, p_.count, p_.data, p_.rows, image.data(), product.data());
+        return product;
+    }
+
     void differentiate(const Numbers& image) {
-        for (Index j = 0; j < p_.count; ++j)
-            gradient_[as_size(j)] =
-                (p_.gram ? image[as_size(j)] : dot(column(j), image.data(), p_.rows)) - p_.pull[j];
+        gradient_ = curved(image);
+        add_multiple(gradient_.data(), -1.0, p_.pull, p_.count);
     }
 
     Point at(Numbers w) const {
@@ -291,14 +298,7 @@ class Fit {
     // Returns w + length d less its gradient step, at the length where the envelope is least
     // (nearly), its slope being increasing; nothing where d does not lead down.
     std::optional<Numbers> search(const Numbers& direction, const Numbers& slope, double size) {
-        Numbers bend = image(direction);
-        if (!p_.gram) {
-            const Numbers kept = gradient_;
-            differentiate(bend);
-            bend = gradient_;
-            add_multiple(bend.data(), 1.0, p_.pull, p_.count);
-            gradient_ = kept;
-        }
+        const Numbers bend = curved(image(direction));
         Numbers there;
         const auto rise = [&](double length) {
             Numbers here(best_.w);
