@@ -222,7 +222,7 @@ class ColumnGeneration(Solver):
         # Going all the way saves a pass where the last step is near, and costs less than one where
         # columns are so few that their Hessian does.
         wanted = self.inner_ratio * certificate.gap
-        return wanted if wanted > 30 * enough and size**2 > n_features else enough
+        return wanted if wanted > 1000 * enough and size**2 > n_features else enough
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
         """Drop columns without weight once they are most of the block."""
