@@ -196,8 +196,7 @@ class ColumnGeneration(Solver):
         self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
     ) -> Refit:
         """Re-fit to a part of the gap, where columns are many and more will come."""
-        target = self._gap_target(state, weights.size, n_features)
-        target = max(target, restricted.negligible)
+        target = max(self._gap_target(state, weights.size, n_features), restricted.negligible)
         penalty, level = restricted.regularizer, state.certificate.polar / NEARER
         far = penalty.form == "penalized" and penalty.amount < level < math.inf
         if far and restricted.loss.coupled != 1 and not self.batch:
