@@ -204,11 +204,10 @@ def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
     check_kind(X.dtype)
     X = as_compressed(X)
     if X.dtype not in (np.float32, np.float64) or not X.dtype.isnative:
-        data, indices, indptr = checked_parts(X)
-        converted = data.astype(narrowest([data.dtype]))
-        X = type(X)((converted, indices, indptr), shape=X.shape)
+        data, *places = checked_parts(X)
+        X = type(X)((data.astype(narrowest([data.dtype])), *places), shape=X.shape)
     design = SparseDesign(X)
-    if check_finite:
+    if check_finite and not np.isfinite(X.data).all():
         refuse_not_finite(design)
     return design
 
@@ -253,7 +252,7 @@ def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] =
     """
     # A sum is finite only where all its terms are.
     sums = design.scores(np.ones(design.shape[0])).full()
-    for column in (~np.isfinite(sums)).nonzero()[0].tolist():
+    for column in np.flatnonzero(~np.isfinite(sums)).tolist():
         # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
         entries = design.gather(np.array([column])).dense()[:, 0]
         bad = np.flatnonzero(~np.isfinite(entries))
@@ -264,7 +263,7 @@ def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] =
 def existing_columns(columns: Columns, n_features: int) -> Columns:
     """Return column numbers as int64, any order and repeats allowed, or say which do not exist."""
     columns = np.asarray(columns, dtype=np.int64)
-    if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < n_features:
+    if columns.size and not 0 <= columns.min() <= columns.max() < n_features:
         raise IndexError(
             f"columns must lie in [0, {n_features}), got values from {columns.min()} to "
             f"{columns.max()}"

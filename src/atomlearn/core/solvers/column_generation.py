@@ -196,8 +196,7 @@ class ColumnGeneration(Solver):
         self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
     ) -> Refit:
         """Re-fit to a part of the gap, where columns are many and more will come."""
-        target = self._gap_target(state, weights.size, n_features)
-        target = max(target, restricted.negligible)
+        target = max(self._gap_target(state, weights.size, n_features), restricted.negligible)
         penalty, level = restricted.regularizer, state.certificate.polar / NEARER
         far = penalty.form == "penalized" and penalty.amount < level < math.inf
         if far and restricted.loss.coupled != 1 and not self.batch:
@@ -215,14 +214,14 @@ class ColumnGeneration(Solver):
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left but for rounding.
             return max(min(0.3 * state.refit_gap, enough), 0.1 * certificate.rounding)
-        if size <= 4 * state.free or state.prediction.size * size <= SMALL:
+        if state.prediction.size * size <= SMALL:
             # The last digits cost a step or two, and what should not differ (weights and repeated
             # samples, one order of columns and another) then differs by rounding alone.
             return max(1e-2 * enough, min(enough, 1e-12 * abs(certificate.objective)))
         # Going all the way saves a pass where the last step is near, and costs less than one where
-        # columns are so few that their Hessian does.
-        wanted = self.inner_ratio * certificate.gap
-        return wanted if wanted > 30 * enough and size**2 > n_features else enough
+        # columns are so few that their Hessian does, or next to nothing to the master.
+        wanted, many = self.inner_ratio * certificate.gap, size > 4 * state.free
+        return wanted if wanted > 1000 * enough and many and size**2 > n_features else enough
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
         """Drop columns without weight once they are most of the block."""
