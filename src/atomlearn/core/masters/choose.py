@@ -36,7 +36,7 @@ def choose_master(problem: Problem) -> Master:
     unless a quadratic loss is over a large dense block
     the loss couples predictions, or columns are free, or   ``ModelNewton``
     l1 and a quadratic loss are over a large dense block;
-    beyond 2000 columns by working sets, except under l1
+    beyond 500 columns by working sets, except under l1
     more than 500 columns, unless as many are free          ``WorkingSets``
     anything else                                           nothing
     ======================================================  ====================
@@ -73,7 +73,7 @@ def choose_master(problem: Problem) -> Master:
         newton = ModelNewton(sets)
         if priced:  # its quadratic programs choose columns themselves
             return newton
-        sets = WorkingSets(newton, smallest=TUNING.gram_columns)
+        sets = WorkingSets(newton)
     return sets if sets.splits(problem) else sets.master
 
 

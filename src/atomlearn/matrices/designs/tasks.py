@@ -107,10 +107,6 @@ class TaskBlock(Block):
             result[np.ix_(own, own)] = 0.5 * (corner + corner.T)
         return result
 
-    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
-        """Return A'(diag(c) - K K')A."""
-        return self.explicit().coupled_gram(curvature, coupling)
-
     def spanned(self, right: Array) -> Block | None:
         """Return the design of S where the rows of all tasks, one a feature, are S right'."""
         places = self.places[:: self.n_tasks]
