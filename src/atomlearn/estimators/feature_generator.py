@@ -269,7 +269,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         if offset is not None:
             offset = offset_of(offset, (inputs.shape[0], len(data.targets)))
         rising, strength = (C,), C
-        tried = [(self.n_features, RISING[start:]) for start in (-1, -2, -3, -4)]
+        tried = [(self.n_features, RISING[start:]) for start in range(len(RISING))]
         if self.n_features == "auto":
             tried = [(size, RISING[-2:-1] if free else rising) for size in sizes_of(inputs)]
         if free or self.n_features == "auto":
