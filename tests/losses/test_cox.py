@@ -358,9 +358,12 @@ def test_late_entries_and_weights_of_all_sizes_lose_no_more_than_the_certificate
     with mp.workdps(60):
         x = [mp.exp(mp.mpf(float(one))) for one in z]
         true = -mp.fsum(
-            mp.mpf(float(a)) * mp.mpf(float(b)) for a, b in zip(s[y["event"]], z[y["event"]])
+            mp.mpf(float(a)) * mp.mpf(float(b))
+            for a, b in zip(s[y["event"]], z[y["event"]], strict=True)
         )
-        slope = [-mp.mpf(float(a)) if seen else mp.mpf(0) for a, seen in zip(s, y["event"])]
+        slope = [
+            -mp.mpf(float(a)) if seen else mp.mpf(0) for a, seen in zip(s, y["event"], strict=True)
+        ]
         for t in np.unique(y["time"][y["event"]]):
             at_risk = (y["entry"] < t) & (y["time"] >= t)
             tied = at_risk & y["event"] & (y["time"] == t)
@@ -373,9 +376,9 @@ def test_late_entries_and_weights_of_all_sizes_lose_no_more_than_the_certificate
                     for i in range(n)
                 ]
                 true += omega * (mp.log(mp.fsum(each_)) - mp.log(d * (1 - mp.mpf(j) / k)))
-                slope = [a + omega * b / mp.fsum(each_) for a, b in zip(slope, each_)]
+                slope = [a + omega * b / mp.fsum(each_) for a, b in zip(slope, each_, strict=True)]
         found, dual = loss.value(y, z, s), loss.gradient(y, z, s)
         assert abs(true - mp.mpf(found)) <= loss.slack(y, z, dual, s)
-        off = [float(abs(a - mp.mpf(float(b)))) for a, b in zip(slope, dual)]
+        off = [float(abs(a - mp.mpf(float(b)))) for a, b in zip(slope, dual, strict=True)]
     expected = dual + np.where(y["event"], s, 0.0)
     assert np.all(np.array(off) <= 1e-14 * (expected + s) * (1.0 + np.abs(z).max()))

@@ -336,3 +336,20 @@ def test_targets_that_are_constant_are_explained_when_none_is_missed():
     assert Huber(1e6).score(small, 0.9 * small, ones) == pytest.approx(
         Huber(1e6).score(1e3 * small, 900.0 * small, ones)
     )
+
+
+@pytest.mark.parametrize("loss", [Squared(), Huber(1.0), Quantile(0.3), PseudoHuber()])
+@pytest.mark.parametrize("far", [0.0, 1e5, 1e12])
+@pytest.mark.parametrize("unit", [1e-140, 1e-6, 1.0, 1e140])
+def test_the_best_shift_is_found_in_any_units(loss, far, unit):
+    """A step in the dark that is 1 long leads nowhere from 0 to targets around 1e12, or 1e140."""
+    y = unit * (far + np.array([-2.0, 0.1, 0.5, 3.0]))
+    if loss.name == "huber":
+        loss = Huber(unit)
+    if loss.name == "pseudo-huber":
+        y /= unit
+        unit = 1.0
+    b, s = optimal_shift(loss, y, np.ones(4), np.zeros(4)), np.ones(4)
+    step = 1e-9 * unit + 4.0 * np.spacing(abs(b))
+    assert loss.gradient(y, np.full(4, b - step), s).sum() <= 0.0
+    assert loss.gradient(y, np.full(4, b + step), s).sum() >= 0.0

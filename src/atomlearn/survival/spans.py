@@ -1,4 +1,4 @@
-"""Spans: sums over the rows at risk at each time, and over the times of each row, of entry times."""
+"""Spans: sums over the rows at risk at each time, and over the times of each row."""
 
 from __future__ import annotations
 

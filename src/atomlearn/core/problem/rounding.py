@@ -94,6 +94,21 @@ def counted(weight: Array) -> Array | None:
     return None if weight.all() else (weight > 0.0).astype(np.float64)
 
 
+def less(numbers: Array, *others: Array | float) -> Array:
+    """Return the numbers less all others, rounded once: off by half a digit of the result.
+
+    One after the other, each difference would be off by half a digit of itself, which may be more
+    than all that is left at the end. [Dekker 1971, doi:10.1007/BF01397083]
+    """
+    total, lost = numbers, 0.0 * numbers
+    for other in others:
+        following = total - other
+        back = following - total
+        lost += (total - (following - back)) - (other + back)
+        total = following
+    return np.asarray(total + lost)
+
+
 def growth(count: int) -> float:
     """Return the relative error of a sum of so many terms: a few times eps * sqrt(count)."""
     return EPS * (4.0 + math.sqrt(count))

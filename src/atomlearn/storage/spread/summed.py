@@ -104,7 +104,8 @@ class Summed(OfCoefficients):
 
         if not self.intercept:
             return first
-        return looks[least_shift(slope, lambda b: looks[b]["curve"], first["shift"], self.n_rows)]
+        told = [lambda b, name=name: looks[b][name] for name in ("curve", "value")]
+        return looks[least_shift(slope, *told, first["shift"], self.n_rows)]
 
     def foresee(self, points: Sequence[Array]) -> None:
         """Ask in one question for what proofs at these points take.
