@@ -41,7 +41,6 @@ def test_best_columns_come_best_first_each_once() -> None:
     assert_array_equal(norm.best_columns(scores, 7), [1, 5, 0, 2, 3, 4])
 
 
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("kind", KINDS)
 def test_value(kind: str) -> None:
     for seed in range(8):
