@@ -306,11 +306,11 @@ class CrossValidatedModel(AtomicModel):
         near = is_open and len(shares) == 1
         scores = search_lattice(scored, norms, levels) if near else scored(norms, levels)
         chosen, position = scores.choose(self.selection)
+        self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
         self._out_of_fold = None
         if scores.status.is_converged:
-            paths, share = scores.paths[chosen], scores.relax
-            self._out_of_fold = OutOfFold.of(problems, folds, paths, position, share)
-        self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
+            of_fold = scores.paths[chosen], self.alpha_, self.relax_
+            self._out_of_fold = OutOfFold.of(problems, folds, *of_fold)
         self.alphas_ = levels[0] if len(norms) == 1 else levels
         self.cv_results_, self._searched = scores.table(), scores.status
         if not scores.status.is_converged:

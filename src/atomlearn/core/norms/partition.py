@@ -163,7 +163,7 @@ def is_listing(given: object) -> bool:
 
 
 def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Array:
-    """Return the weight of every set, checked: listed ones first, 1 for features on their own."""
+    """Return the weight of every set, in [0, inf]: listed ones first, 1 for lone features."""
     if weights is None:
         return np.ones(sizes.size)
     if isinstance(weights, str):
@@ -179,11 +179,11 @@ def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Arra
             f"{owner}: weights must hold one number for each of the {n_listed} groups, got shape "
             f"{given.shape}; give one a group, 'sqrt_size', or None for all ones"
         )
-    bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
+    bad = np.flatnonzero(~(given >= 0))
     if bad.size:
         raise ValueError(
-            f"{owner}: weights[{int(bad[0])}] is {given[bad[0]]}, but weights must be positive and "
-            "finite; name columns without a penalty in unpenalized="
+            f"{owner}: weights[{int(bad[0])}] is {given[bad[0]]}, but weights must be >= 0 "
+            "(0: unpenalized, inf: left out)"
         )
     return np.concatenate([given, np.ones(sizes.size - n_listed)])
 

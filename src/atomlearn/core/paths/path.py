@@ -66,6 +66,11 @@ class PathResult:
     passes: float
     interrupted: bool = False
 
+    def at(self, level: float) -> Result | None:
+        """Return the solution at one of the levels, None if the path has none there."""
+        pairs = zip(self.levels, self.results, strict=True)
+        return next((result for place, result in pairs if place == level), None)
+
     @property
     def columns(self) -> Columns:
         """Columns with a non-zero coefficient at one level or more, increasing."""
