@@ -1,0 +1,109 @@
+"""p-values, intervals and knockoffs: their level, coverage, false discoveries and power."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+
+import numpy as np
+
+from atomlearn import findings
+from benchmarks.evidence.settings import Figures, add
+
+# --- p-values of columns without an effect ------------------------------------------------------
+
+
+def genotypes(rng: np.random.Generator, n: int, p: int, length: int = 15) -> np.ndarray:
+    """Return genotypes in blocks of linkage disequilibrium, a mosaic of twelve haplotypes."""
+    founders = (rng.random((12, p)) < rng.beta(1, 2, p)).astype(float)
+    X = np.zeros((n, p))
+    for _ in range(2):
+        for start in range(0, p, length):
+            block = slice(start, start + length)
+            X[:, block] += founders[rng.integers(12, size=n), block]
+    return X[:, X.std(axis=0) > 0.1]
+
+
+def cases(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
+    return rng.permutation((np.arange(n) < share * n).astype(int))
+
+
+def rare_both(rng):
+    return rng.binomial(2, 0.02, (1000, 60)).astype(float), cases(rng, 1000, 0.05)
+
+
+def rare_columns(rng):
+    return rng.poisson(0.06, (400, 80)).astype(float), cases(rng, 400, 0.5)
+
+
+def rare_outcome(rng):
+    return rng.standard_normal((400, 80)), cases(rng, 400, 0.05)
+
+
+def rare_counts(rng):
+    X = rng.poisson(0.06, (400, 80)).astype(float)
+    rate = np.exp(0.5 * rng.standard_normal(400) - 0.5)  # more spread than Poisson
+    return X, rng.poisson(rate).astype(float)
+
+
+def skewed(rng):
+    return rng.binomial(2, 0.02, (1000, 60)).astype(float), np.exp(rng.standard_normal(1000))
+
+
+def linked(rng):
+    X = genotypes(rng, 400, 90)
+    return X, X[:, 7] - X[:, 40] + 1.5 * rng.standard_normal(400)
+
+
+def heavy_columns(rng):
+    X = rng.standard_t(2, (330, 80))
+    X /= X.std(axis=0)
+    return X, 0.5 * X[:, 7] - 0.5 * X[:, 40] + rng.standard_normal(330)
+
+
+def near_copies(rng):
+    blocks = np.repeat(rng.standard_normal((200, 30)), 3, axis=1)
+    X = blocks + 0.15 * rng.standard_normal(blocks.shape)
+    return X, blocks[:, 21] + rng.standard_normal(200)
+
+
+def unequal_spread(rng):
+    X = rng.standard_normal((200, 80))
+    return X, X[:, 7] + (0.2 + np.abs(X[:, 7]) ** 1.3) * rng.standard_normal(200)
+
+
+#: How data is drawn, and the columns with an effect.
+TABLES = {
+    "rare columns, rare cases": (rare_both, ()),
+    "rare columns": (rare_columns, ()),
+    "rare cases": (rare_outcome, ()),
+    "rare columns, counts": (rare_counts, ()),
+    "rare columns, skewed numbers": (skewed, ()),
+    "linkage": (linked, (7, 40)),
+    "t2 columns": (heavy_columns, (7, 40)),
+    "clusters of columns": (near_copies, (21, 22, 23)),
+    "unequal spread": (unequal_spread, (7,)),
+}
+
+
+def small_p_values(make, true, rng: np.random.Generator) -> Figures:
+    X, y = make(rng)
+    kept = X.sum(axis=0) >= 3 if (X >= 0).all() else np.ones(X.shape[1], dtype=bool)
+    groups = "auto" if make is near_copies else None
+    loss = "poisson" if make is rare_counts else "auto"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tests = findings.p_values(X[:, kept], y, groups=groups, loss=loss)
+    number = np.flatnonzero(kept)
+    null = np.array([not np.isin(number[unit], true).any() for unit in tests.units])
+    p, any_false = tests.p_values[null], not true and bool(tests.selected(0.1))
+    found = {
+        "p <= .05": (np.count_nonzero(p <= 0.05), p.size),
+        "p <= .001": (np.count_nonzero(p <= 0.001), p.size),
+    }
+    return found if true else {**found, "any selected at .1": (any_false, 1)}
+
+
+for name, (make, true) in TABLES.items():
+    asked = {"p <= .05": "<= .05", "p <= .001": "<= .001", "any selected at .1": "<= .1"}
+    add(f"p-values: {name}", partial(small_p_values, make, true), asked)
