@@ -140,7 +140,7 @@ def test_warm_start_frames_and_pickle() -> None:
     assert_allclose(again.predict(frame), model.predict(frame))
     assert clone(model).get_params() == model.get_params()
     single = AtomicRegressor("trace", alpha=0.3).fit(X.astype(np.float32), Y.astype(np.float32))
-    assert single.coef_.dtype == np.float32
+    assert single.coef_.dtype == np.float64
     assert_allclose(single.objective_, model.objective_, rtol=1e-4)
 
 

@@ -176,7 +176,7 @@ class AtomicModel(FitParameters):
         """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
         parts, first = [entries_of(result) for result in results], results[0]
         implicit = map_of(data.design).implicit
-        coef = coefficient_rows(parts, first.n_features, first.dtype, implicit)
+        coef = coefficient_rows(parts, first.n_features, implicit)
         intercept: Any = float(first.intercept)
         if data.classes is None:
             coef = single_row(coef)

@@ -199,7 +199,7 @@ def take(
     estimator.moments_, estimator.scaled_by_ = (columns, means, scales), units.words
     weights = weights / scales
     entries, n_columns = [(columns, row) for row in weights], units.design.shape[1]
-    coef = coefficient_rows(entries, n_columns, result.dtype, estimator.feature_map_.implicit)
+    coef = coefficient_rows(entries, n_columns, estimator.feature_map_.implicit)
     estimator.coef_, estimator.intercept_ = coef, intercepts - weights @ means
     if classes is not None:
         estimator.classes_ = classes

@@ -104,7 +104,7 @@ class AtomicRegressor(OneLevel, LinearRegressor):
 
     Attributes
     ----------
-    coef_ : (n_features,) ndarray, in the dtype of X
+    coef_ : (n_features,) ndarray, float64
         With ``features`` beyond "linear" one entry a main effect, square or product; a
         csr_array of one row where these are more than 2^26. Several targets: W', (n_tasks,
         n_features).

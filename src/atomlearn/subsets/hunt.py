@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from atomlearn._kernels import max_threads
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import TINY, Columns, Deadline, Scores
+from atomlearn.core.interfaces import Columns, Deadline, Scores
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.paths.settings import Settings
@@ -301,7 +301,7 @@ class Hunt:
             intercept=intercept + problem.origin,
             objective=best.objective,
             gap=gap,
-            relative_gap=gap / max(abs(best.objective), TINY),
+            tol=self.wanted.gap,
             status=_AS_FIT[status],
             passes=self.counted.passes,
             seconds=time.monotonic() - self.began,

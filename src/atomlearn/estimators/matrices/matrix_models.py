@@ -151,7 +151,7 @@ class MatrixPursuit(MatrixModel):
         design = Tasks(np.asfortranarray(data.T), n)
         regularizer = Regularizer(norm, self.form, amount_of(self))
         result = self._solved(Problem.build(design, data.T.reshape(-1), Squared(), regularizer))
-        self.coef_ = coefficient_matrix(*entries_of(result), (n, n)).astype(checked.dtype)
+        self.coef_ = coefficient_matrix(*entries_of(result), (n, n))
         magnitude = abs(self.coef_)
         self.affinity_ = (magnitude + magnitude.T).tocsr()
         return self
