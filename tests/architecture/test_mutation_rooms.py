@@ -14,5 +14,7 @@ def test_every_package_has_tests_for_mutations() -> None:
         if path.name != "__init__.py"
     }
     assert set(ROOMS) == packages
-    missing = [name for tests in ROOMS.values() for name in tests.split() if not Path(name).exists()]
+    missing = [
+        name for tests in ROOMS.values() for name in tests.split() if not Path(name).exists()
+    ]
     assert missing == []

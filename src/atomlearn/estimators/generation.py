@@ -322,6 +322,9 @@ class Trials:
     def _scores(self, tried: dict[str, Any], fold: Fold, how: tuple[Any, ...]) -> Iterator[float]:
         # A copy knows the names of the columns.
         model = copy(self.estimator).set_params(**tried, verbose=0, observers=None)
+        if self.settings is not None and not how:
+            left = self.settings.deadline.left
+            model.set_params(time_limit=max(left, 1e-3) if left < np.inf else None)
         rows = self.weight, self.offset
         (weight, offset), (tested, moved) = (
             [None if values is None else np.asarray(values)[part] for values in rows]

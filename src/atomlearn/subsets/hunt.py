@@ -15,20 +15,26 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Columns, Deadline, Scores
 from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.interfaces.deadline import Work
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import growth
+from atomlearn.subsets.exchange import Subset
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
-from atomlearn.subsets.relaxation import Bound, Point, Relaxation, dual_value
+from atomlearn.subsets.relaxation import ACCURACY, Bound, Point, Relaxation, dual_value
 from atomlearn.subsets.result import NearSubset, SubsetRecord, SubsetResult, SubsetStatus
-from atomlearn.subsets.search import Search, Subset
+from atomlearn.subsets.search import Search
 
 #: Relative gap: of the relaxation over all columns, and of a search where none is asked for.
 GAP = 1e-4
 #: That of the relaxation that one with a price goes on from.
 LOOSE_GAP = 0.1
+#: Steps of its masters, at most: a search goes on from any point that they reach.
+ROOT_WORK = 300
+#: Share of the gap that the search itself may leave, so that roundings do not exceed the whole.
+AIM = 1.0 - 1e-6
 #: Columns, or groups, among which the first set is improved, at least.
 FIRST = 300
 #: Times the columns that are left after the first relaxation are held in memory.
@@ -77,7 +83,8 @@ class Hunt:
         problem, gap = self.problem, GAP
         if self._goes_on:
             given, gap = given.with_norm(self.units.norm.replaced(k=1)), LOOSE_GAP
-        result = Settings(gap=gap, deadline=self.wanted.deadline).run(given)
+        deadline = self.wanted.deadline.sooner(Deadline(work=Work(ROOT_WORK)))
+        result = Settings(gap=gap, deadline=deadline).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
         state, result.state = result.state, None
         self._whole = result
@@ -88,7 +95,7 @@ class Hunt:
         linear = problem.design.gather(columns).dot(weights)
         intercept = problem.optimal_intercept(linear, state.intercept)
         prediction = linear + intercept
-        self.root = Point(columns, weights, intercept, prediction)
+        self.root = Point(columns, weights, intercept)
         dual = problem.negative_gradient(prediction)
         self._rate(self.units.norm.ratings(problem.design.scores(dual)))
         lengths = problem.measured.of(self.counted, problem.weight, self.root.columns)
@@ -107,7 +114,7 @@ class Hunt:
 
     def _go_on(self, cutoff: float) -> None:
         """Solve the relaxation with a price over all columns."""
-        relaxation = Relaxation(replace(self.problem, free=None), self.price)
+        relaxation = self._relaxation(self.problem)
         fixed = np.zeros(self.units.count, dtype=np.int8)
         if self.problem.free is not None:
             fixed[self.units.of(self.problem.free)] = OUT
@@ -134,11 +141,15 @@ class Hunt:
         small = columns.size * self.problem.y.size <= MOST_ENTRIES or self.counted.is_sparse
         if not small:
             everything = np.arange(self.units.count)
-            relaxation = Relaxation(replace(self.problem, free=None), self.price)
-            return Part(relaxation, np.arange(self.n_features), everything, units)
+            return Part(
+                self._relaxation(self.problem), np.arange(self.n_features), everything, units
+            )
         problem = self.problem.restricted_to(self.counted.gather(columns), columns)
-        relaxation = Relaxation(replace(problem, free=None), self.price)
-        return Part(relaxation, columns, units, units)
+        return Part(self._relaxation(problem), columns, units, units)
+
+    def _relaxation(self, problem: Problem) -> Relaxation:
+        accuracy = min(ACCURACY, 0.1 * self.wanted.gap)
+        return Relaxation(replace(problem, free=None), self.price, accuracy)
 
     # --- the search -------------------------------------------------------------------------
 
@@ -157,7 +168,7 @@ class Hunt:
         left = self._left(limit, best)
         if left is None:
             # It has looked at some columns only, and proves nothing of the others.
-            return self._told(first, near, None, SubsetStatus.NOT_LISTED, self.lower)
+            return self._told(first, near, None, self.lower)
         part = self._part(left)
         search = self._search(part)
         search.floor, bound = self.lower, None
@@ -169,10 +180,12 @@ class Hunt:
                 self._note(search)
         except KeyboardInterrupt:
             self.interrupted = True
-        return self._told(search, part, bound, self._status(search))
+        return self._told(search, part, bound)
 
     def _search(self, part: Part) -> Search:
-        return Search(part.relaxation, self.k, self.wanted.gap, self.wanted.within)
+        barred = np.flatnonzero(part.fixed == OUT)
+        gap = AIM * self.wanted.gap
+        return Search(part.relaxation, self.k, gap, self.wanted.within, barred)
 
     def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, Part]:
         """Return a search among the likeliest units that has a first set, and these units."""
@@ -211,16 +224,21 @@ class Hunt:
         if within is not None and len(search.within_reach(within)) > wanted.max_sets:
             search.within = None  # they are too many, and the proof of the best one goes on
         enough = search.nodes >= wanted.max_nodes or wanted.deadline.passed
-        return enough or self.interrupted
+        return enough or self.interrupted or search.is_perfect
 
-    def _status(self, search: Search) -> SubsetStatus:
+    def _ended(self, search: Search, listed: bool) -> SubsetStatus:
+        """Return why the search ended, if not by its proof."""
+        if search.is_perfect:
+            return SubsetStatus.PERFECT_FIT
         if self.interrupted:
             return SubsetStatus.INTERRUPTED
-        if search.is_proved:
-            return SubsetStatus.OPTIMAL
+        if not listed:
+            return SubsetStatus.NOT_LISTED
         if self.wanted.deadline.passed:
             return SubsetStatus.TIME_LIMIT
-        return SubsetStatus.NODE_LIMIT
+        if search.nodes >= self.wanted.max_nodes:
+            return SubsetStatus.NODE_LIMIT
+        return SubsetStatus.ROUNDING
 
     def _note(self, search: Search) -> None:
         seconds = time.monotonic() - self.began
@@ -236,12 +254,12 @@ class Hunt:
         search: Search,
         part: Part,
         bound: Bound | None,
-        status: SubsetStatus,
         lower: float | None = None,
     ) -> SubsetResult:
         """Return the result, in the numbers of all columns; ``lower`` : if the search has none."""
         best, near, within = search.best, None, self.wanted.within
         assert best is not None
+        listed = lower is None
         if lower is None:
             self._note(search)
             lower = max(search.lower, self.lower)
@@ -254,19 +272,21 @@ class Hunt:
             ]
         choices = self.units.count - self.units.n_free
         return SubsetResult(
-            fitted=self._fitted(best, part, lower, status, search.nodes),
+            fitted=self._fitted(best, part, lower, search.nodes),
             columns=part.columns[best.point.columns],
             groups=None if self.units.partition is None else part.numbers[best.units],
             weights=best.point.weights,
             lower_bound=lower,
-            status=status,
+            gap_asked=self.wanted.gap,
+            ended=self._ended(search, listed),
             k=self.k,
             ridge=self.level,
             proved_in=proved_in,
             n_proved_out=0 if open_units is None else choices - open_units.size,
             open_columns=open_units,
             near=near,
-            near_complete=bound is not None and search.within is not None and not search.is_open,
+            near_complete=self._is_complete(search, bound),
+            swap_optimal=listed and search.is_settled,
             nodes=search.nodes,
             history=self.history,
         )
@@ -288,9 +308,11 @@ class Hunt:
             fixed[left] = IN
         return part.numbers[left], part.numbers[fixed == IN]
 
-    def _fitted(
-        self, best: Subset, part: Part, lower: float, status: SubsetStatus, nodes: int
-    ) -> Result:
+    def _is_complete(self, search: Search, bound: Bound | None) -> bool:
+        """Whether all sets that ``within`` asks for are listed."""
+        return bound is not None and search.within is not None and search.is_complete(search.within)
+
+    def _fitted(self, best: Subset, part: Part, lower: float, nodes: int) -> Result:
         """Return the ridge fit of a set as a fit of all columns, whose gap is to all sets."""
         problem, point = self.problem, best.point
         gap, intercept = max(best.objective - lower, 0.0), point.intercept
@@ -302,25 +324,15 @@ class Hunt:
             objective=best.objective,
             gap=gap,
             tol=self.wanted.gap,
-            status=_AS_FIT[status],
+            status=Status.STALLED,  # until SubsetResult computes it from the gap
             passes=self.counted.passes,
             seconds=time.monotonic() - self.began,
             iterations=nodes,
             search_gap=None,
             history=[],
         )
-        free = problem.free_part(point.prediction)
+        free = problem.free_part(part.relaxation.prediction(point))
         return fitted if free is None else fitted.with_free(problem.free, *free)
-
-
-#: What a fit says of its end where a search ends so.
-_AS_FIT = {
-    SubsetStatus.OPTIMAL: Status.CONVERGED,
-    SubsetStatus.TIME_LIMIT: Status.TIME_LIMIT,
-    SubsetStatus.NODE_LIMIT: Status.ITERATION_LIMIT,
-    SubsetStatus.INTERRUPTED: Status.INTERRUPTED,
-    SubsetStatus.NOT_LISTED: Status.STALLED,
-}
 
 
 @dataclass(slots=True)

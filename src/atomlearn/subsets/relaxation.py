@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from atomlearn._kernels import branch_newton
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Columns, Scores
+from atomlearn.core.interfaces import EPS, Array, Columns, Deadline, Scores
+from atomlearn.core.interfaces.deadline import Work
 from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import counted, growth
+from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 
 #: Steps of one call of the kernel: what a pass then leaves open is gone on with.
@@ -28,16 +30,19 @@ NEAR = 0.7
 WORKING, HALVINGS = 3, 8
 #: Rounds of column generation of one branch: its bound is then the best that was proved.
 ROUNDS = 60
+#: Relative gap of the ridge fit of a subset, so that equal subsets have equal objectives.
+ACCURACY = 1e-10
+#: Steps of one re-fit of a branch by a master: what is proved then is a bound, too.
+WORK = 50
 
 
 @dataclass(slots=True)
 class Point:
-    """Weights, none of them 0, on columns, with the predictions X w + b."""
+    """Weights on columns, and an intercept."""
 
     columns: Columns
     weights: Array
     intercept: float
-    prediction: Array
 
 
 @dataclass(slots=True)
@@ -71,11 +76,14 @@ class Relaxation:
     problem : Problem
         Under the squared k-support norm, over columns that can be listed.
     price : float
-        Of each unit, beside its ridge.
+        Of each unit, in addition to its ridge.
+    accuracy : float
+        Relative gap of the ridge fit of a subset.
     """
 
-    def __init__(self, problem: Problem, price: float = 0.0) -> None:
+    def __init__(self, problem: Problem, price: float = 0.0, accuracy: float = ACCURACY) -> None:
         self.problem, self.level, self.price = problem, problem.regularizer.amount, price
+        self.accuracy = accuracy
         self.units = Choices(problem)
         loss, free = problem.loss, problem.loss.free
         #: Whether f is quadratic, so that one Gram matrix is that of all points.
@@ -92,6 +100,9 @@ class Relaxation:
         self._slope = problem.negative_gradient(zero)
         #: Of f where H is taken: without columns.
         self._curvature = problem.weight
+        #: An objective that is 0 up to rounding where f fades out, as an exponential does.
+        fades = not math.isfinite(plain.smoothness)
+        self._fades = 1e-3 * EPS * problem.loss_at_zero() if fades else 0.0
         #: Whether steps by H are made: f is quadratic, or bends as much elsewhere, or less.
         self._modelling = self.units.partition is None and math.isfinite(plain.smoothness)
         if not self.quadratic:
@@ -102,25 +113,35 @@ class Relaxation:
         units = self.units.of(point.columns)
         return np.sqrt(np.bincount(units, point.weights**2, minlength=self.units.count))
 
-    def fit(self, units: Columns) -> tuple[Point, float, float]:
-        """Return the ridge fit of units, its objective with their price, and a bound on that."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._fit(units)
+    def fit(self, units: Columns) -> tuple[Point, float, float, bool]:
+        """Return the ridge fit of units, its objective with their price, and a bound on that.
 
-    def _fit(self, units: Columns) -> tuple[Point, float, float]:
+        And whether the fit is perfect: the objective is 0 up to rounding.
+        """
         fixed = np.full(self.units.count, OUT, dtype=np.int8)
         fixed[units] = IN
         columns = np.sort(self.units.columns(units))
-        norm = self.norm(0, fixed)
-        weights, intercept = np.zeros(columns.size), 0.0
-        target = 1e-10 * self.problem.loss_at_zero()
-        weights, intercept, linear = self._refit(norm, columns, weights, intercept, target)
-        point = Point(columns, weights, intercept, linear)
-        inner = norm.restrict(columns, self.problem.design.shape[1])
-        block = self._block.inner.gather(self._place[columns])
-        price = self._of(inner, block).price(None, weights, point.prediction)
-        proved, cost = price.certificate, self.price * units.size
-        return point, proved.objective + cost, proved.objective - proved.gap + cost
+        norm = self.norm(0, fixed).restrict(columns, self.problem.design.shape[1])
+        gram = None
+        if self.quadratic:
+            H, _, places = self._model(columns)
+            gram = H[np.ix_(places, places)]
+        places = self._gathered(columns)
+        block = self._block.inner.gather(places)
+        with np.errstate(over="ignore", invalid="ignore"):  # trial steps of steep losses
+            found = ridge_fit(self._of(norm, block), self.accuracy, gram)
+        objective = found.objective + self.price * units.size
+        lower = max(objective - found.certificate.gap, self.price * units.size)
+        perfect = objective <= self._fades or (
+            objective == found.objective and self.problem.is_perfect(found.certificate)
+        )
+        return Point(columns, found.weights, found.intercept), objective, lower, perfect
+
+    def prediction(self, point: Point) -> Array:
+        """Return the predictions X w + b of a point, (n_samples,)."""
+        places = self._gathered(point.columns)
+        linear = self._block.inner.gather(places).dot(point.weights)
+        return linear + self.problem.optimal_intercept(linear, point.intercept)
 
     def norm(self, k: int, fixed: NDArray[np.int8]) -> BranchNorm:
         """Return what a branch is relaxed to."""
@@ -174,7 +195,7 @@ class Relaxation:
             refit = self._toward(norm, columns, weights, intercept, target)
             weights, intercept, prediction = refit
             used = np.flatnonzero(weights)
-            point = Point(columns[used], weights[used], intercept, prediction)
+            point = Point(columns[used], weights[used], intercept)
             dual = problem.negative_gradient(prediction)
             squares, sizes = norm.squares((yield dual)), self.sizes(point)
             bar = (self.level * norm.bar(sizes)) ** 2
@@ -223,6 +244,7 @@ class Relaxation:
         if not self.quadratic or self.units.partition is not None:
             places = self._gathered(columns)
             restricted = self._of(inner, CachedBlock(self._block.inner.gather(places)))
+            restricted = restricted.until(Deadline(work=Work(WORK)))
             refit = choose_master(restricted).solve(restricted, weights, intercept, target)
             return refit.weights, refit.intercept, refit.prediction
         H, pull, places = self._model(columns)

@@ -165,8 +165,9 @@ def best_subset(
     most, units = k, Choices(problem)
     if price:
         zero = np.zeros(problem.y.size)
-        # More of them cost more than there is without any.
-        worth = problem.loss_value(zero + problem.optimal_intercept(zero)) / price
+        # More of them cost more than is looked for, which is within reach of what none costs.
+        none = problem.loss_value(zero + problem.optimal_intercept(zero))
+        worth = (1.0 + (wanted.within or 0.0)) * none / price * (1.0 + 1e-9)
         most = max(1, int(min(k, units.count - units.n_free, worth)))
     problem = problem.with_norm(units.norm.replaced(k=most))
     return replace(Hunt(problem, wanted, price).run(starts), k=k)
