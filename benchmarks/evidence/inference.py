@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from atomlearn import findings
+from atomlearn import AtomicRegressor, findings
 from benchmarks.evidence.settings import Figures, add
 
 # --- p-values of columns without an effect ------------------------------------------------------
@@ -21,7 +21,12 @@ def genotypes(rng: np.random.Generator, n: int, p: int, length: int = 15) -> np.
         for start in range(0, p, length):
             block = slice(start, start + length)
             X[:, block] += founders[rng.integers(12, size=n), block]
-    return X[:, X.std(axis=0) > 0.1]
+    X, kept = X[:, X.std(axis=0) > 0.1], [0]
+    alike = np.abs(np.corrcoef(X.T))
+    for j in range(1, X.shape[1]):
+        if alike[j, kept].max() < 0.9:
+            kept.append(j)
+    return X[:, kept]
 
 
 def cases(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
@@ -107,3 +112,59 @@ def small_p_values(make, true, rng: np.random.Generator) -> Figures:
 for name, (make, true) in TABLES.items():
     asked = {"p <= .05": "<= .05", "p <= .001": "<= .001", "any selected at .1": "<= .1"}
     add(f"p-values: {name}", partial(small_p_values, make, true), asked)
+
+
+# --- intervals ----------------------------------------------------------------------------------
+
+
+def spread_by_column(rng):
+    """The effect among any columns is the one among all: columns are independent."""
+    X, b = rng.standard_normal((160, 30)), np.zeros(30)
+    b[[3, 10]] = 1.0, -0.7
+    noise = (0.2 + np.abs(X[:, 3]) ** 1.3) * rng.standard_normal(160)
+    return X, X @ b + noise, b, None, 0.25
+
+
+def equal_spread(rng):
+    X, b = rng.standard_normal((160, 30)), np.zeros(30)
+    b[[3, 10]] = 1.0, -0.7
+    return X, X @ b + rng.standard_normal(160), b, None, 0.15
+
+
+def grouped_rows(count, rng):
+    """Groups of eight rows that share most of each column and half of the noise."""
+    of = np.repeat(np.arange(count), 8)
+    X = np.sqrt(0.6) * rng.standard_normal((count, 50))[of]
+    X += np.sqrt(0.4) * rng.standard_normal((of.size, 50))
+    b = np.zeros(50)
+    b[[3, 30]] = 0.7
+    noise = rng.standard_normal(count)[of] + rng.standard_normal(of.size)
+    return X, X @ b + noise, b, of, 0.15
+
+
+def held(make, how, rng: np.random.Generator) -> Figures:
+    """Return how many 95% intervals hold the truth; of true columns, and of the others."""
+    X, y, b, groups, alpha = make(rng)
+    model = AtomicRegressor(alpha=alpha).fit(X, y)
+    true = np.flatnonzero(b)
+    named = {"columns": [*true, *range(20, 24)]} if how == "named" else {"how": how}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = findings.estimates(model, X, y, groups=groups, **named)
+    low, high = found.intervals.T
+    inside, effect = (low <= b[found.columns]) & (b[found.columns] <= high), b[found.columns] != 0
+    return {
+        "95% intervals hold": (inside.sum(), inside.size),
+        "95% of true columns": (inside[effect].sum(), effect.sum()),
+    }
+
+
+for name, make, ways in (
+    ("equal spread", equal_spread, ("named", "split", "carved")),
+    ("spread by a column", spread_by_column, ("named", "split", "carved")),
+    ("30 groups", partial(grouped_rows, 30), ("named", "split")),
+    ("100 groups", partial(grouped_rows, 100), ("named", "split")),
+):
+    for how in ways:
+        asked = {"95% intervals hold": ".95", "95% of true columns": ".95"}
+        add(f"intervals: {name}, {how}", partial(held, make, how), asked)
