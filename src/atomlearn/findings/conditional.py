@@ -25,7 +25,7 @@ from atomlearn.findings.gaussian import generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients, loss_for
 from atomlearn.findings.nodewise import BARRED, GAP
 from atomlearn.findings.precision import columns_named, grouped, members_of
-from atomlearn.findings.sums import Products
+from atomlearn.findings.sums import SumOfProducts
 from atomlearn.findings.verdict import numbers_of
 from atomlearn.norms import L1
 from atomlearn.paths import Settings
@@ -221,7 +221,7 @@ def _length(own: Array, left: Array) -> tuple[float, int]:
     kept = values > RANK * max(values[-1], TINY)
     whiten = vectors[:, kept] / np.sqrt(values[kept])
     robust, turned = la.eigh(whiten.T @ (sums.T @ sums) @ whiten)
-    pairs = [Products(e, r) for e in own.T for r in left.T if e.any() and r.any()]
+    pairs = [SumOfProducts(e, r) for e in own.T for r in left.T if e.any() and r.any()]
     tells = all(pair.noise <= MOST_NOISE for pair in pairs)
     total = turned.T @ whiten.T @ sums.sum(axis=0)
     square = float(np.sum(total**2 / np.maximum(robust if tells else 1.0, 1.0)))

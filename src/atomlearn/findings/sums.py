@@ -68,7 +68,7 @@ class Cumulants:
 
 
 @dataclass(frozen=True, slots=True)
-class Products:
+class SumOfProducts:
     """A sum of e_i r_i, two columns (n,) with mean 0."""
 
     e: Array
