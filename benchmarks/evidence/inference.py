@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from atomlearn import findings
+from atomlearn import AtomicRegressor, KnockoffSelector, findings
 from benchmarks.evidence.settings import Figures, add
 
 # --- p-values of columns without an effect ------------------------------------------------------
@@ -21,7 +21,12 @@ def genotypes(rng: np.random.Generator, n: int, p: int, length: int = 15) -> np.
         for start in range(0, p, length):
             block = slice(start, start + length)
             X[:, block] += founders[rng.integers(12, size=n), block]
-    return X[:, X.std(axis=0) > 0.1]
+    X, kept = X[:, X.std(axis=0) > 0.1], [0]
+    alike = np.abs(np.corrcoef(X.T))
+    for j in range(1, X.shape[1]):
+        if alike[j, kept].max() < 0.9:
+            kept.append(j)
+    return X[:, kept]
 
 
 def cases(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
@@ -107,3 +112,154 @@ def small_p_values(make, true, rng: np.random.Generator) -> Figures:
 for name, (make, true) in TABLES.items():
     asked = {"p <= .05": "<= .05", "p <= .001": "<= .001", "any selected at .1": "<= .1"}
     add(f"p-values: {name}", partial(small_p_values, make, true), asked)
+
+
+# --- intervals ----------------------------------------------------------------------------------
+
+
+def spread_by_column(rng):
+    """The effect among any columns is the one among all: columns are independent."""
+    X, b = rng.standard_normal((160, 30)), np.zeros(30)
+    b[[3, 10]] = 1.0, -0.7
+    noise = (0.2 + np.abs(X[:, 3]) ** 1.3) * rng.standard_normal(160)
+    return X, X @ b + noise, b, None, 0.25
+
+
+def equal_spread(rng):
+    X, b = rng.standard_normal((160, 30)), np.zeros(30)
+    b[[3, 10]] = 1.0, -0.7
+    return X, X @ b + rng.standard_normal(160), b, None, 0.15
+
+
+def grouped_rows(count, rng):
+    """Groups of eight rows that share most of each column and half of the noise."""
+    of = np.repeat(np.arange(count), 8)
+    X = np.sqrt(0.6) * rng.standard_normal((count, 50))[of]
+    X += np.sqrt(0.4) * rng.standard_normal((of.size, 50))
+    b = np.zeros(50)
+    b[[3, 30]] = 0.7
+    noise = rng.standard_normal(count)[of] + rng.standard_normal(of.size)
+    return X, X @ b + noise, b, of, 0.15
+
+
+def held(make, how, rng: np.random.Generator) -> Figures:
+    """Return how many 95% intervals hold the truth; of true columns, and of the others."""
+    X, y, b, groups, alpha = make(rng)
+    model = AtomicRegressor(alpha=alpha).fit(X, y)
+    true = np.flatnonzero(b)
+    named = {"columns": [*true, *range(20, 24)]} if how == "named" else {"how": how}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = findings.estimates(model, X, y, groups=groups, **named)
+    low, high = found.intervals.T
+    inside, effect = (low <= b[found.columns]) & (b[found.columns] <= high), b[found.columns] != 0
+    return {
+        "95% intervals hold": (inside.sum(), inside.size),
+        "95% of true columns": (inside[effect].sum(), effect.sum()),
+    }
+
+
+for name, make, ways in (
+    ("equal spread", equal_spread, ("named", "split", "carved")),
+    ("spread by a column", spread_by_column, ("named", "split", "carved")),
+    ("30 groups", partial(grouped_rows, 30), ("named", "split")),
+    ("100 groups", partial(grouped_rows, 100), ("named", "split")),
+):
+    for how in ways:
+        asked = {"95% intervals hold": ".95", "95% of true columns": ".95"}
+        add(f"intervals: {name}, {how}", partial(held, make, how), asked)
+
+
+# --- knockoffs ----------------------------------------------------------------------------------
+
+
+def autoregressive(rng, n, p, rho):
+    X = rng.standard_normal((n, p))
+    for j in range(1, p):
+        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+    return X
+
+
+def with_effects(rng, X, size=0.7, count=20, noise=1.0):
+    """Return standardized columns, a target that depends on some of them, and which."""
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    true = rng.choice(X.shape[1], count, replace=False)
+    y = X[:, true] @ rng.choice([-size, size], count) + noise * rng.standard_normal(len(X))
+    return X, y, true
+
+
+def linked_effects(rng):
+    return with_effects(rng, genotypes(rng, 360, 165))
+
+
+def factors(drives, rng):
+    F = rng.standard_normal((330, 5))
+    X = 0.9 * F @ rng.standard_normal((5, 150)) + rng.standard_normal((330, 150))
+    X, y, true = with_effects(rng, X, 1.0)
+    return X, y + drives * F.sum(axis=1), true
+
+
+def equicorrelated(rng):
+    X = np.sqrt(0.5) * (rng.standard_normal((330, 1)) + rng.standard_normal((330, 150)))
+    return with_effects(rng, X)
+
+
+def blocks(rng):
+    X = np.repeat(rng.standard_normal((330, 15)), 10, axis=1) + rng.standard_normal((330, 150)) / 3
+    return with_effects(rng, X, 1.0)
+
+
+def heavy(df, rng):
+    return with_effects(rng, rng.standard_t(df, (330, 150)), 0.8)
+
+
+def sparse_counts(rng):
+    X = rng.poisson(0.15, (330, 150)).astype(float)
+    return with_effects(rng, X[:, X.sum(axis=0) > 5])
+
+
+def labels(rng):
+    X, y, true = with_effects(rng, autoregressive(rng, 400, 100, 0.3), 1.0)
+    return X, (y > 0).astype(int), true
+
+
+DESIGNS = {
+    "AR 0.5": lambda rng: with_effects(rng, autoregressive(rng, 330, 150, 0.5)),
+    "AR 0.9": lambda rng: with_effects(rng, autoregressive(rng, 330, 150, 0.9), 1.0),
+    "AR 0.5, n < p": lambda rng: with_effects(rng, autoregressive(rng, 200, 300, 0.5)),
+    "linkage": linked_effects,
+    "equicorrelated 0.5": equicorrelated,
+    "blocks of 0.9": blocks,
+    "factors": partial(factors, 0.0),
+    "factors that drive the target": partial(factors, 1.5),
+    "t2 columns": partial(heavy, 2),
+    "t3 columns": partial(heavy, 3),
+    "sparse counts": sparse_counts,
+    "classes": labels,
+}
+
+
+def false_share(make, fdr, cv, rng: np.random.Generator) -> Figures:
+    X, y, true = make(rng)
+    seed = int(rng.integers(2**31))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        chosen = KnockoffSelector(fdr=fdr, rng=seed, cv=cv).fit(X, y).get_support(indices=True)
+    false = np.count_nonzero(~np.isin(chosen, true)) / max(chosen.size, 1)
+    power = np.isin(true, chosen).mean()
+    return {"false": (false, 1), "power": (power, 1), "warned": (bool(warned), 1)}
+
+
+for name, make in DESIGNS.items():
+    for fdr in (0.1, 0.2):
+        add(
+            f"knockoffs: {name}, fdr {fdr}",
+            partial(false_share, make, fdr, None),
+            {"false": f"<= {fdr}"},
+        )
+for df in (2, 3):
+    add(
+        f"knockoffs: t{df} columns, five folds",
+        partial(false_share, partial(heavy, df), 0.1, 5),
+        {},
+    )

@@ -25,6 +25,7 @@ from atomlearn.findings.gaussian import generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients, loss_for
 from atomlearn.findings.nodewise import BARRED, GAP
 from atomlearn.findings.precision import columns_named, grouped, members_of
+from atomlearn.findings.sums import SumOfProducts
 from atomlearn.findings.verdict import numbers_of
 from atomlearn.norms import L1
 from atomlearn.paths import Settings
@@ -32,6 +33,10 @@ from atomlearn.problem import Problem, Regularizer
 
 #: Draws that do as well as the data, after which more of them would tell nothing new.
 ENOUGH = 10
+#: Variance of a direction, as a share of the largest one, below which it is none.
+RANK = 1e-10
+#: Relative error of the robust variance from which on it says nothing.
+MOST_NOISE = 0.5
 CONDITION = (
     "of no effect given all other columns, where rows are independent and each column, given the "
     "others, is linear in them with normal noise ({})"
@@ -195,15 +200,33 @@ def p_values(
     residuals = [_residuals(table, one, found, level) for one in targets]
     for at, unit in enumerate(units.places):
         left = np.column_stack([without(unit) for without in residuals])
-        # The length of own'left in errors, squared, and how many numbers it is made of.
-        sums = (units.own[:, unit, None] * left[:, None, :]).reshape(len(left), -1)
-        total, covariance = sums.sum(axis=0), sums.T @ sums
-        inverse, rank[at] = la.pinvh(covariance, return_rank=True)
-        squares[at] = total @ inverse @ total
+        squares[at], rank[at] = _length(units.own[:, unit], left)
     tested = rank > 0
     values = np.ones(rank.size)
     values[tested] = chi2.sf(squares[tested], rank[tested])
     return FeatureTests(units.members, values, np.sqrt(squares), units.law)
+
+
+def _length(own: Array, left: Array) -> tuple[float, int]:
+    """Return the squared length of own'left in errors, and how many numbers it is made of.
+
+    Along each direction that with the larger one of two variances: that of rows drawn anew, and the
+    robust one. Where few rows matter the robust one says nothing (if no case is a carrier, it is
+    far too small), and the law is not normal: the length is then that with the same p.
+    """
+    left = left - left.mean(axis=0)
+    sums = (own[:, :, None] * left[:, None, :]).reshape(len(left), -1)
+    drawn = np.kron(own.T @ own, left.T @ left) / len(left)
+    values, vectors = la.eigh(drawn)
+    kept = values > RANK * max(values[-1], TINY)
+    whiten = vectors[:, kept] / np.sqrt(values[kept])
+    robust, turned = la.eigh(whiten.T @ (sums.T @ sums) @ whiten)
+    pairs = [SumOfProducts(e, r) for e in own.T for r in left.T if e.any() and r.any()]
+    tells = all(pair.noise <= MOST_NOISE for pair in pairs)
+    total = turned.T @ whiten.T @ sums.sum(axis=0)
+    square = float(np.sum(total**2 / np.maximum(robust if tells else 1.0, 1.0)))
+    shares = [pair.shortened(tells) for pair in pairs]
+    return square * min(shares, default=1.0), total.size
 
 
 def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns], Array]:

@@ -197,16 +197,16 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         turned, of = None, None
         if labels is not None and labels.size == standard.shape[1]:  # they are no clusters
             turned, of = independent(standard, labels)
-        draws, self.covariance_ = self._draws(standard, means, scales, rng, turned)
+        draws, shared, self.covariance_ = self._draws(standard, means, scales, rng, turned)
         standard = standard if turned is None else standard @ turned
         seed = int(rng.integers(2**31))
         found, self.alphas_ = [], []
         for knockoffs in draws:
-            columns = np.vstack([standard.T, knockoffs.T]).T  # each in one piece
-            norm = self._norm(of)
-            sizes, alpha = coefficients(
-                columns, target, norm, self.loss, self.n_alphas, self.cv, seed, groups, order
-            )
+            # Each in one piece. Factors that column and knockoff share tell nothing of either.
+            columns = np.vstack([standard.T, knockoffs.T, shared.T]).T
+            norm, n_free = self._norm(of, shared.shape[1]), shared.shape[1]
+            given = (norm, self.loss, self.n_alphas, self.cv, seed, groups, order, n_free)
+            sizes, alpha = coefficients(columns, target, *given)
             found.append(_of_units(sizes, of))
             self.alphas_.append(alpha)
         self.coefficients_ = np.array(found)
@@ -229,8 +229,8 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
 
     def _draws(
         self, X: Array, means: Array, scales: Array, rng: np.random.Generator, turned: Any
-    ) -> tuple[list[Array], str]:
-        """Return knockoffs of the standardized columns, one array a draw, and how they came.
+    ) -> tuple[list[Array], Array, str]:
+        """Return knockoffs of the standardized columns, one a draw, what they keep, and how.
 
         turned : what these are multiplied by before, or None.
         """
@@ -246,7 +246,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             made: Knockoffs = knockoffs_of(turn(X), covariance)
             asked = (10 if made.unsure else 1) if self.n_draws is None else self.n_draws
             n_draws = whole_number("KnockoffSelector", "n_draws", asked)
-            return [made.draw(rng) for _ in range(n_draws)], made.words
+            return [made.draw(rng) for _ in range(n_draws)], made.shared, made.words
         arrays: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
         draws = []
         for array in arrays:
@@ -257,14 +257,18 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
                     "a column, in the same order"
                 )
             draws.append(turn((values - means) / scales))
-        return draws, "knockoffs as given"
+        return draws, X[:, :0], "knockoffs as given"
 
-    def _norm(self, of: Columns | None) -> Norm:
-        """Return the norm over columns and knockoffs; their groups are twice as many."""
+    def _norm(self, of: Columns | None, n_free: int) -> Norm:
+        """Return the norm over columns and knockoffs; their groups are twice as many.
+
+        Free columns follow, with groups of their own.
+        """
         norm = as_norm(self.norm)
         if of is None:
             return norm
-        labels = np.concatenate([of, of + of.max() + 1])
+        own = 2 * (of.max() + 1) + np.arange(n_free)
+        labels = np.concatenate([of, of + of.max() + 1, own])
         if isinstance(norm, KSupport):
             return KSupport(norm.k, labels)
         return Groups(labels)
