@@ -203,6 +203,6 @@ def lasso_line(data: Given, price: Array, columns: Columns, signs: Array, z: Arr
         response = z - data.loss.gradient(data.y, z, data.weight) / W
         line = LassoLine(replace(data, loss=Squared(), weight=W, y=response), price, columns, signs)
         columns, signs, before, z = line.first.used, line.first.signs, z, line.prediction
-        if np.max(np.abs(z - before)) <= 1e-10 * (1.0 + np.max(np.abs(z))):
+        if np.max(np.abs(z - before)) <= 1e-10 * np.max(np.abs(z)):
             return line
     raise ValueError("the fit could not be solved exactly; fit it to a smaller tol")
