@@ -20,10 +20,18 @@ from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
-from atomlearn.core.problem.rounding import growth
+from atomlearn.core.solvers.stopping import Callback
 from atomlearn.subsets.exchange import Subset
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
-from atomlearn.subsets.relaxation import ACCURACY, Bound, Point, Relaxation, dual_value
+from atomlearn.subsets.relaxation import (
+    ACCURACY,
+    Bound,
+    Point,
+    Relaxation,
+    dual_value,
+    longest,
+    rounded_scores,
+)
 from atomlearn.subsets.result import NearSubset, SubsetRecord, SubsetResult, SubsetStatus
 from atomlearn.subsets.search import Search
 
@@ -35,10 +43,13 @@ LOOSE_GAP = 0.1
 ROOT_WORK = 300
 #: Share of the gap that the search itself may leave, so that roundings do not exceed the whole.
 AIM = 1.0 - 1e-6
-#: Columns, or groups, among which the first set is improved, at least.
+#: Columns, or groups, among which the first set is improved, at most.
 FIRST = 300
-#: Times the columns that are left after the first relaxation are held in memory.
-MOST_ENTRIES = 4 * LIMITS.most_dense
+#: Share of the columns that is copied, unless a piece of memory holds more, so that a relaxation
+#: over few columns need not read all. A copy of standardized columns takes twice its size at first.
+COPIED = 0.05
+#: No columns.
+NONE: Columns = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +82,10 @@ class Hunt:
         self.problem = problem.centered()
         self.wanted, self.level, self.price = wanted, problem.regularizer.amount, price
         self.units = Choices(problem)
-        self.k, self.n_features = self.units.norm.k, problem.design.shape[1]
+        self.k, (n_samples, self.n_features) = self.units.norm.k, problem.design.shape
+        #: Columns of a copy, and columns in use.
+        self._room = max(int(COPIED * self.n_features), LIMITS.piece_entries // n_samples)
+        self._most = max(self._room, LIMITS.most_dense // n_samples)
         self.history: list[SubsetRecord] = []
         self.interrupted = False
         self._relax(problem)
@@ -84,7 +98,9 @@ class Hunt:
         if self._goes_on:
             given, gap = given.with_norm(self.units.norm.replaced(k=1)), LOOSE_GAP
         deadline = self.wanted.deadline.sooner(Deadline(work=Work(ROOT_WORK)))
-        result = Settings(gap=gap, deadline=deadline).run(given)
+        # A weak ridge may have most columns in use, and all of them are copied.
+        few = Callback(lambda progress: 3 * progress.n_columns > self._most)
+        result = Settings(gap=gap, deadline=deadline, stop=few).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
         state, result.state = result.state, None
         self._whole = result
@@ -92,15 +108,16 @@ class Hunt:
         used = used[np.argsort(state.columns[used])]
         columns, weights = state.columns[used], state.weights[used]
         # Where rows are elsewhere, the state has no predictions of them.
-        linear = problem.design.gather(columns).dot(weights)
+        linear = np.zeros(problem.y.size)
+        for part in LIMITS.pieces(columns.size, linear.size):
+            linear += problem.design.gather(columns[part]).dot(weights[part])
         intercept = problem.optimal_intercept(linear, state.intercept)
         prediction = linear + intercept
         self.root = Point(columns, weights, intercept)
         dual = problem.negative_gradient(prediction)
         self._rate(self.units.norm.ratings(problem.design.scores(dual)))
-        lengths = problem.measured.of(self.counted, problem.weight, self.root.columns)
-        longest = float(lengths.scored.max(initial=0.0)) * math.sqrt(self.units.largest)
-        self.off = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * longest
+        near = np.union1d(columns, self.units.columns(self._first))
+        self.off = rounded_scores(dual, longest(problem, self.units, near))
         free = np.zeros(self._first.size, dtype=np.int8)
         norm = BranchNorm(self.k, free, None, self.price, self.level)
         squares = np.square(self._ratings.at(self._first))
@@ -113,20 +130,23 @@ class Hunt:
         return self.price > 0.0 and self.problem.design.listable
 
     def _go_on(self, cutoff: float) -> None:
-        """Solve the relaxation with a price over all columns."""
+        """Solve the relaxation over all columns, with the price, to where it is of use."""
         relaxation = self._relaxation(self.problem)
         fixed = np.zeros(self.units.count, dtype=np.int8)
         if self.problem.free is not None:
             fixed[self.units.of(self.problem.free)] = OUT
         norm = relaxation.norm(self.k, fixed)
         (bound,) = relaxation.bounds([(norm, self.root, self.root.columns, cutoff)])
+        if bound is None:
+            return
         self.root, self.lower, self.dual, self.off = bound.point, bound.lower, bound.dual, bound.off
         self._rate(ArrayScores(np.sqrt(bound.squares)))
 
     def _rate(self, ratings: Scores) -> None:
         """Keep the ratings of all units, and which are the best."""
         # Scores of free columns are zero but for rounding.
-        first, _ = ratings.top(max(FIRST, 5 * self.k) + self.units.n_free)
+        most = max(min(FIRST, self._room // self.units.largest), 2 * self.k)
+        first, _ = ratings.top(most + self.units.n_free)
         self._first = self._penalized(first)
         self._ratings = ratings
 
@@ -136,10 +156,9 @@ class Hunt:
         return units if free is None else units[~np.isin(units, self.units.of(free))]
 
     def _part(self, units: Columns) -> Part:
-        """Return the problem over some units, held in memory where they fit."""
+        """Return the problem over some units, copied if they are few, else over all columns."""
         columns = np.sort(self.units.columns(units))
-        small = columns.size * self.problem.y.size <= MOST_ENTRIES or self.counted.is_sparse
-        if not small:
+        if columns.size > self._room:
             everything = np.arange(self.units.count)
             return Part(
                 self._relaxation(self.problem), np.arange(self.n_features), everything, units
@@ -149,7 +168,7 @@ class Hunt:
 
     def _relaxation(self, problem: Problem) -> Relaxation:
         accuracy = min(ACCURACY, 0.1 * self.wanted.gap)
-        return Relaxation(replace(problem, free=None), self.price, accuracy)
+        return Relaxation(replace(problem, free=None), self.price, accuracy, self._most)
 
     # --- the search -------------------------------------------------------------------------
 
@@ -166,6 +185,13 @@ class Hunt:
         best = near.numbers[first.best.units]
         limit = first.upper if self.wanted.within is None else first.cutoff
         left = self._left(limit, best)
+        if left is not None and self.units.columns(left).size > self._room:
+            # A bound that is as good as can be may leave fewer.
+            try:
+                self._go_on(first.cutoff)
+            except KeyboardInterrupt:
+                self.interrupted = True
+            left = self._left(limit, best)
         if left is None:
             # It has looked at some columns only, and proves nothing of the others.
             return self._told(first, near, None, self.lower)
@@ -264,7 +290,7 @@ class Hunt:
             self._note(search)
             lower = max(search.lower, self.lower)
         lower = min(lower, best.objective)
-        open_units, proved_in = self._proved(search, part, bound)
+        open_units, proved_in = self._proved(search, part, bound) if listed else (None, NONE)
         if within is not None:
             near = [
                 NearSubset(np.sort(part.numbers[each.units]), each.objective)
@@ -285,21 +311,18 @@ class Hunt:
             n_proved_out=0 if open_units is None else choices - open_units.size,
             open_columns=open_units,
             near=near,
-            near_complete=self._is_complete(search, bound),
+            near_complete=self._is_complete(search, listed),
             swap_optimal=listed and search.is_settled,
             nodes=search.nodes,
             history=self.history,
         )
 
-    def _proved(
-        self, search: Search, part: Part, bound: Bound | None
-    ) -> tuple[Columns | None, Columns]:
+    def _proved(self, search: Search, part: Part, bound: Bound | None) -> tuple[Columns, Columns]:
         """Return the units that are not proved out, and those that are proved in."""
-        if bound is None:
-            return None, np.zeros(0, dtype=np.int64)
         fixed, best = part.fixed.copy(), search.best
         limit = search.upper if self.wanted.within is not None else search.limit
-        search.fix(fixed, self.k, bound, limit)
+        if bound is not None:
+            search.fix(fixed, self.k, bound, limit)
         if search.is_alone and best is not None:
             fixed[:] = OUT
             fixed[best.units] = IN
@@ -308,9 +331,9 @@ class Hunt:
             fixed[left] = IN
         return part.numbers[left], part.numbers[fixed == IN]
 
-    def _is_complete(self, search: Search, bound: Bound | None) -> bool:
+    def _is_complete(self, search: Search, listed: bool) -> bool:
         """Whether all sets that ``within`` asks for are listed."""
-        return bound is not None and search.within is not None and search.is_complete(search.within)
+        return listed and search.within is not None and search.is_complete(search.within)
 
     def _fitted(self, best: Subset, part: Part, lower: float, nodes: int) -> Result:
         """Return the ridge fit of a set as a fit of all columns, whose gap is to all sets."""

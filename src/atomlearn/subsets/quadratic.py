@@ -21,8 +21,8 @@ from atomlearn.core.problem.rounding import growth
 from atomlearn.subsets.fit import inverse_with_ridge
 from atomlearn.subsets.relaxation import Point, Relaxation
 
-#: Rows of products that are kept, in rows of X: as much as a tenth of it.
-KEPT = 0.1
+#: Rows of products that are kept, as a share of the rows of X.
+KEPT = 0.05
 
 
 class Products:

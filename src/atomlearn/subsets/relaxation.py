@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from atomlearn._kernels import branch_newton
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import EPS, Array, Columns, Deadline, Scores
-from atomlearn.core.interfaces.deadline import Work
+from atomlearn.core.interfaces.deadline import TimeIsUp, Work
 from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import counted, growth
@@ -23,6 +23,8 @@ from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 
 #: Steps of one call of the kernel: what a pass then leaves open is gone on with.
 STEPS = 10
+#: Columns beyond which the deadline is asked after each of them.
+MANY = 300
 #: Columns whose squared score is this part of what would let them in are re-fitted with a branch.
 NEAR = 0.7
 #: Steps to where a model of the loss is least, between two readings of the data, and how often
@@ -79,22 +81,27 @@ class Relaxation:
         Of each unit, in addition to its ridge.
     accuracy : float
         Relative gap of the ridge fit of a subset.
+    room : int
+        Columns that are gathered for one branch at most, and kept for the next.
     """
 
-    def __init__(self, problem: Problem, price: float = 0.0, accuracy: float = ACCURACY) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        price: float = 0.0,
+        accuracy: float = ACCURACY,
+        room: float = math.inf,
+    ) -> None:
         self.problem, self.level, self.price = problem, problem.regularizer.amount, price
-        self.accuracy = accuracy
+        self.accuracy, self.room = accuracy, room
         self.units = Choices(problem)
         loss, free = problem.loss, problem.loss.free
         #: Whether f is quadratic, so that one Gram matrix is that of all points.
         plain = loss if free is None else free.inner
         self.quadratic = plain.is_quadratic and (free is None or free.separable)
         self._lock = threading.Lock()
-        self._place = np.full(problem.design.shape[1], -1, dtype=np.int64)
-        self._block = CachedBlock(problem.design.gather(np.zeros(0, dtype=np.int64)))
-        self._pull = np.zeros(0)
-        norms = problem.design.squared_norms(counted(problem.weight))
-        self._longest = math.sqrt(float(norms.max(initial=0.0)) * self.units.largest)
+        self._forget()
+        self._longest = longest(problem, self.units)
         zero = np.zeros(problem.y.size)
         zero = zero + problem.optimal_intercept(zero)
         self._slope = problem.negative_gradient(zero)
@@ -107,6 +114,12 @@ class Relaxation:
         self._modelling = self.units.partition is None and math.isfinite(plain.smoothness)
         if not self.quadratic:
             self._curvature = problem.loss.curvature(problem.y, zero, problem.weight)
+
+    def _forget(self) -> None:
+        """Keep no columns."""
+        self._place = np.full(self.problem.design.shape[1], -1, dtype=np.int64)
+        self._block = CachedBlock(self.problem.design.gather(np.zeros(0, dtype=np.int64)))
+        self._pull = np.zeros(0)
 
     def sizes(self, point: Point) -> Array:
         """Return the length of the weights of each unit, (n_units,)."""
@@ -149,22 +162,31 @@ class Relaxation:
 
     def bounds(
         self, branches: Sequence[Asked], pool: ThreadPoolExecutor | None = None
-    ) -> list[Bound]:
+    ) -> list[Bound | None]:
         """Return what is known of branches once their relaxed problems are solved.
 
-        Each until the branch is cut, or as exactly as is of use; they read the data together.
+        Each until the branch is cut, or as exactly as is of use; they read the data together. None
+        of those that the deadline leaves no time for; the first one is always begun.
         """
+        if self._block.shape[1] > self.room:
+            self._forget()
         steps = [self._steps(*asked) for asked in branches]
-        found: dict[int, Bound] = {}
+        found: dict[int, Bound | None] = {}
         answers: dict[int, Scores | None] = dict.fromkeys(range(len(steps)))
 
         def step(number: int) -> Array | None:
+            if number and answers[number] is None and self.problem.deadline.passed:
+                found[number] = None
+                return None
             try:
-                with np.errstate(over="ignore", invalid="ignore"):  # trial steps of steep losses
+                # Trial steps of steep losses overflow.
+                with np.errstate(over="ignore", invalid="ignore"), self.problem.deadline.kept():
                     return steps[number].send(answers[number])  # type: ignore[arg-type]
             except StopIteration as end:
                 found[number] = end.value
-                return None
+            except TimeIsUp:
+                found[number] = None
+            return None
 
         while answers:
             duals = list((map if pool is None else pool.map)(step, answers))
@@ -212,6 +234,8 @@ class Relaxation:
             gap = objective - lower
             if best.lower >= cutoff or gap <= enough or problem.deadline.passed:
                 break
+            if columns.size > self.room:
+                break
             wanted = (fixed == 0) & (squares > bar * (1.0 + 1e-9))
             wanted[self.units.of(columns)] = False
             new = np.flatnonzero(wanted)
@@ -228,8 +252,7 @@ class Relaxation:
 
     def off(self, dual: Array) -> float:
         """Return what rounding may have made of a score, or of the rating of a group."""
-        # Twice, as v sums to 0 up to rounding only.
-        return 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * self._longest
+        return rounded_scores(dual, self._longest)
 
     def _of(self, norm: BranchNorm, design: object) -> Problem:
         regularizer = replace(self.problem.regularizer, norm=norm)
@@ -262,7 +285,11 @@ class Relaxation:
         order = np.concatenate([free, inside])
         found = weights[order]
         given = H, places[free], places[inside], pull, found
-        branch_newton(*given, k=inner.k, level=self.level, least=inner.least, most=STEPS)
+        most = STEPS if free.size <= MANY else 1
+        how = {"k": inner.k, "level": self.level, "least": inner.least, "most": most}
+        for _ in range(0, STEPS, most):
+            if branch_newton(*given, **how) < most or self.problem.deadline.passed:
+                break
         weights = np.zeros(weights.size)
         weights[order] = found
         return weights
@@ -322,6 +349,28 @@ class Relaxation:
                 self._curvature, problem.fit_intercept, None if free is None else free.basis
             )
             return kept.matrix, self._pull, places
+
+
+def longest(problem: Problem, units: Choices, near: Columns | None = None) -> float:
+    """Return the length of the longest column of X, times what a group of them makes of it.
+
+    Of columns too many to be listed only those ``near`` are measured.
+    """
+    design, used = problem.design, counted(problem.weight)
+    if design.listable:
+        columns, squares = np.arange(design.shape[1]), design.squared_norms(used)
+    else:
+        assert near is not None
+        columns, squares = near, design.gather(near).squared_norms(used)
+    # Scores of columns that the design centers itself are sums over the columns before.
+    lengths = np.sqrt(squares) + math.sqrt(design.shape[0]) * design.taken_off(columns)
+    return float(lengths.max(initial=0.0)) * math.sqrt(units.largest)
+
+
+def rounded_scores(dual: Array, longest: float) -> float:
+    """Return what rounding may have made of a score, or of the rating of a group."""
+    # Twice, as v sums to 0 up to rounding only.
+    return 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * longest
 
 
 def dual_value(

@@ -76,8 +76,8 @@ class Search(Exchange):
         self._open: list[Branch] = []
         # Those that are being bounded: open too, if that is interrupted.
         self._batch: list[Branch] = []
-        # Bound from below on all sets that were cut.
-        self._cut = math.inf
+        # Bound from below on all sets that were cut, or that there was no time for: at first all.
+        self._cut = -math.inf
         self._numbers = itertools.count()
 
     # --- what is known ----------------------------------------------------------------------
@@ -94,8 +94,8 @@ class Search(Exchange):
 
     @property
     def is_open(self) -> bool:
-        """Whether a branch is left that may hold what is looked for."""
-        return self._least < self.cutoff
+        """Whether something is left that may hold what is looked for."""
+        return min(self._least, self._cut) < self.cutoff
 
     @property
     def is_alone(self) -> bool:
@@ -139,17 +139,16 @@ class Search(Exchange):
 
     # --- the search -------------------------------------------------------------------------
 
-    def begin(self, start: Point, fixed: NDArray[np.int8]) -> Bound:
-        """Bound all sets of what is not fixed out, and open the branches of them."""
+    def begin(self, start: Point, fixed: NDArray[np.int8]) -> Bound | None:
+        """Bound all sets of what is not fixed out, and open the branches of them.
+
+        None if the deadline leaves no time for it.
+        """
         root = Branch(-math.inf, next(self._numbers), fixed, self.k, start, start.columns)
         self._batch.append(root)
+        self._cut = math.inf
         (bound,) = self.relaxation.bounds([self._asked(root)])
-        subset = self._rounded(root, bound)
-        self.nodes = 1
-        if bound.lower >= self.cutoff:
-            self._cut = self._of_others(root, bound, subset)
-        else:
-            self._branch(root, bound)
+        self._taken(root, bound)
         self._batch.remove(root)
         self.settle()
         if self.is_open:
@@ -169,7 +168,10 @@ class Search(Exchange):
                 found = self.relaxation.bounds(asked, pool if threads > 1 else None)
                 bounds = iter(found)
                 for branch in batch:
-                    self._taken(branch, next(bounds) if branch in relaxed else None)
+                    if branch in relaxed:
+                        self._taken(branch, next(bounds))
+                    else:
+                        self._look_through(branch)
                     self._batch.remove(branch)
                 self.settle()
                 yield
@@ -197,10 +199,10 @@ class Search(Exchange):
         return branch.k == 0 or (branch.k == 1 and r.quadratic and r.units.partition is None)
 
     def _taken(self, branch: Branch, bound: Bound | None) -> None:
-        self.nodes += 1
         if bound is None:
-            self._look_through(branch)
+            self._cut = min(self._cut, branch.bound)
             return
+        self.nodes += 1
         bound.lower = max(bound.lower, branch.bound)
         subset = self._rounded(branch, bound) if bound.lower < self.limit else None
         if bound.lower >= self.cutoff:
@@ -254,6 +256,7 @@ class Search(Exchange):
 
     def _look_through(self, branch: Branch) -> None:
         """Fit the sets of a branch with one more column, or none, that may be looked for."""
+        self.nodes += 1
         inside = np.flatnonzero(branch.fixed == IN)
         alone = self.offer(inside)
         if branch.k == 0:
@@ -266,7 +269,7 @@ class Search(Exchange):
         for at in np.argsort(bounds, kind="stable"):
             if np.sort(np.append(inside, free[at])).tobytes() in self.known:
                 continue
-            if bounds[at] >= self.cutoff:
+            if bounds[at] >= self.cutoff or self.relaxation.problem.deadline.passed:
                 self._cut = min(self._cut, float(bounds[at]))
                 break
             self.offer(np.append(inside, free[at]))
