@@ -16,7 +16,6 @@ from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.interfaces.arrays import numbered, ranges
 from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.core.norms.names import needs_names
-from atomlearn.core.norms.vectors import power_of_two
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +279,7 @@ class Partition:
         """Return the l2 norm of w over each group, safe at any scale, shape (n_groups,)."""
         if not self.n_groups:
             return np.zeros(0)
-        scale = power_of_two(w)
-        return scale * norms_by_label(w / scale, self.labels, self.n_groups)
+        return norms_by_label(w, self.labels, self.n_groups)
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, and which of the old groups it consists of."""

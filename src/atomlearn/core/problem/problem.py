@@ -20,6 +20,7 @@ from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.core.problem.checks import (
     check_free,
     check_loss,
+    check_size,
     check_tau,
 )
 from atomlearn.core.problem.objective import Objective
@@ -118,6 +119,8 @@ class Problem(Objective):
         if offset is None:
             return self
         numbers, free = check_offset(offset, self.y.size), self.loss.free
+        if self.plain_loss.translates:
+            check_size(self.plain_loss, self.y - numbers, self.weight)
         loss = Offset(self.plain_loss, numbers)
         return self.changed(loss=loss if free is None else free.around(loss), offset=numbers)
 

@@ -17,7 +17,7 @@ from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses import as_loss
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.norms.vectors import l2_norm, to_float64
+from atomlearn.core.norms.vectors import l2_norm, power_of_two, to_float64
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
@@ -85,6 +85,11 @@ def gauge_by_generation(
 
 def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     """Return atoms and weights that make up w != 0, to a relative gap, by multipliers."""
+    unit = power_of_two(w)
+    if unit != 1.0:
+        found = decompose(norm, w / unit, gap, max_iter)
+        lower, error = unit * found.lower, unit * found.error
+        return Decomposition(found.atoms, unit * found.weights, lower, error)
     design, size = identity(w.size), l2_norm(w)
     polar = norm.polar(ArrayScores(w / size))
     if polar <= 0.0:
