@@ -383,6 +383,6 @@ class Part:
 
     def point(self, point: Point) -> Point:
         """Return a point as one of the part, without the columns that it lacks."""
-        place = np.minimum(np.searchsorted(self.columns, point.columns), self.columns.size - 1)
-        known = self.columns[place] == point.columns
-        return replace(point, columns=place[known], weights=point.weights[known])
+        known = np.isin(point.columns, self.columns)
+        places = np.searchsorted(self.columns, point.columns[known])
+        return replace(point, columns=places, weights=point.weights[known])
