@@ -98,8 +98,8 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
         curve = power(anew, X, n_true=true, classes=data.target.classes is not None, rng=plan.seed)
         notes.append("; ".join(str(curve).splitlines()))
     words = (
-        f"knockoffs: of the features selected, on average at most {100 * plan.fdr:g}% are false "
-        f"({selector.covariance_})"
+        f"knockoffs: of the features selected, on average at most {100 * plan.fdr:g}% are false, "
+        f"{selector.condition}"
     )
     return Outcome(
         [],

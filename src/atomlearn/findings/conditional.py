@@ -39,7 +39,8 @@ RANK = 1e-10
 MOST_NOISE = 0.5
 CONDITION = (
     "of no effect given all other columns, where rows are independent and each column, given the "
-    "others, is linear in them with normal noise ({})"
+    "others, is linear in them with noise that does not depend on them ({}), whatever the spread "
+    "of the target; {}"
 )
 
 
@@ -51,13 +52,15 @@ class FeatureTests:
     rate at which each is selected, by the rule of Benjamini and Hochberg; sizes : (m,) how far from
     nothing, in errors of the statistic (``p_values``), or by how much the loss of a row left out
     rises without it
-    (``conditional_importance``); law : how the columns given the others were estimated.
+    (``conditional_importance``); law : how the columns given the others were estimated; fitted : to
+    which rows the model of the target was.
     """
 
     units: tuple[Columns, ...]
     p_values: Array
     sizes: Array
     law: str
+    fitted: str
 
     @property
     def adjusted(self) -> Array:
@@ -66,7 +69,7 @@ class FeatureTests:
     @property
     def condition(self) -> str:
         """What must hold for a feature without an effect to have p <= 0.05 in one of 20 tables."""
-        return CONDITION.format(self.law)
+        return CONDITION.format(self.law, self.fitted)
 
     def selected(self, fdr: float = 0.1) -> list[int]:
         """Return the numbers of the columns in units that are selected at this rate."""
@@ -145,9 +148,11 @@ def p_values(
     r"""Return p-values of features given all others: distilled conditional randomization.
 
     With r_j the residuals of a lasso of y on all columns but x_j, and e_j = x_j - E(x_j | others),
-    the sum e_j'r_j has mean 0 and variance sum_i e_ij^2 r_ij^2 where y does not depend on x_j given
-    the others, whatever it depends on otherwise. The lasso is fitted again without each column that
-    it uses; of the others it is the same fit, to the gap that is proved.
+    the sum e_j'r_j has mean 0 where y does not depend on x_j given the others, whatever it depends
+    on otherwise. Its variance is the larger one of sum_i e_ij^2 r_ij^2 and that of e_j in another
+    order. Where few rows matter (rare columns, rare classes, heavy tails) p is that of a
+    saddlepoint approximation to the law of such sums. The lasso is fitted again without each column
+    that it uses; of the others it is the same fit, to the gap that is proved.
 
     Parameters
     ----------
@@ -204,7 +209,8 @@ def p_values(
     tested = rank > 0
     values = np.ones(rank.size)
     values[tested] = chi2.sf(squares[tested], rank[tested])
-    return FeatureTests(units.members, values, np.sqrt(squares), units.law)
+    told = "the lasso of the target was chosen on the same rows"
+    return FeatureTests(units.members, values, np.sqrt(squares), units.law, told)
 
 
 def _length(own: Array, left: Array) -> tuple[float, int]:
@@ -322,7 +328,8 @@ def conditional_importance(
         part = own @ np.linalg.lstsq(own, mine - mine.mean(axis=0), rcond=None)[0]
         draws = _permuted(losses, table[test], members, part[test], n_draws, random)
         values[at], sizes[at] = draws
-    return FeatureTests(units.members, values, sizes, units.law)
+    told = "the model was fitted to other rows"
+    return FeatureTests(units.members, values, sizes, units.law, told)
 
 
 def _losses_of(model: Any, y: NDArray[Any]) -> Callable[[Array], float]:

@@ -147,7 +147,7 @@ def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, level: flo
     values, errors = (np.concatenate(part) for part in zip(*steps, strict=True))
     rows = _student(values, errors, step.left, level)
     return _told(
-        estimator, np.concatenate(units), rows, level, "named", tuple(units), np.array(tests)
+        estimator, data, np.concatenate(units), rows, level, "named", tuple(units), np.array(tests)
     )
 
 
@@ -243,9 +243,9 @@ def _selected(
     if how == "split" or not can:
         errors = np.sqrt(np.diag(_chosen(data, other))[1:])
         rows = _student(other.values[1:], errors, other.left, level)
-        return _told(estimator, columns, rows, level, "split")
+        return _told(estimator, data, columns, rows, level, "split")
     found = _carved(data, train, columns, weights[0], fitted, other, level)
-    return _told(estimator, columns, found, level, "carved")
+    return _told(estimator, data, columns, found, level, "carved")
 
 
 def _widened(spread: Any, left: float, level: float) -> Any:
@@ -295,7 +295,7 @@ def _exact(
         error = float(np.sqrt(float(_widened(spread, left, level)) * own))
         found.append(truncated(value, error, *line.kept(move, REACH * error), level))
     how = "exact" if data.loss.is_quadratic else "quadratic"
-    return _told(estimator, line.columns, found, level, how)
+    return _told(estimator, data, line.columns, found, level, how)
 
 
 def exact_line(
@@ -326,12 +326,12 @@ def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
 
 
 def _told(
-    estimator: Any, columns: Columns, rows: Any, level: float, how: Any, *groups: Any
+    estimator: Any, data: Given, columns: Columns, rows: Any, level: float, how: Any, *groups: Any
 ) -> Estimates:
     """Return the estimates of rows of values, ends and p-values, as the model has them beside."""
     values, *ends, p = np.reshape(rows, (-1, 4)).T
     known = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p
-    return Estimates(*known, level, how, *groups)
+    return Estimates(*known, level, how, *groups, by_group=data.units is not None)
 
 
 def _carved(

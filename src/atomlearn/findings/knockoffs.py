@@ -74,10 +74,12 @@ def e_threshold(values: Array, fdr: float) -> float:
 class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     """Select features so that on average at most a share ``fdr`` of them is false.
 
-    A feature is false if the target does not depend on it, given all other features. Each column
-    x_j gets a knockoff x~_j, as alike as can be but drawn without the target. Both are fitted
-    together, and W_j = |b_j| - |b~_j| tells true from false: of false features either sign is as
-    likely. The threshold T is the least t with (1 + #{W <= -t}) / #{W >= t} <= fdr.
+    That holds where rows are independent and columns are normal with the covariance that is taken
+    (``condition``). A feature is false if the target does not depend on it, given all other
+    features. Each column x_j gets a knockoff x~_j, as alike as can be but drawn without the target.
+    Both are fitted together, and W_j = |b_j| - |b~_j| tells true from false: of false features
+    either sign is as likely. The threshold T is the least t with
+    (1 + #{W <= -t}) / #{W >= t} <= fdr.
 
     Parameters
     ----------
@@ -89,12 +91,14 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         Drawn here, or made by you or another package, one array a draw.
     n_draws : int, optional
         Above 1, knockoffs are drawn so often and the draws joined by e-values, which makes the
-        selection stable and cautious. None: 10 where columns are strongly correlated and their
-        covariance is a guess, which a warning says; else 1.
+        selection stable and cautious. None: 10 where columns are strongly correlated and neither
+        factors nor few neighbors explain it, so that Ledoit-Wolf guesses, as a warning says;
+        else 1.
     rng : int, Generator or None
         Seed of the knockoffs and of the folds.
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or array (p, p)
-        Of the features. "auto" keeps factors where the eigenvalues show them, takes the precision
+        Of the features. "auto" keeps factors where the eigenvalues show them (they join the fit
+        without a penalty, since the target may depend on them), takes the precision
         of each column given the few most correlated with it where that explains the correlations,
         and else Ledoit-Wolf, with a warning under strong correlation. ``covariance_`` tells.
     groups : lists of columns (numbers or names), labels (n_features,) or "auto", optional
@@ -109,7 +113,8 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         Weights of the norm over columns and knockoffs that are tried.
     cv : int, optional
         Folds of the cross-validation that chooses among them. By default rows are left out one at
-        a time, by a formula, where the norm is l1 and the loss smooth; else there are 5 folds.
+        a time, by a formula, where the norm is l1, the loss smooth, and no row has so high a
+        leverage that the formula would not hold (heavy tails); else there are 5 folds.
 
     Attributes
     ----------
@@ -213,6 +218,15 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         self._record()
         self._labels = labels if self.groups is not None else None
         return self
+
+    @property
+    def condition(self) -> str:
+        """What must hold for the share of false features to be at most ``fdr`` on average."""
+        check_is_fitted(self)
+        return (
+            "where rows are independent and columns are jointly normal, with the covariance that "
+            f"was taken ({self.covariance_})"
+        )
 
     def _record(self) -> None:
         each = self.coefficients_[:, :, 0] - self.coefficients_[:, :, 1]
