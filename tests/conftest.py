@@ -39,7 +39,7 @@ def pytest_collection_finish() -> None:
 def no_halves() -> Iterator[None]:
     """Ten more fits a selection would be half of their time: ``test_cli_halves.py`` has them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(halves, "SECONDS", 0.0)
+        patch.setattr(halves, "MOST_WORK", 0)
         yield
 
 
@@ -50,7 +50,7 @@ def one_split(request: pytest.FixtureRequest) -> Iterator[None]:
         if request.node.get_closest_marker("repeats") is None:
             patch.setattr(trials, "FEW_ROWS", 0)
         else:
-            patch.setattr(trials, "MOST_SECONDS", 1e6)
+            patch.setattr(trials, "MOST_WORK", 10**15)
         yield
 
 

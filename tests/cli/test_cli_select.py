@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
@@ -319,7 +320,7 @@ def test_fewer_features_than_asked_for_is_said(
     assert run("select", numbers_csv, *arguments) == 0
     count = len(rows(out / "selected.csv"))
     assert count < 12
-    assert f"the optimum has only {count} of the 12" in capsys.readouterr().err
+    assert f"{count} of the 12 features asked for have a coefficient" in capsys.readouterr().err
     assert read_model(out / "model.json").certificates[0].status == "CONVERGED"
 
 
@@ -461,3 +462,49 @@ def test_predict_finds_columns_by_name_in_any_order(classes_csv: Path, tmp_path:
     for data, name in ((classes_csv, "a.csv"), (others, "b.csv")):
         assert run("predict", out / "model.json", data, "--out", tmp_path / name) == 0
     assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+
+
+def test_selected_is_what_has_a_coefficient(tmp_path: Path) -> None:
+    """The C that is chosen leaves some of the features that the search takes up at zero."""
+    X, noise = np.split(np.random.default_rng(3).standard_normal((300, 6)), [5], axis=1)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["y"] = np.where(X[:, 0] + noise[:, 0] > 0, "ill", "well")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ["--target", "y", "--n-features", 4, "--quiet"]
+    assert run("select", tmp_path / "t.csv", *words, "--out", tmp_path / "out") == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    lines = rows(tmp_path / "out" / "selected.csv")
+    assert all(float(line["coefficient"]) for line in lines)
+    assert summary["n_selected_columns"] == len(lines)
+    assert summary["considered"]
+    assert not {line["feature"] for line in lines} & set(summary["considered"])
+    assert summary["n_selected"] + len(summary["considered"]) == 4
+    assert summary["headline"].startswith(f"{summary['n_selected']} of 5 features")
+    assert read_model(tmp_path / "out" / "model.json").coefficients.all()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert f"with the coefficient 0: {', '.join(summary['considered'])}" in page
+
+
+def test_a_target_made_of_columns_is_told_in_page_terminal_and_summary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((400, 2)).round(3), columns=["a", "b"])
+    events = (rng.random((400, 3)) < 0.06).astype(int)
+    frame[["mi", "stroke", "death"]] = events
+    frame["lab"] = np.where(events.any(axis=1), rng.standard_normal(400).round(2), np.nan)
+    frame["any_event"] = events.max(axis=1)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ["--target", "any_event", "--n-features", 4, "--C", 1, "--missing", "median"]
+    assert run("select", tmp_path / "t.csv", *words, "--out", tmp_path / "out") == 0
+    told = [
+        "any_event is 1 in just the rows in which mi is 1 or stroke is 1 or death is 1",
+        "lab is missing in just the rows in which any_event is 0",
+    ]
+    printed = capsys.readouterr().out
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    page = (tmp_path / "out" / "report.html").read_text()
+    for sentence in told:
+        assert sentence in " ".join(summary["warnings"])
+        assert f"warning: {sentence}" in printed
+        assert sentence in page

@@ -84,6 +84,7 @@ def content_of_fit(
         command=source.command,
         versions=versions(),
         chosen_first="selected_by" in fitted.settings,
+        considered=_considered(source, fitted),
         missing={n: plan.missing for plan in source.schema.columns for n in plan.made()},
         **more,
     )
@@ -95,6 +96,16 @@ def _view(source: Dataset, fitted: Fitted) -> View:
     found, names = (fitted.columns, fitted.coefficients), source.names
     classes = source.target.classes
     return View(fitted.model, X, map.apply(source.X), map, names, *found, classes, len(names))
+
+
+def _considered(source: Dataset, fitted: Fitted) -> tuple[str, ...]:
+    """Return the names of features that the search took up, and that have no coefficient."""
+    given, units, map = source.given, fitted.units, fitted.map if fitted.has_curves else source.map
+    zero = np.setdiff1d(map.term_of(fitted.considered), [*units, *given.covariates])
+    if not fitted.has_curves:  # a category with a coefficient is selected as a whole
+        used = given.terms(units)
+        zero = np.array([j for j in zero if not np.isin(given.terms(zero[zero == j]), used)])
+    return tuple(map.term_names(zero.astype(np.int64), source.names)) if zero.size else ()
 
 
 def tested(source: Dataset, fitted: Fitted, tests: FeatureTests) -> str:
@@ -185,10 +196,10 @@ def _notes(plan: Plan, fitted: Fitted, source: Dataset) -> list[str]:
     n_features = source.map.n_columns - len(source.given.covariates)
     notes, wanted = list[str](), min(fitted.settings.get("n_features", 0), n_features)
     fewer = plan.n_features != "auto" and fitted.results[0].converged
-    if plan.generates and fewer and fitted.model.n_selected_ < wanted:
+    if plan.generates and fewer and fitted.terms.size < wanted:
         notes.append(
-            f"the optimum has only {fitted.model.n_selected_} of the {wanted} features asked for; "
-            "a larger --C or --batch lets more in"
+            f"{fitted.terms.size} of the {wanted} features asked for have a coefficient: the "
+            "optimum gives none to the others; a larger --C lets more in"
         )
     if any(result.status is Status.TIME_LIMIT for result in fitted.results):
         notes.append(str(Status.TIME_LIMIT).replace("raise it", "raise --time-limit"))

@@ -39,14 +39,16 @@ from atomlearn.reports.view import in_words
 class Fitted(Outcome):
     """What a way to fit gave back, as a model of all outputs over the selected columns.
 
-    columns : (m,) union over the outputs, increasing; coefficients : (n_outputs, m) in data
-    units; intercepts : (n_outputs,) in data units; map : what the columns are of the data, inputs
-    or curves; data : what the (last) estimator was fitted to; in_python : the estimator that does
-    the same from Python.
+    columns : (m,) those with a coefficient that is not zero for some output, increasing;
+    coefficients : (n_outputs, m) in data units; considered : columns that the search took up and
+    gave the coefficient zero; intercepts : (n_outputs,) in data units; map : what the columns are
+    of the data, inputs or curves; data : what the (last) estimator was fitted to; in_python : the
+    estimator that does the same from Python.
     """
 
     columns: Columns
     coefficients: Array
+    considered: Columns
     intercepts: Array
     map: FeatureMap
     data: Data
@@ -97,10 +99,12 @@ def fit(
         # What ended early, or found fewer features than asked for, is told in our own words.
         outcome = how(data, plan, watch)
     columns, coefficients, intercepts = _coefficients(outcome, units)
+    used = coefficients.any(axis=0)
     return Fitted(
         **vars(outcome) | {"scaled_by": outcome.scaled_by or units.words},
-        columns=columns,
-        coefficients=coefficients,
+        columns=columns[used],
+        coefficients=coefficients[:, used],
+        considered=columns[~used],
         intercepts=intercepts,
         map=map_of(design),
         data=data,
@@ -109,7 +113,7 @@ def fit(
 
 
 def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array]:
-    """Return the columns that are used, and their coefficients and intercepts in data units."""
+    """Return columns, their coefficients, of some zero, and intercepts, in data units."""
     results, model = outcome.results, outcome.model
     if outcome.together:
         columns = model.moments_[0]

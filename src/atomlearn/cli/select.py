@@ -23,15 +23,18 @@ from atomlearn.cli.plan import LARGE, Plan, read_plan
 from atomlearn.cli.source import Dataset, Given, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
+from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.parts import dense_part, part_of
 from atomlearn.core.data.whole_files import write_text
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
+from atomlearn.core.paths.folds import Fold
 from atomlearn.designs import as_design
 from atomlearn.estimators.dependent_rows import held_out as held_out_rows
 from atomlearn.estimators.prediction_sets import held_out_errors
 from atomlearn.estimators.survival import StepFunction
 from atomlearn.findings.conditional import FeatureTests, p_values
+from atomlearn.findings.held_out import fits_of
 from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
@@ -199,21 +202,20 @@ def _fits(
         final = one(everything, plan, 1.0)
         return final, None, [], final.interrupted
     watch.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
-    began = time.process_time()
     final = first = one(train, plan.for_refits(), 0.5)
-    seconds = np.inf if options.time_limit else time.process_time() - began
-    repeats = not (given.on_disk or options.time_limit)
-    trial = _trial(source, plan, first, watch.stage, repeats)
+    trial = _trial(source, plan, first, watch.stage)
     if not first.interrupted:
         watch.stage(f"fitting on all {everything.size:,} rows: the model that is written")
         with suppress(KeyboardInterrupt):
             final = one(everything, _refit_plan(plan, first), 1.0)
     notes = []
     if interrupted := final is first or final.interrupted:
-        final, seconds = first, np.inf
+        final = first
         notes = [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
     decisions = first.decisions(design, test, given.offset)
-    held_out = _held_out(source, design, train, test, first, final, trial, seconds, decisions)
+    if interrupted or options.time_limit:
+        trial = replace(trial, work=np.inf)
+    held_out = _held_out(source, design, (train, test), first, final, trial, decisions)
     if target.task == "regression" or "baseline_score" in first.settings.keys() & final.settings:
         risk = decisions[:, 0] - first.settings.get("baseline_score", 0.0)
         weight = np.ones(test.size) if given.weight is None else given.weight[test]
@@ -242,7 +244,8 @@ def _halves(source: Dataset, plan: Plan, final: Fitted) -> list[Half]:
 
     y = target.values if target.codes is None else target.codes
     entries = target.values.size * source.map.n_columns
-    return fitted_halves(y, entries, plan.seed, of_half, **source.given.dependence)
+    more = {"fits": fits_of(final.model), **source.given.dependence}
+    return fitted_halves(y, entries, plan.seed, of_half, **more)
 
 
 def _refit_plan(plan: Plan, first: Fitted) -> Plan:
@@ -256,52 +259,68 @@ def _refit_plan(plan: Plan, first: Fitted) -> Plan:
 def _held_out(
     source: Dataset,
     design: Design,
-    train: Rows,
-    test: Rows,
+    parts: Fold,
     first: Fitted,
     final: Fitted,
     trial: Trial,
-    seconds: float,
     decisions: Array,
 ) -> HeldOut:
-    target, given, known = source.target, source.given, trial.copies(train, test)
-    told = _told(target, train, test, decisions, first)
-    if trial.known is not None:
-        # The model of covariates and offset alone, where there are none with no weight on a column.
-        free = np.array(given.covariates, dtype=np.int64)
-        over = part_of(design, columns=free if free.size else np.arange(1))
-        lone = Plan(norms=(as_norm("l1"),), alpha=1e6, loss=first.settings["loss"], n_features=None)
-        mine = replace(given, covariates=tuple(range(free.size)), groups=None, center=False)
-        alone = fit(over, target, train, lone, Watch(quiet=True), mine)
-        theirs = _told(target, train, test, alone.decisions(over, test, given.offset), alone)
-        told["scores"] = tuple(
-            replace(ours, baseline=other.value, baseline_name="the covariates alone")
-            for ours, other in zip(told["scores"], theirs["scores"], strict=True)
-        )
+    """Return the verdict, and scores of the same rows by the same models."""
+    (train, test), known = parts, trial.copies(*parts)
+    verdict = trial.verdict(train, test, decisions)
+    scored, told = trial.parts(verdict, train, test), dict[str, Any]()
+    if verdict.n_folds:
+        rows, found = trial.decisions(scored)
+    else:
+        rows, found = [test[~known]], [decisions[~known]]
+    if sum(part.size for part in rows):
+        trained = train if len(scored) == 1 else np.arange(source.target.values.size)
+        told = _told(source.target, trained, rows, found, first)
+        if trial.known is not None:
+            alone = [_of_covariates(source, design, *part, first) for part in scored]
+            theirs = _told(source.target, trained, rows, alone, first)
+            told["scores"] = tuple(
+                replace(ours, baseline=other.value, baseline_name="the covariates alone, linearly")
+                for ours, other in zip(told["scores"], theirs["scores"], strict=True)
+            )
     return HeldOut.of(
         train.size,
-        known,
+        trial.across(train, test),
         first.terms,
         final.terms,
         refitted=final is not first,
-        verdict=trial.verdict(train, test, decisions, seconds),
+        verdict=verdict,
         **told,
     )
 
 
+def _of_covariates(
+    source: Dataset, design: Design, train: Rows, test: Rows, first: Fitted
+) -> Array:
+    """Return the decisions of the model of covariates and offset, where it has no other column."""
+    given = source.given
+    free = np.array(given.covariates, dtype=np.int64)
+    over = part_of(design, columns=free if free.size else np.arange(1))
+    lone = Plan(norms=(as_norm("l1"),), alpha=1e6, loss=first.settings["loss"], n_features=None)
+    mine = replace(given, covariates=tuple(range(free.size)), groups=None, center=False)
+    alone = fit(over, source.target, train, lone, Watch(quiet=True), mine)
+    return alone.decisions(over, test, given.offset)
+
+
 def _told(
-    target: Target, train: Rows, test: Rows, decisions: Array, fitted: Fitted
+    target: Target, trained: Rows, rows: list[Rows], decisions: list[Array], fitted: Fitted
 ) -> dict[str, Any]:
     """Return what is told of held-out rows, of numbers on the scale of the target."""
     task, loss, shares = cast(Task, target.task), as_loss(fitted.settings["loss"]), None
+    every, scores = np.concatenate(rows), np.concatenate(decisions)
     if loss.has_probabilities:
-        shares = np.exp(log_probabilities(loss, decisions, fitted.together))
-    told = loss.mean(decisions) if task == "regression" else decisions
-    parts = target.values[train], target.values[test]
-    left = None
-    if "baseline_times" in fitted.settings:
-        left = partial(_left, fitted.settings, decisions[:, 0])
-    return told_of_rows(task, *parts, told, target.outputs, probabilities=shares, left=left)
+        shares = np.exp(log_probabilities(loss, scores, fitted.together))
+    told = loss.mean(scores) if task == "regression" else scores
+    parts, left = (target.values[trained], target.values[every]), None
+    if "baseline_times" in fitted.settings and len(rows) == 1:
+        left = partial(_left, fitted.settings, scores[:, 0])
+    more = {"probabilities": shares, "left": left, "folds": [part.size for part in rows]}
+    return told_of_rows(task, *parts, told, target.outputs, **more)
 
 
 def _left(settings: dict[str, Any], risk: Array, time: float) -> Array:
@@ -310,9 +329,7 @@ def _left(settings: dict[str, Any], risk: Array, time: float) -> Array:
     return np.asarray(np.exp(-hazard * np.exp(risk - settings["baseline_score"])))
 
 
-def _trial(
-    source: Dataset, plan: Plan, fitted: Fitted, say: Callable[[str], None], repeats: bool
-) -> Trial:
+def _trial(source: Dataset, plan: Plan, fitted: Fitted, say: Callable[[str], None]) -> Trial:
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
     given, target, X = source.given, source.target, source.X
     inputs, loss = as_design(X), as_loss(fitted.settings["loss"])
@@ -328,8 +345,9 @@ def _trial(
         mine = target if values is None else replace(target, values=values)
         design = _design(source if order is None else replace(source, X=X[order]), plan)
         again = fit(design, mine, train, plan, Watch(quiet=True), given)
-        return again.decisions(design, test)
+        return again.decisions(design, test, given.offset)
 
+    entries = X.nnz if is_sparse(X) else float(X.shape[0]) * source.map.n_columns
     return Trial(
         decide,
         cast(Task, target.task),
@@ -338,7 +356,8 @@ def _trial(
         loss.name in LONG_TAILED,
         np.hstack(known) if known else None,
         None if given.on_disk else inputs,
-        repeats=repeats,
+        repeated=given.repeated,
+        work=np.inf if given.on_disk else entries * fits_of(fitted.model),
         say=say,
         **given.dependence,
     )

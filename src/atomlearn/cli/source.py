@@ -21,8 +21,10 @@ from atomlearn.cli.targets import Target, numbers_in, prepare_target, survival_o
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Array, Design, Rows
+from atomlearn.findings.copies import joined, repeated_rows
 from atomlearn.losses import as_loss
 from atomlearn.maps.feature_map import FeatureMap
+from atomlearn.reports.suspects import repeating
 from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import absent
@@ -95,7 +97,8 @@ class Given:
     or None; group_names : of them; overlap : whether columns are in several; covariates : columns
     without penalty; test_rows : which rows a column of the data holds out, or None; on_disk :
     whether X is read as it is used, so that readings are what counts; row_groups, order : whose
-    each row is, and its place in a series, or None; center : whether features are centered. An
+    each row is, and its place in a series, or None; repeated : a number that rows share which
+    repeat each other, or None; center : whether features are centered. An
     intercept that is not penalized makes that change nothing but the rounding, so sparse data is
     only scaled, and stays sparse. notes : on groups.
     """
@@ -110,6 +113,7 @@ class Given:
     on_disk: bool = False
     row_groups: NDArray[np.int64] | None = None
     order: NDArray[np.int64] | None = None
+    repeated: NDArray[np.int64] | None = None
     center: bool = True
     notes: tuple[str, ...] = ()
 
@@ -127,7 +131,7 @@ class Given:
 
     def rows(self, rows: NDArray[np.int64]) -> Given:
         """Return the same for these rows."""
-        of_rows = ("weight", "offset", "row_groups", "order")
+        of_rows = ("weight", "offset", "row_groups", "order", "repeated")
         found = {name: vars(self)[name] for name in of_rows}
         kept = {name: values[rows] for name, values in found.items() if values is not None}
         return replace(self, test_rows=None, **kept)
@@ -199,6 +203,11 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
     command = shlex.join(["atomlearn", *options.given])
     given = _given(table, options, target, names)
     groups, order, told = belonging(table, options, given.test_rows)
+    repeated = repeated_rows(table.X)
+    if repeated is not None:
+        together = joined(n_samples, groups, repeated)
+        groups = together if order is None and np.ptp(together) else groups
+        told += [repeating(repeated, order is None)]
     return Dataset(
         path.name,
         table.X,
@@ -207,7 +216,14 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
         table.schema,
         target,
         command,
-        replace(given, row_groups=groups, order=order, on_disk=on_disk, center=not sparse),
+        replace(
+            given,
+            row_groups=groups,
+            order=order,
+            repeated=repeated,
+            on_disk=on_disk,
+            center=not sparse,
+        ),
         (*doubts, *told, *given.notes, *_time_varying(options, told), *table.notes),
         table.variants,
     )

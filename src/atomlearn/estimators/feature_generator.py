@@ -142,7 +142,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         The number asked for; ``size_choice_`` how it, and where to select, was chosen, as pairs.
     C_, selected_at_ : float
         C of ``coef_`` and ``objective_``, and while features were selected; ``C_choice_`` how it
-        was chosen. A small one leaves some of the features selected at 0.
+        was chosen. A small one leaves some of the features selected at 0: pages and the command
+        line call these "considered", and count as selected what has a coefficient.
     n_selected_ : int
         Their number (of groups, where ``groups`` is given): ``n_features`` exactly, unless the
         optimum has fewer, of which a warning tells.

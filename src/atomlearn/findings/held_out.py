@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,18 @@ from sklearn.utils.validation import _check_response_method
 
 from atomlearn.core.data.convert import as_compressed
 from atomlearn.core.data.parts import dense_part, part_of
-from atomlearn.core.interfaces import Array, Columns, Design, Loss, Mask, Rows, Task
+from atomlearn.core.interfaces import Array, Columns, Design, Loss, Rows, Task
 from atomlearn.core.paths.folds import Fold
 from atomlearn.designs import as_design
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import unpenalized_columns
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
+from atomlearn.findings.copies import joined, numbers_of_table, repeated_rows
 from atomlearn.findings.trials import LOOSE_GAP, Trial
-from atomlearn.findings.verdict import LONG_TAILED, Verdict, no_verdict, verdict_on
+from atomlearn.findings.verdict import LONG_TAILED, Verdict, no_verdict
+
+#: Fits that a search for a best subset counts for.
+SUBSET_FITS = 50
 
 
 def held_out_verdict(
@@ -36,15 +39,17 @@ def held_out_verdict(
 ) -> Verdict:
     """Return the verdict on an estimator: a clone is fitted to a part of the rows.
 
-    Held-out rows that are nearly training rows count for nothing, where X is a table of numbers.
-    Where held-out rows are few, cross-validation of all rows is judged instead: it is repeated
-    with permuted rows, all choices of the estimator included, as often as some seconds allow.
+    Rows that repeat others, exactly or nearly, are held out and folded together, and count once;
+    they are looked for in X as it is given, with its words and gaps. Where held-out rows are few,
+    cross-validation of all rows is judged instead: it is repeated with permuted rows, all choices
+    of the estimator included, up to 199 times; less often for large data, by rows and columns.
 
     Parameters
     ----------
     estimator : scikit-learn estimator, fitted or not
         A pipeline that selects features selects them on the rows of the fit only, as it must.
-        Columns that are ``unpenalized`` are covariates: the question is what others add to them.
+        Columns that are ``unpenalized`` are covariates: the question is what others add to them,
+        and to a cubic spline of each.
     X, y : array (n_samples, n_features), array (n_samples,)
     test_fraction : float
         Share of the rows that are held out; classes keep their shares.
@@ -55,6 +60,13 @@ def held_out_verdict(
         permuted together.
     order : (n_samples,) array, optional
         Dates or positions of a series, whose end is held out.
+
+    Notes
+    -----
+    Rows are taken for independent, or groups of them. "better" says: if the target had nothing to
+    do with the features, a score this far above that of a guess would come at most once in twenty
+    data sets. "no better" is said only where a signal of correlation 0.3 (AUC 0.65), put into these
+    data, was told in four of five trials.
 
     References
     ----------
@@ -72,13 +84,16 @@ def held_out_verdict(
     >>> held_out_verdict(AtomicRegressor(alpha=0.1), X, X[:, 0]).verdict
     'better'
     """
-    target = np.asarray(y)
+    target, repeated = np.asarray(y), repeated_rows(X)
+    groups = groups if order is not None else joined(len(target), groups, repeated)
+    if groups is not None and np.unique(groups).size < 2:
+        return no_verdict("all rows repeat each other")
     train, test = split_of(estimator, target, test_fraction, rng, groups, order)
     if not test.size:
         return no_verdict("each class is one group of rows, so that none can be held out")
     if is_classifier(estimator) and np.unique(target[train]).size < np.unique(target).size:
         return no_verdict("a class is missing before the end of the series that is held out")
-    return held_out_test(estimator, X, target, (train, test), rng, groups, order)[2]
+    return held_out_test(estimator, X, target, (train, test), rng, groups, order, repeated)[2]
 
 
 def held_out_test(
@@ -89,15 +104,14 @@ def held_out_test(
     rng: int,
     groups: Any = None,
     order: Any = None,
-) -> tuple[Any, Mask, Verdict]:
-    """Return a clone that is fitted to one part, which other rows are in that too, the verdict."""
+    repeated: Rows | None = None,
+) -> tuple[Any, Trial, Verdict]:
+    """Return a clone that is fitted to one part, how it is judged, and the verdict."""
     train, test = parts
-    began = time.process_time()
     fitted = fitted_to(unproved(estimator), X, y, train, groups, order)
-    seconds = time.process_time() - began
-    trial = trial_of(fitted, X, y, rng, groups, order)
+    trial = trial_of(fitted, X, y, rng, groups, order, repeated)
     decisions = decisions_of(fitted, rows_of(X, test), trial.known is not None)
-    return fitted, trial.copies(train, test), trial.verdict(train, test, decisions, seconds)
+    return fitted, trial, trial.verdict(train, test, decisions)
 
 
 def split_of(
@@ -113,7 +127,13 @@ def split_of(
 
 
 def trial_of(
-    fitted: Any, X: Any, y: NDArray[Any], rng: int, groups: Any = None, order: Any = None
+    fitted: Any,
+    X: Any,
+    y: NDArray[Any],
+    rng: int,
+    groups: Any = None,
+    order: Any = None,
+    repeated: Rows | None = None,
 ) -> Trial:
     """Return how this estimator is judged on these rows."""
     task, values, known, ranks = _asked_of(fitted, X, y)
@@ -129,11 +149,32 @@ def trial_of(
         again = fitted_to(model, table, given, train, groups, order)
         return decisions_of(again, rows_of(table, test), known is not None)
 
-    try:
-        inputs: Design | None = as_design(X)
-    except (TypeError, ValueError):  # words, or missing values
-        inputs = None
-    return Trial(decide, task, values, rng, ranks, known, inputs, groups, order)
+    inputs = numbers_of_table(X)
+    work = entries_of(inputs) * fits_of(fitted)
+    more = inputs if inputs.listable else None, groups, order, repeated, work
+    return Trial(decide, task, values, rng, ranks, known, *more)
+
+
+def entries_of(design: Design) -> float:
+    """Return how many entries a pass over a design reads."""
+    return float(design.shape[0]) * design.shape[1]
+
+
+def fits_of(fitted: Any) -> int:
+    """Return how many fits an estimator makes: by its settings, so that no clock has a say.
+
+    Its own, those of its cross-validations, and of halves of the rows; a search for a best subset
+    counts for many.
+    """
+    steps = [step for _, step in fitted.get_params(deep=False).get("steps", ())]
+    count = 1
+    for own in [vars(part) for part in (fitted, *steps) if part not in (None, "passthrough")]:
+        table = own.get("cv_results_", {})
+        count += sum(np.size(table[name]) for name in table if name.startswith("split"))
+        choice = own.get("C_choice_")
+        count += 0 if choice is None else choice.scores.size
+        count += int(own.get("n_resamples") or 0) + SUBSET_FITS * ("ridge_" in own)
+    return count
 
 
 def fitted_to(
@@ -166,7 +207,8 @@ def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
     X, y = rows_of(X, mine), y[mine]
     task, values, known, ranks = _asked_of(fitted, X, y)
     decisions = decisions_of(fitted, X, known is not None)
-    return verdict_on(task, values, decisions, rng, ranks=ranks, known=known)
+    trial = Trial(lambda *given: decisions, task, values, rng, ranks, known)
+    return trial.of_rows(np.arange(len(y)), decisions)
 
 
 def _asked_of(

@@ -7,13 +7,15 @@ for all of them, the partial correlation.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from scipy.stats import norm, rankdata
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from atomlearn.core.interfaces import Array, Columns, Mask, Rows
 
@@ -21,6 +23,11 @@ from atomlearn.core.interfaces import Array, Columns, Mask, Rows
 #: test agree. Error rates at this level, and how often verdicts are right, are measured by
 #: ``benchmarks/findings/verdict.py``.
 LEVEL = 0.05
+#: Probability with which a signal has to be seen for its absence to be told.
+POWER = 0.8
+#: Rows beyond the covariates that a partial correlation is of, at the least: of fewer what is left
+#: of the rows is not exchangeable enough.
+FEWEST_BESIDE = 8
 #: Numbers of all permutations: what keeps a verdict below a second, and in memory.
 MOST_DRAWN = 10_000_000
 #: Rows whose pairs are looked at for the concordance index.
@@ -29,15 +36,24 @@ MOST_PAIRED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A statistic, its standard error, and draws of it with the labels permuted.
+    """A statistic, its error, and what it would be if target and decisions had no relation.
 
-    score, error : at the labels as they are; null : (n_draws,) with permuted labels.
+    score, error : at the labels as they are; null : (n_draws,) with permuted labels, each draw
+    times the error at these labels over its own: the share of draws above the score is that of
+    t-values, and right where only the spread of the target depends on decisions; usual : standard
+    error of a guess of rows of equal spread; freedom : degrees of freedom of the error.
+
+    C. J. DiCiccio, J. P. Romano. Robust permutation tests for correlation and regression
+    coefficients. JASA 112 (2017) 1211-1220. E. Chung, J. P. Romano. Exact and asymptotically robust
+    permutation tests. Annals of Statistics 41 (2013) 484-507.
     """
 
     score: float
     error: float
     baseline: float
     null: Array
+    usual: float = 0.0
+    freedom: float = np.inf
 
     def p_value(self) -> float:
         """Return P(permuted score >= score), never 0."""
@@ -48,38 +64,83 @@ class Ranked:
         """Return the score from which on a guess would be rejected."""
         return float(np.quantile(self.null, 1.0 - LEVEL, method="higher"))
 
+    def sees(self, score: float) -> bool:
+        """Return whether a model whose true score is this one would be told with POWER."""
+        spread = max(float(np.std(self.null)), self.usual)
+        return self.critical() + float(norm.ppf(POWER)) * spread <= score
 
-def _permuted(y: Array, x: Array, baseline: float, rng: np.random.Generator, left: Array) -> Array:
-    """Return draws of baseline + sum_k y_k'x_k over orders of the rows of x.
 
-    Of many rows they are quantiles of the normal limit. ``left`` : an orthonormal basis that y and
-    x are free of; a permuted column of length 1 is made free of it once more, and as long as
-    before.
-    """
-    n_rows = len(y)
-    n_draws = min(9_999, MOST_DRAWN // n_rows)
-    if n_draws < 999:
-        spread = np.sqrt(np.sum((y.T @ y) * (x.T @ x)) / (n_rows - 1))
-        return np.asarray(baseline + spread * norm.ppf(np.arange(1, 10_000) / 10_000))
-    orders = rng.permuted(np.tile(np.arange(n_rows), (n_draws, 1)), axis=1)
-    null = np.full(n_draws, baseline)
-    for mine, theirs in zip(y.T, x.T, strict=True):
-        permuted = theirs[orders]
-        kept = 1.0 - np.sum((permuted @ left) ** 2, axis=1)
-        null += permuted @ mine / np.sqrt(np.maximum(kept, 1e-12))
-    return null
+def rescaled(scores: Array, errors: Array, baseline: float, error: float) -> Array:
+    """Return draws as they count for a score with this error; one without error is a guess."""
+    known = np.where(errors > 0, errors, np.inf)
+    return np.asarray(baseline + (scores - baseline) * (error / known))
+
+
+def _in_the_limit(baseline: float, error: float) -> Array:
+    """Return quantiles of the normal limit, for many rows."""
+    return np.asarray(baseline + error * norm.ppf(np.arange(1, 10_000) / 10_000))
+
+
+def _orders(n_rows: int, n_columns: int, rng: np.random.Generator) -> Iterator[Rows]:
+    """Yield orders of the rows, some at a time, (n, n_rows); none where rows are too many."""
+    n_draws = min(9_999, MOST_DRAWN // (n_rows * max(n_columns, 1)))
+    step = max(1, MOST_DRAWN // 5 // n_rows)
+    for start in range(0, n_draws if n_draws >= 999 else 0, step):
+        some = min(step, n_draws - start)
+        yield rng.permuted(np.tile(np.arange(n_rows), (some, 1)), axis=1)
 
 
 def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
     """Return the mean area under the ROC curve with DeLong's error, as ``mean_area`` has it."""
+    score, rows = mean_area(codes, decisions)
+    error = float(np.linalg.norm(rows))
     positive, columns = _against_rest(codes, decisions)
-    score, influence = mean_area(codes, decisions)
-    shares, ranks = positive.mean(axis=0), rankdata(columns, axis=0)
-    # The area is a sum over rows: ranks times whether a row is positive, both centered.
-    weights = (positive - shares) / (codes.size**2 * shares * (1.0 - shares) * shares.size)
-    ranks -= ranks.mean(axis=0)
-    null = _permuted(weights, ranks, 0.5, rng, np.zeros((codes.size, 0)))
-    return Ranked(score, float(np.linalg.norm(influence)), 0.5, null)
+    counts = positive.sum(axis=0)
+    of_class, of_rest = 1.0 / counts, 1.0 / (len(codes) - counts)
+    found = list[Array]()
+    sides = [_Sorted.of(column) for column in columns.T]
+    for orders in _orders(*columns.shape, rng):
+        sums, squares = np.zeros(len(orders)), np.zeros(orders.shape)
+        for at, side in enumerate(sides):
+            labels = positive[orders, at][:, side.order]
+            off = side.off(labels) * np.where(labels, of_class[at], of_rest[at])
+            sums += off.sum(axis=1) / 2
+            squares[:, side.order] += off
+        errors = np.linalg.norm(squares, axis=1)
+        found.append(rescaled(sums, errors, 0.0, 1.0))
+    at_guess = float(np.linalg.norm(guess_area(codes, decisions)[1])) / max(len(sides), 1)
+    null = 0.5 + at_guess * np.concatenate(found) if found else _in_the_limit(0.5, at_guess)
+    usual = float(np.sqrt(np.sum(of_class + of_rest) / 12)) / max(len(sides), 1)
+    return Ranked(score, error, 0.5, null, usual)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """Rows in the order of their decisions; first, last : (n,) ends of ties of each, last + 1."""
+
+    order: Rows
+    first: Rows
+    last: Rows
+
+    @classmethod
+    def of(cls, decisions: Array) -> _Sorted:
+        order = np.argsort(decisions, kind="stable")
+        values = decisions[order]
+        ends = (np.searchsorted(values, values, side=side) for side in ("left", "right"))
+        return cls(order, *ends)
+
+    def off(self, labels: Mask) -> Array:
+        """Return of each row the share of the other kind on its right side, less one half.
+
+        labels : (n_draws, n), in this order.
+        """
+        before = np.zeros((len(labels), self.order.size + 1))
+        np.cumsum(labels, axis=1, out=before[:, 1:])
+        below = 0.5 * (before[:, self.first] + before[:, self.last])  # of the positive ones
+        n_positive = before[:, -1:]
+        others = 0.5 * (self.first + self.last) - below
+        share = np.where(labels, others / (self.order.size - n_positive), 1.0 - below / n_positive)
+        return np.asarray(share - 0.5)
 
 
 def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
@@ -95,6 +156,18 @@ def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
     return float(np.mean([area for area, _ in each])), np.mean([rows for _, rows in each], axis=0)
 
 
+def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
+    """Return the mean area less one half, and twice what each row adds to it: (n,)."""
+    positive, columns = _against_rest(codes, decisions)
+    found = np.zeros(codes.size)
+    for column, mine in zip(columns.T, positive.T, strict=True):
+        side = _Sorted.of(column)
+        labels = mine[side.order]
+        counts = np.where(labels, labels.sum(), (~labels).sum())
+        found[side.order] += side.off(labels[None])[0] / counts
+    return float(found.sum()) / 2 / max(columns.shape[1], 1), found
+
+
 def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
     """Return which rows are positive, (n, m), and the decisions of these classes."""
     classes = np.array([1]) if decisions.shape[1] == 1 else np.arange(decisions.shape[1])
@@ -108,15 +181,14 @@ def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
 
     A positive row adds the share of negative ones below it, less the area, and so the other way.
     """
-    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
-    ranks = rankdata(decisions)
+    side = _Sorted.of(decisions)
     shares = np.empty(decisions.size)
-    shares[positive] = (ranks[positive] - rankdata(decisions[positive])) / n_negative
-    shares[~positive] = 1.0 - (ranks[~positive] - rankdata(decisions[~positive])) / n_positive
+    shares[side.order] = 0.5 + side.off(positive[side.order][None])[0]
     value = float(shares[positive].mean())
     shares -= value
-    for rows, count in ((positive, n_positive), (~positive, n_negative)):
+    for rows in (positive, ~positive):
         # DeLong's variance divides by n - 1; a single row has no spread to tell.
+        count = int(rows.sum())
         shares[rows] /= np.sqrt(count * max(count - 1, 1))
     return value, shares
 
@@ -127,22 +199,56 @@ def correlations(
     """Return the correlation of what linear functions of ``known`` (n, q) do not explain.
 
     The mean over the columns of truth and predicted, (n, m) both. None where ``known`` has nearly
-    as many columns as there are rows. The null permutes what is left of ``predicted``;
+    as many columns as there are rows. The error, on Fisher's scale, is that of the jackknife, whose
+    freedom is the number of rows that it rests on; the null permutes what is left of ``predicted``;
     without ``rng`` there is none.
     """
     left = _basis(known, len(truth))
     freedom = len(truth) - left.shape[1]
-    if freedom < 3:
+    if freedom < (3 if known is None else FEWEST_BESIDE):
         return None
     y, x = _free_of(left, truth), _free_of(left, predicted)
-    each = np.sum(x * y, axis=0)
-    score = float(each.mean())
-    influence = (x * y - 0.5 * each * (x**2 + y**2)).mean(axis=1)
-    error = (
-        np.linalg.norm(influence) * np.sqrt(len(y) / max(freedom - 3, 1)) / max(1 - score**2, 1e-12)
-    )
-    null = np.zeros(0) if rng is None else _permuted(y / y.shape[1], x, 0.0, rng, left)
-    return Ranked(score, float(error), 0.0, null)
+    score = float(np.sum(x * y, axis=0).mean())
+    error, rests_on = _jackknife(x, y, left)
+    at_guess = float(np.linalg.norm((x * y).mean(axis=1)))
+    null, found = np.zeros(0), list[Array]()
+    if rng is not None:
+        for orders in _orders(*y.shape, rng):
+            rows = np.zeros(orders.shape)
+            for mine, theirs in zip(y.T, x.T, strict=True):
+                permuted = theirs[orders]
+                permuted = permuted - (permuted @ left) @ left.T
+                length = np.linalg.norm(permuted, axis=1, keepdims=True)
+                rows += permuted * mine / np.where(length > 0, length, np.inf) / y.shape[1]
+            sums, errors = rows.sum(axis=1), np.linalg.norm(rows, axis=1)
+            found.append(rescaled(sums, errors, 0.0, at_guess))
+        null = np.concatenate(found) if found else _in_the_limit(0.0, at_guess)
+    usual = 1.0 / np.sqrt(freedom * y.shape[1])
+    return Ranked(score, error, 0.0, null, float(usual), rests_on)
+
+
+def correlation_rows(truth: Array, predicted: Array, known: Array) -> Array:
+    """Return what each row adds to the correlation given ``known``; zeros if too few are left."""
+    left = _basis(known, len(truth))
+    if len(truth) - left.shape[1] < FEWEST_BESIDE:
+        return np.zeros(len(truth))
+    return np.asarray((_free_of(left, truth) * _free_of(left, predicted)).mean(axis=1))
+
+
+def _jackknife(x: Array, y: Array, left: Array) -> tuple[float, float]:
+    """Return the jackknife's error of the mean correlation, on Fisher's scale, and its freedom.
+
+    x, y : of length 1 and free of ``left``, so that a row left out changes them as it would change
+    residuals. Where few rows make up most of the error, it is known as badly as from so few.
+    """
+    stays = np.maximum(1.0 - np.sum(left**2, axis=1), 1e-6)[:, None]
+    products = np.sum(x * y, axis=0) - x * y / stays
+    lengths = np.maximum(1.0 - x**2 / stays, 1e-12) * np.maximum(1.0 - y**2 / stays, 1e-12)
+    each = np.clip((products / np.sqrt(lengths)).mean(axis=1), -1 + 1e-12, 1 - 1e-12)
+    off = (np.arctanh(each) - np.arctanh(each).mean()) ** 2
+    if not off.any():
+        return 0.0, np.inf
+    return float(np.sqrt(off.sum() * (len(x) - 1) / len(x))), float(off.sum() ** 2 / np.sum(off**2))
 
 
 def _basis(known: Array | None, n_rows: int) -> Array:
@@ -196,13 +302,23 @@ def ranked_concordance(
     if not first.size:
         return None
     value = concordance_of(risk, first, second)
-    off = 0.5 + 0.5 * np.sign(risk[first] - risk[second]) - value
-    influence = np.bincount(first, off, risk.size) + np.bincount(second, off, risk.size)
-    draws = []
-    for _ in range(999):
+    rows = pair_rows(risk, first, second)
+    at_guess, count = float(np.linalg.norm(rows)), np.bincount(first, minlength=risk.size)
+    count = (count + np.bincount(second, minlength=risk.size)) / first.size
+    scores, errors = np.empty((2, 999))
+    for draw in range(999):
         moved = risk[np.lexsort((rng.random(risk.size), records["stratum"]))]
-        draws.append(concordance_of(moved, first, second))
-    return Ranked(value, float(np.linalg.norm(influence)) / first.size, 0.5, np.array(draws))
+        each = pair_rows(moved, first, second)
+        scores[draw], errors[draw] = 0.5 + each.sum() / 2, np.linalg.norm(each)
+    null = rescaled(scores, errors, 0.5, at_guess)
+    error = float(np.linalg.norm(rows - (value - 0.5) * count))
+    return Ranked(value, error, 0.5, null, float(np.std(scores)))
+
+
+def pair_rows(risk: Array, first: Rows, second: Rows) -> Array:
+    """Return of each row twice what its pairs add to the concordance above one half."""
+    off = 0.5 * np.sign(risk[first] - risk[second]) / max(first.size, 1)
+    return np.bincount(first, off, risk.size) + np.bincount(second, off, risk.size)
 
 
 def plain_interval(ranked: Ranked) -> tuple[float, float]:
@@ -234,5 +350,5 @@ def area_interval(ranked: Ranked, n_fewer: int) -> tuple[float, float]:
 def correlation_interval(ranked: Ranked) -> tuple[float, float]:
     """Return the interval of a correlation on Fisher's scale."""
     middle = np.arctanh(np.clip(ranked.score, -1 + 1e-12, 1 - 1e-12))
-    width = float(norm.isf(LEVEL)) * ranked.error
+    width = float(student.isf(LEVEL, ranked.freedom)) * ranked.error
     return float(np.tanh(middle - width)), float(np.tanh(middle + width))

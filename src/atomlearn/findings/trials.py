@@ -2,13 +2,14 @@
 
 Few held-out rows alone tell little. There the whole cross-validation is repeated, with all choices
 that are made in it, over rows whose features are permuted: targets, weights and offsets stay
-together, and nothing but their connection with the features is lost. The permutations end as soon
-as enough of them did as well (Besag and Clifford), which keeps the test exact.
+together, and nothing but their connection with the features is lost. Beside covariates targets are
+drawn instead, from the covariates alone. The repetitions end as soon as enough of them did as well
+(Besag and Clifford), which keeps the test exact. How many there are at most is counted in entries
+of the data that are fitted to, never in seconds: so an answer does not depend on the machine.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,21 +17,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import norm, rankdata
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import SplineTransformer
 
 from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Design, Mask, Rows, Task
 from atomlearn.core.paths.folds import Fold
 from atomlearn.estimators.dependent_rows import folds, permuted_rows, unit_numbers
-from atomlearn.findings.copies import known_already
 from atomlearn.findings.precision import standardized
 from atomlearn.findings.ranking import (
     LEVEL,
+    MOST_PAIRED,
+    POWER,
     Ranked,
+    comparable,
     correlation_interval,
-    correlations,
-    mean_area,
+    correlation_rows,
+    guess_area,
+    pair_rows,
     plain_interval,
+    rescaled,
 )
 from atomlearn.findings.verdict import (
     USEFUL,
@@ -41,22 +48,27 @@ from atomlearn.findings.verdict import (
     numbers_of,
     verdict_on,
 )
-from atomlearn.survival.cox import concordance
 from atomlearn.survival.target import checked_survival
 
 #: Held-out rows below which they alone tell too little: 50 at an area of 0.65 do so every second
 #: time. These numbers are measured by ``benchmarks/findings/few_rows.py``.
 FEW_ROWS = 50
-#: The most repetitions of the whole cross-validation, as far as their time is within ...
-N_REPEATS = 199
-#: ... so many seconds of the processor; one split decides where not even 19 are.
-MOST_SECONDS = 10.0
+#: The most repetitions of the whole cross-validation, and the fewest; 20 k - 1, so that p can be
+#: the level itself.
+N_REPEATS, FEWEST = 199, 19
+#: Entries of the data that all repetitions together may fit to: some six seconds of one core; and
+#: entries that take as long as what a fit costs whatever its size.
+MOST_WORK, A_FIT = 300_000_000, 300_000
 #: Relative gap below which differences of fits decide nothing.
 LOOSE_GAP = 1e-2
-#: Tables with a signal put in: rows are too few where less than half of them are told, ...
-N_PLANTED = 9
-#: ... and features that share the signal.
+#: Tables with a signal put in: rows are too few where less than POWER of them are told, ...
+N_PLANTED = 10
+#: ... features that share the signal, and its correlation with what orders the target: it makes a
+#: correlation of 0.3 with numbers, an area of 0.65 of two classes alike, a concordance of 0.65.
 FEATURES_PLANTED = 2
+PLANTED = {"regression": USEFUL, "classification": 0.34, "survival": 0.45}
+#: Values from which on a covariate has a curve, and its knots where rows are many.
+MANY_VALUES, KNOTS = 6, 5
 
 #: Of (training rows, test rows, target or None, order of the features or None), decisions.
 Decide = Callable[[Rows, Rows, NDArray[Any] | None, Rows | None], Array]
@@ -70,8 +82,10 @@ class Trial:
     such are given, and returns decisions at test rows, those of regressions with covariates before
     the link; values : codes of classes, numbers, or records of (event, time); ranks : whether
     numbers have a long tail; known : (n_rows, q) what a guess knows, such as covariates; inputs :
-    the columns of the data, None where they are too many to look at, or no numbers; groups, order :
-    as in ``dependent_rows``; repeats : whether ``decide`` may be called often.
+    the columns of the data, None where they are too many to look at; groups, order : as in
+    ``dependent_rows``; repeated : a number for each row that rows share which repeat each other, or
+    None; work : entries of the data that one call of ``decide`` fits to, infinite where it may not
+    be called often.
     """
 
     decide: Decide
@@ -83,41 +97,65 @@ class Trial:
     inputs: Design | None = None
     groups: Any = None
     order: Any = None
-    repeats: bool = True
+    repeated: Rows | None = None
+    work: float = np.inf
     say: Callable[[str], None] = field(default=lambda line: None)
 
-    def verdict(self, train: Rows, test: Rows, decisions: Array, seconds: float) -> Verdict:
-        """Return the verdict on ``decisions`` at the test rows of the model of the others.
-
-        ``seconds`` : that it took to fit it.
-        """
+    def verdict(self, train: Rows, test: Rows, decisions: Array) -> Verdict:
+        """Return the verdict on ``decisions`` at the test rows of the model of the others."""
         copies = self.copies(train, test)
         if copies.all():
             return no_verdict("every held-out row is a training row too, or nearly")
         test, decisions = test[~copies], decisions[~copies]
-        found = self._of_rows(test, decisions)
+        found = self.of_rows(test, decisions)
         try:
             if self._is_few(test):
-                found = self._cross_validated(seconds) or found
-            done = found.better or not found.n_rows or found.n_folds
-            if not done and seconds * N_PLANTED <= MOST_SECONDS:
+                found = self._cross_validated() or found
+            elif found.verdict == "no better":
                 found = self._with_power(found, [(train, test)])
         except KeyboardInterrupt:  # Ctrl-C leaves what is known so far
             self.say("interrupted: the verdict is of the held-out rows")
         return found
 
     def copies(self, train: Rows, test: Rows) -> Mask:
-        """Return which test rows are training rows too, or nearly."""
-        if self.inputs is None:
+        """Return which test rows repeat a training row, or a test row before them."""
+        if self.repeated is None:
             return np.zeros(test.size, dtype=bool)
-        return known_already(self.inputs, train, test)
+        again = np.ones(test.size, dtype=bool)
+        again[np.unique(self.repeated[test], return_index=True)[1]] = False
+        return again | self.across(train, test)
 
-    def _of_rows(self, test: Rows, decisions: Array) -> Verdict:
-        if self.groups is not None or self.order is not None:
+    def across(self, train: Rows, test: Rows) -> Mask:
+        """Return which test rows repeat a training row: none, where such rows are kept together."""
+        if self.repeated is None:
+            return np.zeros(test.size, dtype=bool)
+        return np.asarray(np.isin(self.repeated[test], self.repeated[train]))
+
+    @property
+    def folds(self) -> list[Fold]:
+        """The folds that few rows are judged by, each row that repeats another once; or none."""
+        n_folds = 5 if self._codes is None else min(5, int(np.bincount(self._codes).min()))
+        if n_folds < 2:
+            return []
+        try:
+            found = folds(len(self.values), n_folds, self.rng, self._codes, self.groups)
+        except ValueError:
+            return []
+        return [(train, test[~self.copies(train, test)]) for train, test in found]
+
+    def parts(self, found: Verdict, train: Rows, test: Rows) -> list[Fold]:
+        """Return the training and test rows that a verdict is of: folds, or the held-out part."""
+        return self.folds if found.n_folds else [(train, test[~self.copies(train, test)])]
+
+    def of_rows(self, test: Rows, decisions: Array) -> Verdict:
+        units = unit_numbers(len(self.values), self.groups, self.order)[test]
+        if self.order is not None or np.unique(units).size < test.size:
             return self._of_units(test, decisions)
-        known = None if self.known is None else self.known[test]
+        known, words = self._baseline(test.size)
+        known = None if known is None else known[test]
         truth = self.values[test]
-        return verdict_on(self.task, truth, decisions, self.rng, ranks=self.ranks, known=known)
+        found = verdict_on(self.task, truth, decisions, self.rng, ranks=self.ranks, known=known)
+        return replace(found, how=found.how | words)
 
     def _of_units(self, test: Rows, decisions: Array) -> Verdict:
         """Return the verdict on rows that belong together, whose targets are moved together.
@@ -127,9 +165,8 @@ class Trial:
         """
         if self.order is None and np.unique(np.asarray(self.groups)[test]).size < 2:
             return no_verdict("the held-out rows are one group")
-        told = [decisions.reshape(test.size, -1)]
-        score, rng = self._measure(self.values, [test], told), np.random.default_rng(self.rng)
-        null = []
+        told, rng = [decisions.reshape(test.size, -1)], np.random.default_rng(self.rng)
+        observed, null = self._measure(self.values, [test], told), list[tuple[float, float]]()
         for _ in range(999):
             if self.order is None:
                 whence = np.arange(len(self.values))
@@ -137,12 +174,14 @@ class Trial:
             else:
                 whence = permuted_rows(len(self.values), rng, None, self.order)
             null.append(self._measure(self.values[whence], [test], told))
-        return self._judged(score, null, test.size, 0)
+        of = "groups of held-out targets" if self.order is None else "the target along the series"
+        return self._judged(observed, null, test.size, 0, f"permutations of {of}")
 
     def _is_few(self, test: Rows) -> bool:
         """Return whether held-out rows are few: as many balanced ones as would tell as much."""
-        # Permuted features lose what they share with covariates: 8 of 84 tables of noise passed.
-        if self.known is not None or self.order is not None or self.values.ndim > 1:
+        # Beside covariates targets are drawn: of numbers and classes of rows by themselves alone.
+        plain = self.groups is None and self.task != "survival" and not self.ranks
+        if (self.known is not None and not plain) or self.order is not None or self.values.ndim > 1:
             return False
         n_rows, count = float(test.size), float(test.size)
         if self.task == "survival":
@@ -151,7 +190,7 @@ class Trial:
             rarest = float(np.bincount(self.values[test], minlength=self.values.max() + 1).min())
             count = 4 * rarest * (n_rows - rarest) / n_rows
         units = unit_numbers(len(self.values), self.groups)[test]
-        return self.repeats and count * np.unique(units).size / n_rows < FEW_ROWS
+        return count * np.unique(units).size / n_rows < FEW_ROWS
 
     @property
     def _codes(self) -> Any:
@@ -159,48 +198,92 @@ class Trial:
             return checked_survival(self.values)["event"].astype(np.int64)
         return self.values if self.task == "classification" else None
 
-    def _cross_validated(self, seconds: float) -> Verdict | None:
-        """Return the verdict by permutations of the whole cross-validation, None without time."""
-        n_folds = 5 if self._codes is None else min(5, int(np.bincount(self._codes).min()))
-        if n_folds < 2 or seconds * n_folds > MOST_SECONDS / 4:
-            return None
-        try:
-            parts = folds(len(self.values), n_folds, self.rng, self._codes, self.groups)
-        except ValueError:
-            return None
-        parts = [(train, test[~self.copies(train, test)]) for train, test in parts]
-        began = time.process_time()
-        score = self._score(parts)
-        each = time.process_time() - began
-        # With one draw less than a multiple of 20 p can be the level itself.
-        affordable = int(MOST_SECONDS / max(each, 1e-9)) // 20
-        total = min(20 * affordable - 1, N_REPEATS)
-        if total < 0:
-            return None
-        self.say(
-            f"few rows: cross-validation is repeated with permuted rows, at most {total} times "
-            f"({total * each:.0f} s)"
-        )
-        null, rng = list[float](), np.random.default_rng(self.rng)
-        enough = int(LEVEL * (total + 1))  # as many that do as well: p is above the level
-        while len(null) < total and np.count_nonzero(np.array(null) >= score - 1e-12) < enough:
-            late = time.process_time() - began > MOST_SECONDS
-            if late and len(null) >= 19:  # permuted rows took longer to fit
-                break
-            order = permuted_rows(len(self.values), rng, self.groups)
-            null.append(self._score(parts, None, order))
-        found = self._judged(score, null, sum(test.size for _, test in parts), len(parts))
-        return found if found.better else self._with_power(found, parts)
+    def _cross_validated(self) -> Verdict | None:
+        """Return the verdict by repetitions of the whole cross-validation, None if too much work.
 
-    def _judged(self, score: float, null: list[float], n_rows: int, n_folds: int) -> Verdict:
-        """Return the verdict on a score by what permuted rows score."""
-        draws, (name, baseline, guess) = np.array(null), self._asked
+        How many there are depends on the rows and columns that are fitted to, and on nothing else.
+        """
+        parts = self.folds
+        each = max(len(parts), 1) * (self.work + A_FIT)
+        total = min(20 * int(MOST_WORK / (20 * each)) - 1, N_REPEATS)
+        if not parts or total < FEWEST:
+            return None
+        self.say(f"few rows: cross-validation is repeated up to {total} times, without a relation")
+        told = self.decisions(parts)
+        observed = self._measure(self.values, *told)
+        null, rng = list[tuple[float, float]](), np.random.default_rng(self.rng)
+        enough = int(LEVEL * (total + 1))  # as many that do as well: p is above the level
+        t_value = _t(*observed, self._asked[1])
+        while len(null) < total:
+            values, order = None, None
+            if self.known is None:
+                order = permuted_rows(len(self.values), rng, self.groups)
+            else:
+                values = self._drawn(rng)
+            again = self.decisions(parts, values, order)
+            null.append(self._measure(self.values if values is None else values, *again))
+            as_well = sum(_t(*one, self._asked[1]) >= t_value - 1e-12 for one in null)
+            if as_well >= enough and len(null) >= FEWEST:
+                break
+        words = (
+            "permutations of the rows" if self.known is None else "targets drawn from covariates"
+        )
+        words += ", each with its own cross-validation and all choices made in it,"
+        n_rows = sum(test.size for _, test in parts)
+        found = self._judged(observed, null, n_rows, len(parts), words)
+        return self._with_power(found, parts) if found.verdict == "no better" else found
+
+    def _drawn(self, rng: np.random.Generator) -> NDArray[Any]:
+        """Return targets as the covariates alone would have them: numbers, or codes of classes."""
+        known = standardized(self._baseline(len(self.values))[0])[0]
+        if self.task == "classification":
+            model = LogisticRegression(max_iter=1000).fit(known, self.values)
+            chances = np.cumsum(model.predict_proba(known), axis=1)
+            above = rng.random(len(chances))[:, None] > chances[:, :-1]
+            return np.asarray(model.classes_[above.sum(axis=1)])
+        beside = np.column_stack([np.ones(len(known)), known])
+        fit = beside @ np.linalg.lstsq(beside, self.values, rcond=None)[0]
+        return np.asarray(fit + rng.permutation(self.values - fit))
+
+    def _baseline(self, n_rows: int) -> tuple[Array | None, dict[str, str]]:
+        """Return what a guess knows, with curves where so many judged rows allow, and the words."""
+        if self.known is None:
+            return None, {}
+        many = [np.unique(column).size >= MANY_VALUES for column in self.known.T]
+        room = n_rows / 8 / max(sum(many), 1)
+        knots = KNOTS if room >= KNOTS + 1 else 2 if room >= 3 else 0
+        linear = "the covariates alone, each linearly"
+        if not knots or not any(many):
+            few = ": the rows are too few for curves of them" if any(many) else ""
+            return self.known, {"compared_with": linear + few}
+        curves = [self.known]
+        for column in self.known.T[many]:
+            ends = np.unique(np.quantile(column, np.linspace(0, 1, knots)))[:, None]
+            curves.append(SplineTransformer(knots=ends).fit_transform(column[:, None])[:, 1:])
+        told = "the covariates alone, with a cubic spline of each numeric one"
+        return np.hstack(curves), {"compared_with": told}
+
+    def _judged(
+        self,
+        observed: tuple[float, float],
+        null: list[tuple[float, float]],
+        n_rows: int,
+        n_folds: int,
+        draws: str,
+    ) -> Verdict:
+        """Return the verdict on a score and its error by those of permuted rows."""
+        (score, at_guess), (name, baseline, guess) = observed, self._asked
+        scores, errors = np.array(null).T
         numbers = baseline == 0.0
-        error = float(np.std(np.arctanh(np.clip(draws, -0.999, 0.999)) if numbers else draws))
-        ranked = Ranked(score, error, baseline, draws)
+        plain = np.arctanh(np.clip(scores, -0.999, 0.999)) if numbers else scores
+        inflated = max(at_guess / np.median(errors), 1.0) if np.median(errors) > 0 else 1.0
+        error = float(np.std(plain)) * inflated
+        null_scores = rescaled(scores, errors, baseline, at_guess)
+        ranked = Ranked(score, error, baseline, null_scores, float(np.std(scores)) or np.inf)
         interval = correlation_interval(ranked) if numbers else plain_interval(ranked)
         words = "as wide as scores of permuted rows spread"
-        return judged(ranked, interval, name, n_rows, words, n_folds, guess)
+        found = judged(ranked, interval, name, n_rows, words, n_folds, guess, draws)
+        return replace(found, how=found.how | self._baseline(n_rows)[1])
 
     @property
     def _asked(self) -> tuple[str, float, str]:
@@ -208,14 +291,10 @@ class Trial:
         several = self.task == "classification" and self.values.max() > 1
         return measure(self.task, several, self.ranks, self.known is not None)
 
-    def _score(
+    def decisions(
         self, parts: Sequence[Fold], values: NDArray[Any] | None = None, order: Rows | None = None
-    ) -> float:
-        """Return how well test rows of folds are told, in comparison with others of their fold.
-
-        For models differ from fold to fold in more than their order of rows. What cannot be fitted
-        tells nothing.
-        """
+    ) -> tuple[list[Rows], list[Array]]:
+        """Return the test rows of folds and the decisions there; none of what cannot be fitted."""
         rows, told = list[Rows](), list[Array]()
         for train, test in parts:
             try:
@@ -225,61 +304,111 @@ class Trial:
                 continue
             rows.append(test)
             told.append(np.asarray(decisions, dtype=np.float64).reshape(test.size, -1))
-        return self._measure(self.values if values is None else values, rows, told)
+        return rows, told
 
-    def _measure(self, truth: NDArray[Any], rows: list[Rows], told: list[Array]) -> float:
-        """Return how well these decisions tell the target of rows, in each part by itself."""
+    def _measure(
+        self, truth: NDArray[Any], rows: list[Rows], told: list[Array]
+    ) -> tuple[float, float]:
+        """Return how well these decisions tell the target of rows, and the error of a guess.
+
+        In comparison with others of their fold: models differ from fold to fold in more than their
+        order of rows. Rows that belong together count together for the error.
+        """
         baseline = self._asked[1]
-        if not rows:
-            return baseline
+        every = np.concatenate(rows) if rows else np.arange(0)
+        each, scores, weights = list[Array](), list[float](), list[int]()
         if baseline > 0.0:
-            areas = self.task == "classification"
-            scores = np.array(
-                [
-                    mean_area(truth[r], d)[0]
-                    if areas
-                    else concordance(checked_survival(truth[r]), d[:, 0])
-                    for r, d in zip(rows, told, strict=True)
-                ]
-            )
-            known = ~np.isnan(scores)
-            sizes = np.array([r.size for r in rows])
-            return float(np.average(scores[known], weights=sizes[known])) if known.any() else 0.5
-        # The correlation given the means of parts, and what a guess knows.
+            for r, d in zip(rows, told, strict=True):
+                score, added = self._ranks(truth[r], d)
+                known = not np.isnan(score)
+                scores, weights = [*scores, score if known else 0.0], [*weights, known * r.size]
+                each.append(added * weights[-1])
+            total = max(sum(weights), 1)
+            parts = [found / total for found in each]
+            above = float(np.dot(scores, weights)) / total
+        else:
+            above, parts = self._correlation(truth, rows, told)
+        if not rows:
+            return baseline, 0.0
+        units = unit_numbers(len(self.values), self.groups)[every]
+        sums = np.bincount(units, np.concatenate(parts))
+        return baseline + above, float(np.linalg.norm(sums))
+
+    def _ranks(self, truth: NDArray[Any], decisions: Array) -> tuple[float, Array]:
+        """Return the area, or the concordance, less one half, and twice what rows add to it."""
+        if self.task == "classification":
+            if np.unique(truth).size < 2:
+                return float("nan"), np.zeros(truth.size)
+            score, added = guess_area(truth, decisions)
+            return score, added / max(1, decisions.shape[1])
+        some = np.arange(0, truth.size, -(-truth.size // MOST_PAIRED))
+        first, second = comparable(checked_survival(truth[some]))
+        added = np.zeros(truth.size)
+        added[some] = pair_rows(decisions[some, 0], first, second)
+        return float(added.sum()) / 2 if first.size else float("nan"), added
+
+    def _correlation(
+        self, truth: NDArray[Any], rows: list[Rows], told: list[Array]
+    ) -> tuple[float, list[Array]]:
+        """Return the correlation given the means of parts, and what a guess knows."""
+        if not rows:
+            return 0.0, []
         numbers, every = numbers_of(self.task, truth), np.concatenate(rows)
         if self.ranks and self.known is None:
             numbers = rankdata(numbers, axis=0)
             told = [rankdata(d, axis=0) / len(d) for d in told]
         known = np.repeat(np.eye(len(rows)), [r.size for r in rows], axis=0)
-        if self.known is not None:
-            known = np.hstack([known, self.known[every]])
+        curves = self._baseline(every.size)[0]
+        if curves is not None:
+            known = np.hstack([known, curves[every]])
         decisions = np.concatenate(told)[:, : numbers.shape[1]]
-        ranked = correlations(numbers[every], decisions, known, None)
-        return 0.0 if ranked is None else ranked.score
+        added = correlation_rows(numbers[every], decisions, known)
+        return float(added.sum()), [added]
 
     def _with_power(self, found: Verdict, parts: Sequence[Fold]) -> Verdict:
-        """Return a verdict that is not "better" with its power: how often signals are told.
+        """Return a verdict of "no better" with its power: how often signals are told.
 
         So many are put into the data as a few features would carry, of a useful size: their sum
-        with noise orders the values of the target.
+        with noise orders the values of the target. It ends as soon as it is known whether POWER of
+        N_PLANTED are told.
         """
-        if self.inputs is None or not self.inputs.listable or self.values.ndim > 1:
+        work = len(parts) * N_PLANTED * (self.work + A_FIT)
+        if self.inputs is None or self.values.ndim > 1 or work > MOST_WORK:
             return found
-        rng, told, (n_rows, n_columns) = np.random.default_rng([self.rng, 1]), 0, self.inputs.shape
+        baseline = self._asked[1]
+        guess = self._measure(self.values, *self.decisions(parts))[1]
+        needed = (found.critical - baseline) / guess if guess > 0 else float(norm.isf(LEVEL))
+        rng, told_of, missed = np.random.default_rng([self.rng, 1]), 0, 0
+        wanted = int(np.ceil(POWER * N_PLANTED))
+        while told_of < wanted and missed <= N_PLANTED - wanted:
+            values = self._planted(rng)
+            again = self._measure(values, *self.decisions(parts, values))
+            seen = _t(*again, baseline) >= needed
+            told_of, missed = told_of + seen, missed + (not seen)
+        power = told_of / (told_of + missed)
+        return replace(
+            found, power=power, verdict="no better" if told_of >= wanted else "too few rows to tell"
+        )
+
+    def _planted(self, rng: np.random.Generator) -> NDArray[Any]:
+        """Return the values of the target in an order that a few features have a part in."""
+        assert self.inputs is not None
+        n_rows, n_columns = self.inputs.shape
         units = unit_numbers(n_rows, self.groups)
         survives = self.task == "survival"
         by = -checked_survival(self.values)["time"] if survives else self.values
         ordered = self.values[np.argsort(by, kind="stable")]
-        for _ in range(N_PLANTED):
-            columns = np.sort(rng.permutation(n_columns)[:FEATURES_PLANTED])
-            block = standardized(dense_part(self.inputs, columns))[0]
-            signal = block @ rng.choice([-1.0, 1.0], columns.size)
-            noise = rng.standard_normal(n_rows)[units]  # rows of a group share what is not told
-            signal = standardized((np.bincount(units, signal) / np.bincount(units))[units, None])[0]
-            score = USEFUL * signal[:, 0] + np.sqrt(1 - USEFUL**2) * noise
-            place = np.argsort(np.argsort(score, kind="stable"))
-            told += self._score(parts, ordered[place]) >= found.critical
-        power = told / N_PLANTED
-        return replace(
-            found, power=power, verdict="no better" if power >= 0.5 else "too few rows to tell"
-        )
+        columns = np.sort(rng.permutation(n_columns)[:FEATURES_PLANTED])
+        block = standardized(dense_part(self.inputs, columns))[0]
+        signal = block @ rng.choice([-1.0, 1.0], columns.size)
+        noise = rng.standard_normal(n_rows)[units]  # rows of a group share what is not told
+        signal = standardized((np.bincount(units, signal) / np.bincount(units))[units, None])[0]
+        share = PLANTED[self.task]
+        score = share * signal[:, 0] + np.sqrt(1 - share**2) * noise
+        place = np.argsort(np.argsort(score, kind="stable"))
+        return np.asarray(ordered[place])
+
+
+def _t(score: float, error: float, baseline: float) -> float:
+    """Return a score above the baseline over its error; without an error it is a guess."""
+    return (score - baseline) / error if error > 0 else 0.0

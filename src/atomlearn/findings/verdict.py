@@ -13,6 +13,7 @@ from atomlearn.core.interfaces import Array, Task
 from atomlearn.estimators.survival import Baseline
 from atomlearn.findings.ranking import (
     LEVEL,
+    POWER,
     Ranked,
     area_interval,
     areas,
@@ -22,9 +23,9 @@ from atomlearn.findings.ranking import (
 )
 from atomlearn.survival.target import checked_survival
 
-#: How far from a guess to perfection a useful model may be asked to come: where not even it would
-#: be told from a guess, rows are too few.
-USEFUL = 0.5
+#: How far from a guess to perfection a signal is that should be seen: a correlation of 0.3, an area
+#: of 0.65. Where it would be missed more often than once in five times, rows are too few.
+USEFUL = 0.3
 
 Word = Literal["better", "no better", "too few rows to tell"]
 
@@ -47,7 +48,9 @@ class Verdict:
     baseline : float
         What a guess scores: 0.5, or 0 for correlations.
     p_value : float
-        How often random labels score as much: those of held-out rows permuted, one-sided.
+        How often targets that have nothing to do with the features would score as much, one-sided:
+        by permutations, of scores over their errors; at the most so often where no permutation
+        did (``at_most``).
     critical : float
         The score from which on the verdict is "better".
     n_rows : int
@@ -59,8 +62,10 @@ class Verdict:
     guess : str
         What the model is compared with: a guess, or the covariates alone.
     power : float or None
-        Share of signals of a useful size, put into the data, that this test tells; None where that
+        Share of signals of this size, put into the data, that this test tells; None where that
         was not tried.
+    n_draws : int
+        Permutations, or draws of targets, behind p_value.
 
     References
     ----------
@@ -90,6 +95,17 @@ class Verdict:
     n_folds: int
     guess: str = "a guess"
     power: float | None = None
+    n_draws: int = 0
+
+    @property
+    def at_most(self) -> bool:
+        """True where no permutation scored as much: p_value is what it cannot be below."""
+        return self.n_draws > 0 and self.p_value <= 1.0 / (1.0 + self.n_draws) * (1 + 1e-9)
+
+    @property
+    def p_words(self) -> str:
+        """The p-value as a page prints it."""
+        return f"p {'at most' if self.at_most else '='} {self.p_value:.2g}"
 
     @property
     def interval_level(self) -> float:
@@ -104,7 +120,12 @@ class Verdict:
     @property
     def measured(self) -> str:
         """What the score is: "held-out AUC", "cross-validated correlation"."""
-        return ("cross-validated " if self.n_folds else "held-out ") + self.score_name
+        return f"{self.kind} {self.score_name}"
+
+    @property
+    def kind(self) -> str:
+        """How rows were kept from the fits that they are scored by."""
+        return "cross-validated" if self.n_folds else "held-out"
 
     @property
     def evidence(self) -> str:
@@ -114,7 +135,7 @@ class Verdict:
         low, high = self.interval
         return (
             f"{self.measured} {self.score:.3f} ({100 * self.interval_level:.0f}% interval "
-            f"{low:.3f} to {high:.3f}; {self.guess}: {self.baseline:g}), p = {self.p_value:.2g}"
+            f"{low:.3f} to {high:.3f}; {self.guess}: {self.baseline:g}), {self.p_words}"
         )
 
     def __str__(self) -> str:
@@ -132,6 +153,8 @@ class Verdict:
             "interval_level": self.interval_level,
             "baseline": self.baseline if known else None,
             "p_value": self.p_value if known else None,
+            "p_value_at_most": self.at_most if known else None,
+            "n_draws": self.n_draws,
             "critical_score": self.critical if known else None,
             "n_held_out": self.n_rows,
             "n_folds": self.n_folds,
@@ -185,7 +208,7 @@ def verdict_on(
     known : (n, q), optional
         What a guess knows of the rows, such as covariates. The null hypothesis is then: given
         these, predictions and target are independent, and linear functions of them explain what
-        one of both, or the other, has in common with them.
+        one of both, or the other, has in common with them; columns of curves make it curves.
     """
     truth, rng = np.asarray(truth), np.random.default_rng(rng)
     z = np.asarray(decisions, dtype=np.float64).reshape(len(truth), -1)
@@ -198,9 +221,10 @@ def verdict_on(
             return no_verdict("all held-out rows have one value of the target")
         ranked = correlations(y, z[:, : y.shape[1]], known, rng)
         if ranked is None:
-            few = "the held-out rows are below 3, or hardly more than there are covariates"
+            few = "the held-out rows are below 3, or too few beside what the covariates explain"
             return no_verdict(few)
-        words = "the influence of each row, on Fisher's scale"
+        words = "the jackknife's error on Fisher's scale, by Student's t with as many degrees of "
+        words += "freedom as rows make up that error"
         return judged(ranked, correlation_interval(ranked), name, len(y), words, guess=guess)
     if task == "classification":
         codes = truth.astype(np.int64)
@@ -246,26 +270,28 @@ def judged(
     words: str,
     n_folds: int = 0,
     guess: str = "a guess",
+    draws: str = "permutations of the held-out targets",
 ) -> Verdict:
     """Return the verdict on a score and its null distribution.
 
-    words : how the interval came about.
+    words : how the interval came about; draws : what the null distribution is of.
     """
     p_value, critical = ranked.p_value(), ranked.critical()
     useful = ranked.baseline + USEFUL * (1.0 - ranked.baseline)
     word: Word = "better" if p_value <= LEVEL else "no better"
-    if word == "no better" and critical > useful:
+    if word == "no better" and not ranked.sees(useful):
         word = "too few rows to tell"
-    rows, of_what = f"{n_rows:,} rows that the model was not fitted to", "held-out targets"
+    rows = f"{n_rows:,} rows that the model was not fitted to"
     if n_folds:
         rows = f"{n_rows:,} rows, each by a model of the other {n_folds - 1} of {n_folds} folds"
-        of_what = "rows, each with its own cross-validation and all choices made in it,"
     how = {
         "score": f"{name} on {rows}",
         "interval": f"{100 * (1.0 - 2.0 * LEVEL):.0f}% interval: {words}",
-        "p_value": f"share of permutations of the {of_what} with at least this {name}, one-sided",
-        "verdict": f"better where p <= {LEVEL:g}, here from {name} {critical:.3f} on; too "
-        f"few rows where a useful signal ({useful:g}) would have been missed more often than not",
+        "p_value": f"share of {ranked.null.size:,} {draws} with at least this {name} over its "
+        "error, one-sided",
+        "verdict": f"better where p <= {LEVEL:g}, here from {name} {critical:.3f} on; no better "
+        f"where a model with a true {name} of {useful:g} would have been told with probability "
+        f"{POWER:g}; else too few rows",
     }
     measured = (word, ranked.score, name, interval, ranked.baseline, p_value, critical, n_rows)
-    return Verdict(*measured, how, n_folds, guess)
+    return Verdict(*measured, how, n_folds, guess, n_draws=ranked.null.size)

@@ -97,7 +97,7 @@ class Score:
         """The score as people read it: 95.1% for a share, four digits for any other."""
         form = ".1%" if self.is_share else ".4g"
         guess = f"{self.baseline_name}: {self.baseline:{form}}"
-        return f"held-out {self.name}", f"{self.value:{form}}", guess
+        return self.name, f"{self.value:{form}}", guess
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +140,11 @@ class FitSummary:
 class HeldOut:
     """What the model of the training rows did on the held-out rows.
 
-    confusion[i][j] : rows of class i that were called class j (classification); overlap : features
-    that the model of the training rows shares with the final one, covariates not counted;
-    refitted : False where the final model is that very model; verdict : whether the model predicts
-    better than a guess; displays : curves on these rows; warnings : sentences on them.
+    Where the verdict is of a cross-validation, so are scores, classes confused and displays: of the
+    same rows, by the same models. confusion[i][j] : rows of class i that were called class j
+    (classification); overlap : features that the model of the training rows shares with the final
+    one, covariates not counted; refitted : False where the final model is that very model;
+    verdict : whether the model predicts better than a guess; warnings : sentences on these rows.
     """
 
     n_train: int
@@ -164,7 +165,11 @@ class HeldOut:
         known : which held-out rows are training rows too; more : the other fields.
         """
         overlap = int(np.intersect1d(found, of_final).size)
-        more |= {"n_selected": int(found.size), "overlap": overlap, "warnings": recurring(known)}
+        more = (
+            {"scores": ()}
+            | more
+            | {"n_selected": int(found.size), "overlap": overlap, "warnings": recurring(known)}
+        )
         return cls(n_train=n_train, n_test=known.size, **more)
 
 
@@ -200,8 +205,9 @@ class Content:
     neither in ``selected`` nor in ``n_features``; evidence : pictures made with the data; scale :
     what coefficients are logarithms of, such as "odds", or ""; terms : how many of how many units
     were selected, where a unit has several columns, and unit : their name; groups : those with a
-    selected member; columns : an overview of the data, and rows : facts about them; proof : what
-    is proved of a best subset.
+    selected member; questions : what the reader alone can answer; considered : features that the
+    search took up, and whose coefficient is zero; columns : an overview of the data, and rows :
+    facts about them; proof : what is proved of a best subset.
     """
 
     data: str
@@ -219,6 +225,7 @@ class Content:
     curves: Sequence[CurveDisplay] = ()
     evidence: Sequence[Display] = ()
     warnings: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     command: str = ""
@@ -232,6 +239,7 @@ class Content:
     terms: tuple[int, int] | None = None
     unit: str = "feature"
     groups: Sequence[SelectedGroup] = ()
+    considered: tuple[str, ...] = ()
     columns: Sequence[Profile] = ()
     rows: str = ""
     proof: SubsetProof | None = None
@@ -248,7 +256,7 @@ class Content:
 
     @property
     def count(self) -> int:
-        """How many units were selected."""
+        """How many units were selected: those with a coefficient that is not zero."""
         return self.terms[0] if self.terms else len(self.selected)
 
     @property
@@ -290,7 +298,8 @@ class Content:
     def figures(self) -> list[Figure]:
         """The scores beside the verdict, of the terminal and of the page: a line here adds one."""
         scores = () if self.held_out is None else self.held_out.scores
-        return [score.figure for score in scores if score.name != self.verdict.score_name]
+        others = [score.figure for score in scores if score.name != self.verdict.score_name]
+        return [(f"{self.verdict.kind} {name}", *shown) for name, *shown in others]
 
     @property
     def recalls(self) -> list[tuple[str, int, float]]:

@@ -17,7 +17,7 @@ from atomlearn.core.interfaces import TINY, Array, Rows
 from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.problem.result import Result
 from atomlearn.designs import is_opened
-from atomlearn.findings.held_out import fitted_to, rows_of, unproved
+from atomlearn.findings.held_out import fits_of, fitted_to, rows_of, unproved
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.losses import as_loss
@@ -110,7 +110,8 @@ def single_inputs(view: View, selected: Sequence[SelectedFeature]) -> dict[Selec
 class Fits:
     """How an estimator is fitted to some of the rows again: data, seed, and rows that belong.
 
-    n_resamples : halves of the rows that were asked for, None for what time allows.
+    n_resamples : halves of the rows that were asked for, None for as many as is usual; repeated : a
+    number that rows share which repeat each other, or None.
     """
 
     estimator: Any
@@ -119,6 +120,7 @@ class Fits:
     rng: int
     dependence: dict[str, Any]
     n_resamples: int | None = None
+    repeated: Rows | None = None
 
 
 def half_fits(fits: Fits, view: View) -> list[Half]:
@@ -133,7 +135,8 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
         return Half(part.map, part.columns, part.weights)
 
     entries = view.design.shape[0] * view.design.shape[1]
-    return fitted_halves(fits.y, entries, fits.rng, fitted, fits.n_resamples, **fits.dependence)
+    more = {"fits": fits_of(fits.estimator), **fits.dependence}
+    return fitted_halves(fits.y, entries, fits.rng, fitted, fits.n_resamples, **more)
 
 
 def with_twins(
@@ -237,7 +240,11 @@ def content_of(
     proof = SubsetProof.of(view, held_out is not None and held_out.refitted)
     found = with_twins(view, found, (lambda: proof.twins) if proof else asked) if looks else found
     selected = _with_shares(found, stability or (shares(halves) if halves else None))
-    warned, boxes = _seen(view, y, selected, target) if looks else ([], [])
+    warned, questions, boxes = list[str](), list[str](), list[BoxesDisplay]()
+    if looks:
+        columns = [*single_inputs(view, selected).values()]
+        given = view.inputs, y, labels, columns, view.names, target, missing
+        (warned, questions), boxes = suspects(*given), boxes_of(view, y, selected)
     places = along_chromosomes(view, y, selected, positions)
     groups = None if "groups" in more else groups_of(view.model, selected)
     pictures = [places, groups, *boxes, ValidationDisplay.of_estimator(view.model), path]
@@ -260,6 +267,7 @@ def content_of(
         proof=proof,
         **_seen_data(view, y, target, selected, missing) if looks and view.inputs.listable else {},
         warnings=(*(held_out.warnings if held_out else ()), *warned),
+        questions=tuple(questions),
         **more,
     )
 
@@ -303,15 +311,6 @@ def _seen_data(
     if view.classes is None and y.ndim == 1 and y.dtype.names is None:
         columns.insert(0, Profile.of(target, y.astype(np.float64), 0))
     return {"columns": columns, "rows": facts_of(view.inputs, missing)}
-
-
-def _seen(
-    view: View, y: NDArray[Any], selected: Sequence[SelectedFeature], target: str
-) -> tuple[list[str], list[BoxesDisplay]]:
-    """Return what is odd about the data, and features in each class."""
-    columns = [*single_inputs(view, selected).values()]
-    odd = suspects(view.inputs, y, view.labels, columns, view.names, target)
-    return odd, boxes_of(view, y, selected)
 
 
 def groups_of(model: Any, selected: Sequence[SelectedFeature]) -> GroupsDisplay | None:

@@ -6,7 +6,6 @@ the truth, where the rows are independent: so the spread of halves is drawn as t
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,12 +18,14 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces import Array, Columns, Rows
 from atomlearn.estimators.dependent_rows import halves as halves_of_rows
 from atomlearn.findings.stability import codes_of
+from atomlearn.findings.trials import A_FIT
 from atomlearn.maps.feature_map import FeatureMap
 
 #: Halves that it takes for the spread of their curves to be drawn.
 FEWEST_HALVES = 6
-#: Entries of the data up to which halves are fitted without being asked for, and for how long.
-SMALL, SECONDS = 1_000_000, 2.0
+#: Entries of the data up to which halves are fitted without being asked for, and the entries that
+#: they may fit to together: some two seconds. No clock decides how many there are.
+SMALL, MOST_WORK = 1_000_000, 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +48,30 @@ def fitted_halves(
     rng: int,
     fitted: Callable[[Rows], Half],
     asked: int | None = None,
+    fits: int = 1,
     **dependence: Any,
 ) -> list[Half]:
     """Return ``fitted`` of random halves of the rows, in complementary pairs.
 
-    Of as many as ``asked`` for; else where the data are small up to 20, in a time that does not
-    count beside a selection, and none where these are fewer than a band needs. ``dependence`` :
-    ``groups`` and ``order`` of rows that belong together.
+    Of as many as ``asked`` for; else where the data are small up to 20, as far as all they fit to
+    (``fits`` : how often each) does not count beside a selection, and none where these are fewer
+    than a band needs. ``dependence`` : ``groups`` and ``order`` of rows that belong together.
     """
-    count = asked if asked is not None else 20 if entries <= SMALL else 0
-    codes, generator, began = codes_of(y), np.random.default_rng(rng), time.monotonic()
+    affordable = 2 * int(MOST_WORK / ((entries / 2 + A_FIT) * fits) / 2)
+    usual = min(20, affordable) if entries <= SMALL and affordable >= FEWEST_HALVES else 0
+    count = usual if asked is None else asked
+    codes, generator = codes_of(y), np.random.default_rng(rng)
     if len(y) < 8 or (codes is not None and np.bincount(codes).min() < 2):
         return []  # a half may lack a class, or rows
     found: list[Half] = []
     with warnings.catch_warnings(action="ignore"):
         while len(found) < count:
-            took = time.monotonic() - began
-            if asked is None and took * max(1.0, FEWEST_HALVES / max(len(found), 1)) > SECONDS:
-                break  # over, or there will not be enough of them
             try:
                 parts = halves_of_rows(len(y), generator, codes, **dependence)
                 found += [fitted(rows) for rows in parts]
             except ValueError:  # a half without a class, or events
                 return []
-    return found if asked or len(found) >= FEWEST_HALVES else []
+    return found
 
 
 def shares(found: Sequence[Half]) -> dict[int, float]:

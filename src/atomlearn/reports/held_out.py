@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.metrics import (
     accuracy_score,
     confusion_matrix,
@@ -20,10 +21,12 @@ from sklearn.metrics import (
 )
 
 from atomlearn.core.interfaces import Array, Task
+from atomlearn.core.paths.folds import Fold
 from atomlearn.designs import is_opened
 from atomlearn.findings.held_out import (
     covariates_of,
     decisions_of,
+    fitted_to,
     held_out_test,
     judged_rows,
     rows_of,
@@ -43,29 +46,48 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
     """Return the scores of rows that no fit has seen, and the curves behind them."""
     X, y = fits.X, fits.y
     if test is not None:
-        fitted, rows, truth, trained = fits.estimator, test[0], np.asarray(test[1]), y
-        known = np.zeros(len(truth), dtype=bool)
+        fitted, rows, truth = fits.estimator, test[0], np.asarray(test[1])
+        known, n_trained = np.zeros(len(truth), dtype=bool), len(y)
         verdict = judged_rows(fitted, rows, truth, fits.rng)
+        told = _told([fitted], [rows], truth, y, view)
     elif fraction > 0 and not is_opened(X) and int((1 - fraction) * len(y)) > 0:
         train, left = split_of(fits.estimator, y, fraction, fits.rng, **fits.dependence)
         if not left.size or np.unique(y[train]).size < len(view.classes or ()):
             return None  # of so few rows of a class none can be left out
-        rows, truth, trained = rows_of(X, left), y[left], y[train]
+        own = (train, left), fits.rng
         with warnings.catch_warnings(action="ignore"):
-            tested = held_out_test(fits.estimator, X, y, (train, left), fits.rng, **fits.dependence)
-        fitted, known, verdict = tested
+            tested = held_out_test(
+                fits.estimator, X, y, *own, **fits.dependence, repeated=fits.repeated
+            )
+            fitted, trial, verdict = tested
+            known, n_trained, rows = trial.across(train, left), train.size, rows_of(X, left)
+            told = _of_parts(fits, view, fitted, trial.parts(verdict, train, left))
     else:
         return None
     again = view_of(fitted, rows, None)
     free = covariate_terms(fitted, rows, view)
     return HeldOut.of(
-        len(trained),
+        n_trained,
         known,
         np.setdiff1d(again.terms, free),
         view.terms,
         verdict=verdict,
         refitted=test is None,
-        **_told(fitted, rows, truth, trained, view),
+        **told,
+    )
+
+
+def _of_parts(fits: Fits, view: View, fitted: Any, parts: Sequence[Fold]) -> dict[str, Any]:
+    """Return what is told of the rows that the verdict is of, each by the model of other rows."""
+    X, y, models, kept = fits.X, fits.y, [fitted], [part for part in parts if part[1].size]
+    if len(parts) > 1:
+        models = [fitted_to(fits.estimator, X, y, train, **fits.dependence) for train, _ in kept]
+    if not kept:
+        return {}
+    trained = y[kept[0][0]] if len(parts) == 1 else y
+    tests = [test for _, test in kept]
+    return _told(
+        models, [rows_of(X, test) for test in tests], y[np.concatenate(tests)], trained, view
     )
 
 
@@ -76,27 +98,32 @@ def covariate_terms(fitted: Any, X: Any, view: View) -> list[int]:
 
 
 def _told(
-    fitted: Any, rows: Any, truth: NDArray[Any], trained: NDArray[Any], view: View
+    models: Sequence[Any],
+    rows: Sequence[Any],
+    truth: NDArray[Any],
+    trained: NDArray[Any],
+    view: View,
 ) -> dict[str, Any]:
-    outputs = outputs_of(view, "")
+    """Return what is told of some rows by each of these models."""
+    outputs, each = outputs_of(view, ""), [*zip(models, rows, strict=True)]
     if view.classes is None:
         task: Task = "regression" if truth.dtype.names is None else "survival"
-        told = np.asarray(fitted.predict(rows), dtype=float).reshape(len(truth), -1)
-        left = None
-        with suppress(AttributeError, ValueError):  # other models, and several strata
-            functions = fitted.predict_survival_function(rows)
-            left = lambda time: np.array([function(time) for function in functions])  # noqa: E731
-        return told_of_rows(task, trained, truth, told, outputs, left=left)
-    classes = np.array(view.classes)
-    try:
-        shares = fitted.predict_proba(rows)
-    except AttributeError:  # the loss knows no probabilities
-        shares = None
-    codes, known, called = (
-        np.searchsorted(classes, values) for values in (truth, trained, fitted.predict(rows))
-    )
-    told = decisions_of(fitted, rows).reshape(codes.size, -1)
-    return told_of_rows("classification", known, codes, told, outputs, called, shares)
+        found = [np.asarray(model.predict(own), dtype=float) for model, own in each]
+        told = np.concatenate(found).reshape(len(truth), -1)
+        left, folds = None, [len(part) for part in found]
+        if len(models) == 1:
+            with suppress(AttributeError, ValueError):  # other models, and several strata
+                functions = models[0].predict_survival_function(rows[0])
+                left = lambda time: np.array([function(time) for function in functions])  # noqa: E731
+        return told_of_rows(task, trained, truth, told, outputs, left=left, folds=folds)
+    classes, shares = np.array(view.classes), None
+    with suppress(AttributeError):  # the loss knows no probabilities
+        shares = np.concatenate([model.predict_proba(own) for model, own in each])
+    called = np.concatenate([model.predict(own) for model, own in each])
+    codes, known, called = (np.searchsorted(classes, part) for part in (truth, trained, called))
+    parts = [decisions_of(model, own) for model, own in each]
+    told, folds = np.concatenate(parts).reshape(codes.size, -1), [len(part) for part in parts]
+    return told_of_rows("classification", known, codes, told, outputs, called, shares, folds=folds)
 
 
 def told_of_rows(
@@ -108,16 +135,18 @@ def told_of_rows(
     called: NDArray[np.int64] | None = None,
     probabilities: Any = None,
     left: Callable[[float], Array] | None = None,
+    folds: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Return scores of held-out rows beside those of a guess, classes confused, and pictures.
 
     trained, truth : the target of training and of held-out rows: codes of classes, numbers, or
     records of (event, time); told : (n_rows, n_outputs), decisions of classes, else predictions;
     called : codes, where they are not those of the largest decision; left : the told share without
-    an event at a time, (n_rows,).
+    an event at a time, (n_rows,); folds : sizes of parts, one after the other, each of a model of
+    its own: decisions are compared within them.
     """
     if task == "survival":
-        records, risk = checked_survival(truth), told[:, 0]
+        records, risk = checked_survival(truth), within(told, folds)[:, 0]
         index = concordance(records, risk)
         score = Score("concordance", index, 0.5, "a guess", False)
         pictures: list[Display] = [SurvivalDisplay(records, risk)]
@@ -131,12 +160,21 @@ def told_of_rows(
     n_classes = max(2, len(outputs))
     if called is None:
         called = (told[:, 0] > 0).astype(np.int64) if n_classes == 2 else np.argmax(told, axis=1)
+    told = within(told, folds)
     counts = confusion_matrix(truth, called, labels=range(n_classes))
     return {
         "scores": scores_of_classes(trained, truth, called, told, n_classes),
         "confusion": tuple(map(tuple, counts.tolist())),
         "displays": curves_of_classes(truth, told, outputs, probabilities),
     }
+
+
+def within(told: Array, sizes: Sequence[int]) -> Array:
+    """Return decisions as they are of one model; of several their ranks within the rows of each."""
+    if len(sizes) < 2:
+        return told
+    parts = np.split(told, np.cumsum(sizes)[:-1])
+    return np.vstack([rankdata(part, axis=0) / len(part) for part in parts if len(part)])
 
 
 def scores_of_numbers(trained: Array, truth: Array, predicted: Array) -> tuple[Score, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from atomlearn.reports.content import Content
 from atomlearn.reports.drawing import MOST_POINTS, percent, svg_of
+from atomlearn.reports.tables import considered_words
 
 
 class ReportUnavailable(RuntimeError):
@@ -44,6 +45,7 @@ def report_html(content: Content) -> str:
         policy=_policy(style, script),
         cards=cards,
         rows=content.selected[:MOST_POINTS],
+        considered=considered_words(content),
         verdict=content.verdict,
         verdict_words=verdict_words(content),
         meaning=_meaning(content),

@@ -21,6 +21,7 @@ from atomlearn.designs import feature_names as names_in
 from atomlearn.designs import is_opened
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.findings.conditional import FeatureTests
+from atomlearn.findings.copies import joined, repeated_rows
 from atomlearn.findings.intervals import Estimates
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.content import Content, FitSummary
@@ -29,6 +30,7 @@ from atomlearn.reports.gathered import Fits, content_of, forbidden, half_fits
 from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import report_html
 from atomlearn.reports.structure_displays import MatrixDisplay
+from atomlearn.reports.suspects import repeating
 from atomlearn.reports.tables import summary_text
 from atomlearn.reports.view import View, in_words, outputs_of, target_names, view_of
 
@@ -68,7 +70,7 @@ def report(
         1 - ``test_fraction`` of the rows and judged by the rest; 0 leaves the verdict out.
     n_resamples : int, optional
         Halves of the rows to fit for how stable the selection is; default: up to 20 where X is
-        small, as far as two seconds allow.
+        small, fewer for fits that are many times as much work.
     feature_names, target : names; default: those that X and y have, else x0, ... and "the target".
     rng : int
         Seed of the split, the permutations and the halves.
@@ -108,8 +110,11 @@ def report(
     check_place(path)
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
+        repeated = None if is_opened(X) else repeated_rows(X)
+        if order is None:
+            groups = joined(len(y), groups, repeated)
         dependence = {"groups": groups, "order": order}
-        fits = Fits(estimator, X, np.asarray(y), rng, dependence, n_resamples)
+        fits = Fits(estimator, X, np.asarray(y), rng, dependence, n_resamples, repeated)
         view, names = view_of(estimator, X, feature_names), target_names(y)
         target = target or (names[0] if len(names) == 1 else "the target")
         outputs = outputs_of(view, target, names)
@@ -143,10 +148,13 @@ def _content_of_model(
     """Return what the page tells; ``tested`` : rows for the verdict, or the share held out."""
     estimator, codes = fits.estimator, view.codes_of(fits.y)
     held_out = held_out_of(fits, view, *tested)
+    together = fits.dependence["order"] is None
     generated, stable = isinstance(view.model, FeatureGenerator), None
     if isinstance(estimator, StabilitySelector):
         stable = dict(enumerate(estimator.selection_probabilities_.tolist()))
     n_rows, n_columns = view.inputs.shape
+    single = generated and view.map.unit is None
+    zero = np.setdiff1d(view.model.selected_, view.terms) if single else np.arange(0)
     return content_of(
         view,
         codes,
@@ -162,7 +170,9 @@ def _content_of_model(
         asked=partial(forbidden, view, fits.X, fits.y),
         stability=stable,
         data="",
+        notes=() if fits.repeated is None else (repeating(fits.repeated, together),),
         chosen_first=view.offered > n_columns,
+        considered=tuple(view.map.term_names(zero, view.names)) if zero.size else (),
         details=(
             ("Rows", f"{n_rows:,}"),
             ("Columns", f"{n_columns:,}"),

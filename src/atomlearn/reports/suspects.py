@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,19 @@ from scipy.linalg import qr
 from scipy.stats import rankdata, t
 
 from atomlearn.core.data.standardized import column_moments
-from atomlearn.core.interfaces import Array, Columns, Design, Rows
+from atomlearn.core.interfaces import Array, Columns, Design, Mask, Rows
 from atomlearn.reports.drawing import MOST_NAMED
 
 #: From this correlation of ranks on (2 AUC - 1 for classes) one column alone tells the target so
 #: well that it may have been made from it, where others do not.
 LEAKING = 0.9
+#: From this rank correlation on numbers have the same order row by row.
+COPIED = 0.999
+#: Columns that together are looked for as parts of a target.
+MOST_PARTS = 6
+#: Groups that a mean target is looked for in, at the least, and the share of their standard errors
+#: below which their means have none: by chance once in a million columns.
+FEWEST_GROUPS, NO_ERROR = 10, 0.1
 #: Columns that are looked at in each way, and rows that they are looked at in.
 MOST_COLUMNS, MOST_ROWS = 500, 2_000
 
@@ -28,10 +36,14 @@ def suspects(
     selected: Sequence[int],
     names: Sequence[str],
     target: str,
-) -> list[str]:
-    """Return sentences on leakage and odd columns; ``names`` : of all columns."""
+    missing: Mapping[str, int] = MappingProxyType({}),
+) -> tuple[list[str], list[str]]:
+    """Return warnings of columns made from the target, and odd ones; and questions to the reader.
+
+    names : of all columns; missing : how many values of a column were filled in.
+    """
     rng, columns = np.random.default_rng(0), np.unique(np.asarray(selected, dtype=np.int64)[:200])
-    found: list[str] = []
+    found, asked = list[str](), list[str]()
     if columns.size and y.ndim == 1 and y.dtype.names is None:
         rows = np.sort(rng.permutation(y.size)[:MOST_ROWS])
         others = rng.permutation(design.shape[1])[:MOST_COLUMNS] if design.listable else columns
@@ -42,14 +54,17 @@ def suspects(
             few = looked.size + 10 > rows.size  # more columns than rows make up any target
             among = np.flatnonzero(mine) if few else np.arange(looked.size)
             found += adding_up(X[:, among], y[rows], [known[at] for at in among], target)
-        found += _leaks(X, y[rows], classes, mine, known, design.shape[1])
+        found += made_of(X, y[rows], classes, known, target, missing if rows.size == y.size else {})
+        found += aggregates(X, y[rows], classes, known, target)
+        for same, told in _leaks(X, y[rows], classes, mine, known, design.shape[1]):
+            (found if same else asked).append(told)
     if design.listable and design.shape[1] <= 2_000_000:
         deviations = column_moments(design)[1]
         constant = int(np.count_nonzero(deviations == 0))
         if constant:
             found.append(f"{constant:,} columns are constant and can play no part")
         found += _duplicates(design, np.flatnonzero(deviations > 0)[: 8 * MOST_COLUMNS])
-    return found
+    return found, asked
 
 
 def _entries(design: Design, columns: Columns, rows: Rows) -> Array:
@@ -65,8 +80,11 @@ def _leaks(
     selected: NDArray[np.bool_],
     names: Sequence[str],
     n_columns: int,
-) -> list[str]:
+) -> list[tuple[bool, str]]:
     """Look at the selected columns, each by itself: a leak that helps is selected.
+
+    A column that is far beyond others may be a good marker: that is a question. Only one that has
+    the order of numbers, nearly row by row, is a copy of them (True).
 
     By ranks, so that bins and growing functions of the target are seen; in comparison with what
     other columns tell; and not where among so many columns chance alone would do it.
@@ -79,7 +97,7 @@ def _leaks(
         targets = {label: (y == code).astype(np.float64) for code, label in enumerate(classes)}
         if len(classes) == 2:
             del targets[classes[0]]
-    found: list[str] = []
+    found = list[tuple[bool, str]]()
     for label, values in targets.items():
         centered = values - values.mean()
         along = np.abs(centered @ ranks)
@@ -95,10 +113,122 @@ def _leaks(
         leaks = np.flatnonzero(selected & rare & (told >= LEAKING) & (far >= 2.0 * usual))
         for at in leaks[np.argsort(-told[leaks], kind="stable")].tolist():
             shown = told[at] if classes is None else 0.5 + 0.5 * told[at]
-            found.append(
-                f"{names[at]} alone tells {label} with {unit} of {shown:.3f}, far beyond other "
-                "features: was it made from the target, or measured after it?"
+            alone = f"{names[at]} alone tells {label} with {unit} of {shown:.3f}"
+            if classes is None and told[at] >= COPIED:
+                found.append((True, f"{alone}, row by row: is it a copy of the target?"))
+                continue
+            asks = (
+                f"{alone}, far beyond other features: is it known before the target? Then it is a "
+                "strong marker. If it was made from the target, or measured after it, leave it out"
             )
+            found.append((False, asks))
+    return found[:10]
+
+
+def made_of(
+    X: Array,
+    y: NDArray[Any],
+    classes: Sequence[str] | None,
+    names: Sequence[str],
+    target: str,
+    missing: Mapping[str, int],
+) -> list[str]:
+    """Return a sentence where rows have one value of the target just where any of few columns do.
+
+    Each column by its most frequent value, and by all others. All of some columns are looked for,
+    too: then the other rows are those where any of them is not. And columns that are missing just
+    there. Not where chance would find as good ones among so many columns.
+    """
+    found, events = list[str](), [(f"{target} is {c}", y == k) for k, c in enumerate(classes or ())]
+    if classes is None:
+        values, counts = np.unique(y, return_counts=True)
+        events = [(f"{target} is {values[counts.argmax()]:g}", y == values[counts.argmax()])]
+    usual = np.array([_most_frequent(column) for column in X.T])
+    is_usual, told = usual == X, np.zeros(usual.size, dtype=bool)
+    for said, rows in events:
+        if not 0 < rows.sum() < y.size or rows.sum() < 5:
+            continue
+        gone = is_usual[rows].all(axis=0) & (is_usual.sum(axis=0) < y.size)
+        gone[[missing.get(name) != rows.sum() for name in names]] = False
+        for j in np.flatnonzero(gone).tolist():
+            found.append(f"{names[j]} is missing in just the rows in which {said}{_LEAVE_OUT}")
+        signs = np.hstack([is_usual, ~is_usual])
+        told |= gone
+        inside = ~signs[~rows].any(axis=0) & signs.any(axis=0) & ~np.tile(told, 2)
+        for chosen in _covers(signs, rows, inside):
+            parts = [_words(X, names, usual, at) for at in sorted(chosen)]
+            found.append(f"{said} in just the rows in which {' or '.join(parts)}{_LEAVE_OUT}")
+    return found[:4]
+
+
+def _covers(signs: Mask, rows: Mask, inside: Mask) -> Iterator[list[int]]:
+    """Yield few of the columns ``inside`` that together are just these rows, and not by chance."""
+    inside, n_rows = inside.copy(), int(rows.sum())
+    while True:
+        chosen, left = list[int](), rows.copy()
+        while left.any() and len(chosen) < MOST_PARTS:
+            gains = inside * (left.astype(np.int64) @ signs)
+            if not gains.any():
+                return
+            chosen.append(int(gains.argmax()))
+            left &= ~signs[:, chosen[-1]]
+        chance = np.log(n_rows / rows.size) * signs[:, chosen].sum()
+        if left.any() or chance + len(chosen) * np.log(signs.shape[1]) >= np.log(0.01):
+            return
+        yield chosen
+        half = inside.size // 2
+        inside[[at % half for at in chosen] + [half + at % half for at in chosen]] = False
+
+
+_LEAVE_OUT = ": if that is not known before the target, leave it out (--drop)"
+
+
+def _words(X: Array, names: Sequence[str], usual: Array, at: int) -> str:
+    """Return in words that a column has its most frequent value, or that it has another one."""
+    j, equals = at % usual.size, at < usual.size
+    others = np.unique(X[X[:, j] != usual[j], j])
+    if equals or others.size == 1:
+        return f"{names[j]} is {usual[j] if equals else others[0]:g}"
+    return f"{names[j]} is not {usual[j]:g}"
+
+
+def _most_frequent(column: Array) -> float:
+    values, counts = np.unique(column, return_counts=True)
+    return float(values[counts.argmax()])
+
+
+def aggregates(
+    X: Array,
+    y: NDArray[Any],
+    classes: Sequence[str] | None,
+    names: Sequence[str],
+    target: str,
+) -> list[str]:
+    """Return a sentence on each column that is the mean target of groups of rows, or linear in it.
+
+    A group has one value of the column. Means of the target stray from any other line by their
+    standard errors; here they do not.
+    """
+    found, targets = list[str](), {target: np.asarray(y, dtype=np.float64)}
+    if classes is not None:
+        targets = {f"{target} = {c}": (y == k) * 1.0 for k, c in enumerate(classes)}
+        targets = dict([*targets.items()][1:]) if len(classes) == 2 else targets
+    for j, column in enumerate(X.T):
+        values, group = np.unique(column, return_inverse=True)
+        if not FEWEST_GROUPS <= values.size <= y.size / 2:
+            continue
+        sizes = np.bincount(group)
+        for said, numbers in targets.items():
+            means = np.bincount(group, numbers) / sizes
+            spread = float(np.sum((numbers - means[group]) ** 2)) / max(y.size - values.size, 1)
+            line = np.polyfit(values - values.mean(), means, 1, w=np.sqrt(sizes))
+            off = np.sum(sizes * (means - np.polyval(line, values - values.mean())) ** 2)
+            if spread > 0 and line[0] and off < NO_ERROR**2 * spread * (values.size - 2):
+                found.append(
+                    f"{names[j]} has one value in each of {values.size:,} groups of rows, and it "
+                    f"is their mean of {said}, held-out rows included: leave it out (--drop)"
+                )
+                break
     return found[:10]
 
 
@@ -147,11 +277,21 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
 
 
 def recurring(known: NDArray[np.bool_]) -> list[str]:
-    """Return what to say of held-out rows that are training rows."""
+    """Return what to say of held-out rows that repeat others, and are left out of all scores."""
     again = int(np.count_nonzero(known))
     if not again:
         return []
     return [
-        f"{again:,} of {known.size:,} held-out rows are training rows too, or nearly: the verdict "
-        "leaves them out, other held-out scores are too good by that; hold out whole groups of rows"
+        f"{again:,} of {known.size:,} held-out rows are training rows too, exactly or nearly: "
+        "neither the verdict nor a score counts them"
     ]
+
+
+def repeating(repeated: Rows, together: bool) -> str:
+    """Return what to say of rows that repeat others; together : whether they are held out so."""
+    sizes = np.bincount(repeated)
+    again = int(np.sum(sizes[sizes > 1] - 1))
+    what = "such rows are held out, folded and halved together, and count once for the verdict"
+    if not together:
+        what = "held-out rows that repeat an earlier one do not count"
+    return f"{again:,} of {repeated.size:,} rows repeat another one, exactly or nearly: {what}"

@@ -79,7 +79,18 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
         lines += ["", *_feature_lines(content, content.selected[:most])]
         if len(content.selected) > most:
             lines.append(f"  ... and {len(content.selected) - most} more")
-    return [*lines, *(f"\n  warning: {warning}" for warning in content.warnings)]
+    if content.considered:
+        lines.append(f"  considered, with the coefficient 0: {considered_words(content)}")
+    lines += [f"\n  warning: {warning}" for warning in content.warnings]
+    return [*lines, *(f"\n  question: {question}" for question in content.questions)]
+
+
+def considered_words(content: Content, most: int = 10) -> str:
+    """Return the first names of features that were considered, and how many more there are."""
+    names, more = [printable(name, 48) for name in content.considered[:most]], ""
+    if len(content.considered) > most:
+        more = f" and {len(content.considered) - most:,} more"
+    return ", ".join(names) + more
 
 
 def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> list[str]:
@@ -117,8 +128,9 @@ def summary_text(content: Content) -> str:
         "proved_gap": f"(objective - lower bound) / objective, a duality gap over {content.over} "
         "of the model that is written, fitted to all rows; it says how exactly the problem was "
         "solved, and nothing of how well the model predicts",
-        "n_selected": "features (a category is one, a group of --groups too) with a coefficient in "
-        "the model that is written, without covariates; n_selected_columns: their columns",
+        "n_selected": "features (a category is one, a group of --groups too) with a coefficient "
+        "other than zero in the model that is written, without covariates; n_selected_columns: "
+        "their columns; considered: features that the search took up and gave the coefficient zero",
     }
     found |= {
         "headline": content.headline,
@@ -128,6 +140,7 @@ def summary_text(content: Content) -> str:
         "fitted_exactly": content.headline_gap <= content.goal,
         "n_selected": content.count,
         "n_selected_columns": len(content.selected),
+        "considered": list(content.considered),
         "n_selected_again": None if content.held_out is None else content.held_out.overlap,
         "n_features": (content.terms or (0, content.n_features))[1],
         "n_covariates": len(content.covariates),
@@ -143,6 +156,7 @@ def summary_text(content: Content) -> str:
         "status": list(dict.fromkeys(fit.status for fit in content.fits)),
         "proved": [] if content.proof is None else list(content.proof.sentences),
         "warnings": list(content.warnings),
+        "questions": list(content.questions),
         "notes": list(content.notes),
         "command": content.command,
         "versions": content.versions,
