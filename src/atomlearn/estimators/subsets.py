@@ -94,6 +94,11 @@ class SubsetModel(SelectsColumns, AtomicModel):
             rows = (y, sample_weight, offset, groups, order)
             # Within the folds subsets are improved by exchanges, and not proved.
             trials = Trials(clone(self).skip_proof(), design, rows, self.cv)
+            if not trials.folds:
+                raise ValueError(
+                    f"{type(self).__name__} chooses by cross-validation, which needs two rows, of "
+                    "each class; give more, or one n_features and one ridge"
+                )
             scores = [trials.score({"n_features": k, "ridge": r}) for k, r in choices]
             self.cv_scores_ = dict(zip(choices, np.array(scores), strict=True))
             k, level = choices[int(np.mean(scores, axis=1).argmax())]
