@@ -18,6 +18,7 @@ from sklearn.metrics import adjusted_rand_score
 from atomlearn import (
     AtomicClassifier,
     AtomicRegressor,
+    AtomicRegressorCV,
     MatrixPursuit,
     SparseLowRank,
     SparsePCA,
@@ -45,6 +46,25 @@ def test_rows_are_the_multi_task_lasso() -> None:
     assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
     assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
     assert ours.predict(X).shape == Y.shape
+
+
+def test_one_target_in_a_column_has_the_shapes_of_several() -> None:
+    ours = AtomicRegressor("rows", alpha=0.5, tol=1e-9).fit(X, Y[:, :1])
+    theirs = MultiTaskLasso(alpha=0.5, tol=1e-12, max_iter=100_000).fit(X, Y[:, :1])
+    assert ours.coef_.shape == theirs.coef_.shape == (1, 8)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-5)
+    assert_allclose(ours.score(X, Y[:, :1]), theirs.score(X, Y[:, :1]), atol=1e-6)
+
+
+@pytest.mark.parametrize("norm", ["rows", "trace"])
+def test_one_target_is_searched_as_it_is_fitted(norm: str) -> None:
+    search = AtomicRegressorCV(norm, n_alphas=4, cv=3, tol=1e-9).fit(X, Y[:, 0])
+    fitted = AtomicRegressor(norm, alpha=search.alpha_, tol=1e-9).fit(X, Y[:, 0])
+    assert search.coef_.shape == fitted.coef_.shape == (8,)
+    assert_allclose(search.coef_, fitted.coef_, atol=1e-5)
+    with pytest.raises(ValueError, match="to AtomicRegressorCV; AtomicRegressor takes several"):
+        search.fit(X, Y)
 
 
 @pytest.mark.parametrize(("norm", "sparse_data"), [("trace", False), ("rows", True), ("l1", True)])

@@ -27,6 +27,7 @@ from atomlearn.findings import (
     gaussian_knockoffs,
     knockoff_threshold,
     meinshausen_buhlmann,
+    p_values,
     unimodal,
 )
 from atomlearn.findings.gaussian import _ends, generator, knockoffs_of
@@ -145,6 +146,34 @@ def test_the_threshold_is_the_least_with_the_bound() -> None:
                 if (1 + (-t >= W).sum()) / max(1, (t <= W).sum()) <= q
             ]
             assert knockoff_threshold(W, q) == (min(allowed) if allowed else np.inf)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (([1.0, np.nan], 0.1), "statistics must hold one finite number"),
+        (([1.0, np.inf], 0.1), "statistics must hold one finite number"),
+        (([[1.0], [2.0]], 0.1), r"statistics must hold .* shape \(2, 1\)"),
+        (([1.0, 2.0], -1.0), "fdr must lie between 0 and 1"),
+        (([1.0, 2.0], 1.0), "fdr must lie between 0 and 1"),
+        (([1.0, 2.0], 0.1, -1), "offset must be 0 or 1"),
+    ],
+)
+def test_a_threshold_of_what_is_none_is_refused(given: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        knockoff_threshold(*given)
+
+
+def test_targets_of_one_value_and_columns_that_are_all_alike() -> None:
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    for y in (np.full(6, 3.0), np.full(6, "a")):
+        for fit in (lambda y: KnockoffSelector(rng=0).fit(X, y), lambda y: p_values(X, y)):
+            with pytest.raises(ValueError, match="y holds one value only"):
+                fit(y)
+    # Of two rows all standardized columns are the same but for their sign.
+    assert set(near_duplicates(standardized(np.random.default_rng(1).normal(size=(2, 40)))[0])) == {
+        0
+    }
 
 
 def test_e_values_select_by_their_definition() -> None:

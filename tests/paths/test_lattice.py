@@ -111,6 +111,13 @@ def test_estimators_choose_k(norm: Any) -> None:
     assert np.isfinite(model.cv_results_["param_alpha"][best])
 
 
+@pytest.mark.parametrize("n_alphas", [1, 2, 3, 4, 5])
+def test_grids_of_few_levels_are_searched(n_alphas: int) -> None:
+    X, y = drawn()
+    model = AtomicRegressorCV("ksupport", n_alphas=n_alphas, cv=2).fit(X, y)
+    assert model.alpha_ in model.alphas_
+
+
 def test_classes_and_refits_too() -> None:
     X, y = drawn()
     model = AtomicClassifierCV("ksupport", n_alphas=4, cv=2, tol=1e-3).fit(X, y > 0)

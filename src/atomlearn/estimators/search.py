@@ -32,7 +32,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import Counted, is_opened
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import checked_design, norm_for
+from atomlearn.estimators.checks import checked_design, norm_for, norm_on
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
@@ -261,6 +261,7 @@ class CrossValidatedModel(AtomicModel):
                 f"norms: {candidates[is_open.index(True)]!r} has no k, and is searched by itself; "
                 "pass it alone, or each candidate with its k"
             )
+        norms = [norm_on(norm, data.design) if norm.of_matrices else norm for norm in norms]
         counted = Counted(data.design)
         problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
         for norm in norms[1:]:

@@ -123,6 +123,11 @@ class SubsetModel(SelectsColumns, AtomicModel):
         model = clone(self).skip_proof()
         half = Settings(deadline=deadline).within(0.5)
         trials = Trials(model, design, rows, self.cv, half)
+        if not trials.folds:
+            raise ValueError(
+                f"{type(self).__name__} chooses by cross-validation, which needs two rows, of "
+                "each class; give more, or one n_features and one ridge"
+            )
         found = dict[tuple[int, float], Any]()
         for k, ridge in choices:
             try:

@@ -21,6 +21,7 @@ from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import TINY, Array, Columns, Loss, WarmStart, whole_number
 from atomlearn.designs import as_design, feature_names
 from atomlearn.estimators.dependent_rows import held_out
+from atomlearn.estimators.targets import class_codes, targets_of_rows
 from atomlearn.findings.gaussian import generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients, loss_for
 from atomlearn.findings.nodewise import BARRED, GAP
@@ -190,16 +191,15 @@ def p_values(
     >>> tests.selected(fdr=0.1)
     [3, 8]
     """
-    units, target = Units.of(X, columns, groups, covariance), np.asarray(y)
-    if len(target) != len(units.X):
-        raise ValueError(f"X has {len(units.X)} rows and y has {len(target)}; give one a row")
+    target = targets_of_rows(X, y)
+    units = Units.of(X, columns, groups, covariance)
     found = loss_for(target, loss)
     # By columns: what fits read of X is in one piece.
     table = np.asfortranarray(units.X)
     level = coefficients(table, target, L1(), found, n_alphas, cv, rng)[1] * len(target)
     targets = [target]
     if found.task == "classification":
-        codes = np.unique(target, return_inverse=True)[1]
+        codes = class_codes(target)[1]
         targets = list(2.0 * numbers_of(found.task, codes).T - 1.0)
     squares, rank = np.zeros((2, len(units.places)))
     residuals = [_residuals(table, one, found, level) for one in targets]
@@ -311,10 +311,11 @@ def conditional_importance(
     >>> bool(found.p_values[0] < 0.01 < found.p_values[1:].min())
     True
     """
-    units, target, random = Units.of(X, columns, groups, covariance), np.asarray(y), generator(rng)
+    target, random = targets_of_rows(X, y), generator(rng)
+    units = Units.of(X, columns, groups, covariance)
     design = as_design(X)
     table = dense_part(design, np.arange(design.shape[1]))
-    codes = np.unique(target, return_inverse=True)[1] if is_classifier(estimator) else None
+    codes = class_codes(target)[1] if is_classifier(estimator) else None
     train, test = held_out(len(target), test_fraction, rng, codes)
     model = clone(estimator).fit(table[train], target[train])
     losses = _losses_of(model, target[test])

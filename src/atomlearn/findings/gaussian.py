@@ -19,7 +19,9 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import eigsh
 from sklearn.covariance import ledoit_wolf_shrinkage
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, is_whole
+from atomlearn.designs import as_design
 from atomlearn.findings.precision import (
     inverse_of,
     scaled_by,
@@ -91,7 +93,8 @@ def gaussian_knockoffs(
     >>> X.shape == gaussian_knockoffs(X, rng=1).shape
     True
     """
-    array = np.asarray(X, dtype=np.float64)
+    design = as_design(X)
+    array = dense_part(design, np.arange(design.shape[1]))
     standard, means, scales = standardized(array)
     made = knockoffs_of(standard, rescaled(covariance, scales))
     return means + scales * made.draw(generator(rng))

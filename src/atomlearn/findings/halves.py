@@ -33,7 +33,7 @@ FEW_COLUMNS = 4_000
 
 def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
     """Return what a model of ours minimizes for X and y, where that is one fit of plain columns."""
-    if type(model) not in (AtomicRegressor, AtomicClassifier) or y.ndim != 1:
+    if type(model) not in (AtomicRegressor, AtomicClassifier) or np.ndim(y) != 1:
         return None
     if model.features != "linear" or model.relax or model.form == "constrained":
         return None

@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import type_of_target
 
 from atomlearn.core.interfaces import Array, Columns, Loss, Norm
 from atomlearn.core.interfaces.loss import mean_loss
+from atomlearn.core.interfaces.numbers import all_text
+from atomlearn.core.interfaces.targets import finite
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.ends import Reached
 from atomlearn.designs import as_design
@@ -33,6 +34,7 @@ from atomlearn.estimators.cross_validated import (
     AtomicSurvivalCV,
 )
 from atomlearn.estimators.dependent_rows import folds
+from atomlearn.estimators.targets import are_whole
 from atomlearn.findings.given import of_single_rows
 from atomlearn.losses import Cox, as_loss
 from atomlearn.paths import End, NoImprovement, Settings, largest_useful_level, level_grid, path_of
@@ -59,14 +61,14 @@ def loss_for(y: NDArray[Any], loss: str | Loss) -> Loss:
     """Return the loss, for "auto" the usual one of such a target."""
     if loss != "auto":
         return as_loss(loss)
-    task = "regression"
     if y.dtype.names is not None:
-        task = "survival"
-    elif type_of_target(y) in ("binary", "multiclass"):
-        # So many whole numbers are a quantity rather than labels.
-        counts = y.dtype.kind in "iuf" and np.unique(y).size > max(20, y.size // 5)
-        task = "regression" if counts else "classification"
-    return as_loss(SEARCHES[task][1])
+        return as_loss(SEARCHES["survival"][1])
+    # So many whole numbers are a quantity rather than labels.
+    numbers = y.dtype.kind in "iuf" and not (
+        are_whole(finite(y)) and np.unique(y).size <= max(20, y.size // 5)
+    )
+    quantity = numbers or not (y.dtype.kind != "O" or all_text(y))
+    return as_loss(SEARCHES["regression" if quantity else "classification"][1])
 
 
 def coefficients(
@@ -90,6 +92,8 @@ def coefficients(
     else.
     """
     found = loss_for(y, loss)
+    if (y == y[:1]).all():
+        raise ValueError(f"y holds one value only, {y[:1].tolist()}, which no feature can tell")
     codes, n_classes, rarest = None, 0, len(y)
     if found.task == "classification":
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)

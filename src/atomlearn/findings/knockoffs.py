@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import readable
+from atomlearn.core.data.convert import refuse_not_finite
 from atomlearn.core.data.frames import as_table, table_names
 from atomlearn.core.interfaces import (
     Array,
@@ -24,7 +24,8 @@ from atomlearn.core.interfaces import (
     check_share,
     whole_number,
 )
-from atomlearn.estimators.checks import input_names, keep
+from atomlearn.designs import as_design
+from atomlearn.estimators.checks import checked_array, input_names, keep
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients
@@ -39,7 +40,8 @@ from atomlearn.storage.intake.typed import frame_of
 def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> float:
     """Return min t with  (offset + #{W_j <= -t}) / max(1, #{W_j >= t}) <= fdr, or infinity.
 
-    ``offset`` 1 is knockoff+, which bounds the false discovery rate itself.
+    ``statistics`` (n_features,) : finite numbers. ``offset`` 1 is knockoff+, which bounds the
+    false discovery rate itself; 0 bounds a modified one.
 
     Examples
     --------
@@ -47,7 +49,15 @@ def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> fl
     >>> knockoff_threshold([5.0, 4.0, 3.0, 2.0, -1.0], 0.25)
     2.0
     """
-    W = np.asarray(statistics, dtype=np.float64)
+    check_share("fdr", fdr, 0.1)
+    W = np.asarray(statistics)
+    if W.ndim != 1 or W.dtype.kind not in "biuf" or not np.isfinite(W).all():
+        raise ValueError(
+            "statistics must hold one finite number a feature, got an array of shape "
+            f"{W.shape} and dtype {W.dtype}"
+        )
+    if offset not in (0, 1):
+        raise ValueError(f"offset must be 0 or 1, got {offset!r}; 1 bounds the rate itself")
     sizes = np.unique(np.abs(W[W != 0]))
     above = W.size - np.searchsorted(np.sort(W), sizes, side="left")
     below = np.searchsorted(np.sort(W), -sizes, side="right")
@@ -322,9 +332,10 @@ def indicators_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
         # A table with dates is refused below, as elsewhere.
         if labels and all(days_of(list(cells)) is None for cells in labels.values()):
             return _encoded(estimator, X, frame, labels)
-    array: Any = validate_data(
-        estimator, readable(X), dtype=np.float64, accept_sparse="csc", ensure_min_samples=2
+    array = checked_array(
+        estimator, X, reset=True, dtype=np.float64, accept_sparse="csc", ensure_min_samples=2
     )
+    refuse_not_finite(as_design(array, check_finite=False), X)
     return (array.toarray() if is_sparse(array) else array), None
 
 

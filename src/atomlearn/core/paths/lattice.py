@@ -35,7 +35,8 @@ def search_lattice(scored: Scored, norms: Sequence[Norm], levels: Array) -> Cros
     n_norms, n_levels = levels.shape
     # The first levels select next to nothing, the last ones and the last value nearly all.
     rows = np.arange(0, max(n_norms - 1, 1), VALUES_APART)
-    columns = np.arange(n_levels // 3, max(n_levels - LEVELS_APART, 1), LEVELS_APART)
+    first = n_levels // 3
+    columns = np.arange(first, max(n_levels - LEVELS_APART, first + 1), LEVELS_APART)
     tried = np.zeros(levels.shape, dtype=bool)
     found: CrossValidation | None = None
     while not tried[np.ix_(rows, columns)].all():
