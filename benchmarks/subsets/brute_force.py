@@ -176,8 +176,8 @@ def fault_of_status(result: Any) -> str:
     """Return what is wrong between the status and the numbers that are reported with it."""
     gap = (result.objective - result.lower_bound) / max(abs(result.objective), 1e-300)
     proved = result.status is SubsetStatus.OPTIMAL
-    if proved != (gap <= result.gap_asked):
-        return f"{result.status.name} with a gap of {gap} of {result.gap_asked}"
+    if proved != (gap <= result.fitted.tol):
+        return f"{result.status.name} with a gap of {gap} of {result.fitted.tol}"
     if result.fitted.converged != result.status.is_proof or abs(result.gap - gap) > 1e-12:
         return f"{result.status.name}: fit {result.fitted.status.name}, gap {result.gap} for {gap}"
     return ""
@@ -203,7 +203,7 @@ def faults(seed: int, steps: int | None = None) -> list[str]:
     if task.loss == "cox":
         y = np.array(list(zip(y[1], y[0], strict=True)), dtype=[("event", bool), ("time", float)])
     deadline = Deadline() if steps is None else Deadline(math.inf, Work(steps))
-    with mock.patch.object(Deadline, "limited", lambda limit: deadline):
+    with mock.patch.object(Deadline, "limited", return_value=deadline):
         result = solve_subset(task.X, y, loss=loss, **task.given)
     wrong = [fault_of_status(result)] if fault_of_status(result) else []
     if steps is None and not result.status.is_proof:

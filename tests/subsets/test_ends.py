@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from atomlearn import SubsetRegressor, losses, solve_subset
 from atomlearn.core.interfaces import Deadline
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.deadline import Work
 from atomlearn.subsets import SubsetResult, SubsetStatus
 from atomlearn.subsets.fit import ridge_fit
@@ -152,7 +154,10 @@ def test_without_time_for_any_choice_the_usual_ridge_is_taken(
     stopping_after(0, monkeypatch)
     monkeypatch.setattr(Deadline, "left", property(lambda self: 0.0))
     model = SubsetRegressor([1, 2], ridge="cv", time_limit=1.0)
-    with pytest.warns(UserWarning):
+    with (
+        pytest.warns(UserWarning, match="0 of 12 sizes"),
+        pytest.warns(UserWarning, match="limit reached"),
+    ):
         model.fit(X, y)
     assert model.cv_scores_ == {}
     assert model.ridge_ == pytest.approx(usual)
@@ -163,7 +168,8 @@ def test_the_status_of_a_result_follows_its_gap() -> None:
     result = solve_subset(X, y, k=2, ridge=1.0)
     fields = {name: getattr(result, name) for name in SubsetResult.__dataclass_fields__}
     for asked, status in [(1.0, SubsetStatus.OPTIMAL), (1e-300, SubsetStatus.NODE_LIMIT)]:
-        again = SubsetResult(**{**fields, "gap_asked": asked, "ended": SubsetStatus.NODE_LIMIT})
+        fields |= {"fitted": replace(result.fitted, tol=asked, status=Status.STALLED)}
+        again = SubsetResult(**{**fields, "ended": SubsetStatus.NODE_LIMIT})
         assert again.status is status
         assert again.fitted.converged == (status is SubsetStatus.OPTIMAL)
 

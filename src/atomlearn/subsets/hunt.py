@@ -303,7 +303,6 @@ class Hunt:
             groups=None if self.units.partition is None else part.numbers[best.units],
             weights=best.point.weights,
             lower_bound=lower,
-            gap_asked=self.wanted.gap,
             ended=self._ended(search, listed),
             k=self.k,
             ridge=self.level,

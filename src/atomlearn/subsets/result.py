@@ -77,10 +77,9 @@ class SubsetResult:
         No subset of at most k columns has a smaller objective than this.
     gap : float
         (objective - lower_bound) / |objective|: "no subset is better by more than this share".
-    gap_asked : float
-        The gap that was asked for.
     status : SubsetStatus
-        OPTIMAL if and only if ``gap <= gap_asked``, else ``ended``; ``str(status)`` is a sentence.
+        OPTIMAL if and only if ``gap`` is at most the one that was asked for, ``fitted.tol``, else
+        ``ended``; ``str(status)`` is a sentence.
     ended : SubsetStatus
         Why the search ended, if not by its proof.
     k, ridge : int, float
@@ -112,7 +111,6 @@ class SubsetResult:
     groups: Columns | None
     weights: Array
     lower_bound: float
-    gap_asked: float
     ended: SubsetStatus
     k: int
     ridge: float
@@ -131,7 +129,7 @@ class SubsetResult:
     @property
     def status(self) -> SubsetStatus:
         """Why the search ended, from the gap that is reported and the one that was asked for."""
-        return SubsetStatus.OPTIMAL if self.gap <= self.gap_asked else self.ended
+        return SubsetStatus.OPTIMAL if self.gap <= self.fitted.tol else self.ended
 
     @property
     def objective(self) -> float:
