@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from atomlearn.core.data.whole_files import write_whole
+from atomlearn.core.data.whole_files import clear_left, write_whole
 from atomlearn.core.interfaces import Array, Arrays
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Record
@@ -81,6 +81,7 @@ class Checkpoint(RunObserver):
         digest = fingerprint(problem)
         entries = self._sample(problem)
         file = self.folder / (f"{digest[:32]}.npz" if self.many else "checkpoint.npz")
+        clear_left(file)
         self._places[id(problem)] = _Place(problem, file, digest, entries, time.monotonic())
         return _read(file, digest, entries, solver.state_format) if file.exists() else None
 
