@@ -537,3 +537,25 @@ def test_knockoffs_of_sparse_columns_are_those_of_dense_ones() -> None:
     y = X @ np.ones(20) + rng.standard_normal(150)
     sparse, dense = (KnockoffSelector(rng=0).fit(each, y) for each in (X, X.toarray()))
     assert_allclose(sparse.statistics_, dense.statistics_)
+
+
+def test_stability_without_an_estimator_does_not_depend_on_units():
+    """An alpha of 1 is in units of the target: it selects all of a large one, none of a small."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 12))
+    base = X[:, :3] @ [3.0, -2.0, 1.0] + rng.normal(size=60)
+    plain = StabilitySelector(n_resamples=10, rng=0).fit(X, base)
+    assert plain.get_support(indices=True).tolist() == [0, 1]
+    assert plain.bounds_["meinshausen_buhlmann"] <= 1.0
+    for y in (1e6 * (base + 300.0), 1e-6 * (base - 1e5), 1e-9 * base):
+        other = StabilitySelector(n_resamples=10, rng=0).fit(X, y)
+        np.testing.assert_array_equal(
+            other.selection_probabilities_, plain.selection_probabilities_
+        )
+    labels = base > 0
+    named = StabilitySelector(AtomicClassifier(), 4, rng=0, alphas="auto").fit(X, labels)
+    assert set(named.get_support(indices=True)) <= {0, 1, 2}
+    with pytest.raises(ValueError, match="alphas must be an array, or 'auto' for AtomicRegressor"):
+        StabilitySelector(LogisticRegression(), alphas="auto").fit(X, labels)
+    with pytest.raises(ValueError, match="got alphas='all'"):
+        StabilitySelector(alphas="all").fit(X, base)
