@@ -1,4 +1,4 @@
-"""The first answer, and the last: no exchange of one column makes it better, unless a limit came."""
+"""The first answer, and the last: no exchange of a column makes it better, unless a limit came."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Hunt:
         problem, gap = self.problem, GAP
         if self._goes_on:
             given, gap = given.with_norm(self.units.norm.replaced(k=1)), LOOSE_GAP
-        deadline = self.wanted.deadline.sooner(Deadline(work=Work(ROOT_WORK)))
+        deadline = self._half.sooner(Deadline(work=Work(ROOT_WORK)))
         # A weak ridge may have most columns in use, and all of them are copied.
         few = Callback(lambda progress: 3 * progress.n_columns > self._most)
         result = Settings(gap=gap, deadline=deadline, stop=few).run(given)
@@ -125,13 +125,19 @@ class Hunt:
         self.lower = max(self.dual, 0.0)
 
     @property
+    def _half(self) -> Deadline:
+        """Half of the time that is left: the other half is for what is made of a bound."""
+        deadline = self.wanted.deadline
+        return deadline.sooner(Deadline.after(0.5 * deadline.left))
+
+    @property
     def _goes_on(self) -> bool:
         """Whether the relaxation with a price begins where one under a norm ends."""
         return self.price > 0.0 and self.problem.design.listable
 
     def _go_on(self, cutoff: float) -> None:
         """Solve the relaxation over all columns, with the price, to where it is of use."""
-        relaxation = self._relaxation(self.problem)
+        relaxation = self._relaxation(self.problem.until(self._half))
         fixed = np.zeros(self.units.count, dtype=np.int8)
         if self.problem.free is not None:
             fixed[self.units.of(self.problem.free)] = OUT
@@ -200,6 +206,7 @@ class Hunt:
         search.floor, bound = self.lower, None
         try:
             search.offer(part.places(best))
+            search.improve()
             bound = search.begin(part.point(self.root), part.fixed)
             self._note(search)
             for _ in search.run(max_threads(), lambda: self._stops(search)):

@@ -285,10 +285,11 @@ class Relaxation:
         order = np.concatenate([free, inside])
         found = weights[order]
         given = H, places[free], places[inside], pull, found
+        k, level, least = inner.k, self.level, inner.least
         most = STEPS if free.size <= MANY else 1
-        how = {"k": inner.k, "level": self.level, "least": inner.least, "most": most}
         for _ in range(0, STEPS, most):
-            if branch_newton(*given, **how) < most or self.problem.deadline.passed:
+            made = branch_newton(*given, k=k, level=level, least=least, most=most)
+            if made < most or self.problem.deadline.passed:
                 break
         weights = np.zeros(weights.size)
         weights[order] = found

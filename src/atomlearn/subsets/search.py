@@ -139,6 +139,16 @@ class Search(Exchange):
 
     # --- the search -------------------------------------------------------------------------
 
+    def improve(self) -> None:
+        """Make the best set better by exchanges, and try a second start.
+
+        That is of columns that join one after the other; not where the ``floor`` proves enough.
+        """
+        self.settle()
+        if self.floor < self.cutoff:
+            self.exchange(self.offer(np.zeros(0, dtype=np.int64)))
+            self.settle()
+
     def begin(self, start: Point, fixed: NDArray[np.int8]) -> Bound | None:
         """Bound all sets of what is not fixed out, and open the branches of them.
 
@@ -151,10 +161,6 @@ class Search(Exchange):
         self._taken(root, bound)
         self._batch.remove(root)
         self.settle()
-        if self.is_open:
-            # A second start: columns that join one after the other.
-            self.exchange(self.offer(np.zeros(0, dtype=np.int64)))
-            self.settle()
         return bound
 
     def run(self, threads: int, stop: Callable[[], bool]) -> Iterator[None]:
