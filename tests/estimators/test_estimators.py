@@ -100,6 +100,19 @@ def test_l1_logistic_is_logistic_regression() -> None:
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
+def test_class_weights_count_in_the_c_of_logistic_regression() -> None:
+    X, y = labels()
+    each = np.where(y == "yes", 7.0, 1.0) * np.random.default_rng(3).uniform(0.5, 2.0, y.size)
+    how: Any = {"class_weight": {"yes": 7.0}, "fit_intercept": False}
+    weight = each / np.where(y == "yes", 7.0, 1.0)
+    ours = AtomicClassifier(alpha=1 / (0.5 * each.sum()), tol=1e-9, **how).fit(X, y, weight)
+    solver: Any = {"l1_ratio": 1.0, "solver": "liblinear", "tol": 1e-10, "max_iter": 10_000}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = LogisticRegression(C=0.5, **solver, **how).fit(X, y, weight)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+
+
 def test_l1_squared_hinge_is_linear_svc() -> None:
     X, y = labels()
     alpha = 0.05
